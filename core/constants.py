@@ -1,0 +1,67 @@
+"""The numbers that names stand for: colours, pieces, squares, moves, scores, node types, states.
+
+Bitboards and keys meet only uint64 constants: in numba `uint64 op int64` is silently signed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+WHITE, BLACK = 0, 1
+PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
+NO_SQUARE = -1
+
+U0 = np.uint64(0)
+U1 = np.uint64(1)
+ALL_BB = np.uint64(0xFFFFFFFFFFFFFFFF)
+FILE_A_BB = np.uint64(0x0101010101010101)
+FILE_H_BB = np.uint64(0x8080808080808080)
+NOT_FILE_A_BB = np.uint64(0xFEFEFEFEFEFEFEFE)
+NOT_FILE_H_BB = np.uint64(0x7F7F7F7F7F7F7F7F)
+RANK_1_BB = np.uint64(0xFF)
+RANK_3_BB = np.uint64(0xFF0000)
+RANK_6_BB = np.uint64(0xFF0000000000)
+RANK_8_BB = np.uint64(0xFF00000000000000)
+LIGHT_BB = np.uint64(0x55AA55AA55AA55AA)
+
+# A move is from | to << 6 | kind << 12. Castling is king takes own rook, as in Chess960.
+KIND_NORMAL = 0
+KIND_DOUBLE = 1
+KIND_EP = 2
+KIND_CASTLE = 3
+KIND_PROMOTE = 4
+"""4 + piece type - KNIGHT: 4 knight, 5 bishop, 6 rook, 7 queen"""
+NO_MOVE = 0
+NULL_MOVE = 65
+MOVE_MASK = 0xFFFF
+
+# Scores are centipawns for the side to move; a mate in n plies is MATE - n.
+MATE = 32000
+MATE_IN_MAX_PLY = MATE - 256
+"""From here on a score is a mate."""
+INFINITE = 32001
+NO_SCORE = -32002
+EVAL_MAX = MATE_IN_MAX_PLY - 1
+DRAW = 0
+
+BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
+
+# Expected node types (Knuth and Moore 1975: types 1, 2, 3)
+PV_NODE, CUT_NODE, ALL_NODE = 0, 1, 2
+
+CLOSED_CUTOFF = 1
+"""A move failed high: the node's value stands, its unfinished moves do not matter."""
+CLOSED_ABORTED = 2
+"""A node above was cut off, or the search was stopped: the node has no value."""
+
+# Worker states: which handler runs next
+STATE_IDLE, STATE_ENTER, STATE_NEXT, STATE_CHILD = 0, 1, 2, 3
+STATE_QNEXT, STATE_QCHILD, STATE_UNWIND, STATE_FINISH = 4, 5, 6, 7
+STATE_ROOT = 8
+
+STACK_FREE, STACK_ACTIVE, STACK_PARKED = 0, 1, 2
+
+# Which search a visit is waiting for
+VISIT_NULL, VISIT_SCOUT, VISIT_FULL = 0, 1, 2
+
+HISTORY_MAX = 8192

@@ -1,0 +1,256 @@
+"""What numba lacks: views of records at an address, atomic words, and a few machine instructions.
+
+A record that a kernel holds is a pointer, so passing one on costs a register. Records are reached by address
+(`view`), because everything that workers share lives in one mapped block, at another address in each process.
+Kernels must never *return* a record: numba would copy it whole.
+
+Words that several processes write are touched only through the atomic operations here. Loads acquire, stores
+release, read-modify-write is sequentially consistent. A plain load in a loop may be hoisted out of it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import llvmlite.binding
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
+_I8 = ir.IntType(8)
+_I64 = ir.IntType(64)
+
+HAS_PEXT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
+
+
+def view(record: types.Record) -> Any:
+    """An intrinsic `at(address: int64)` that gives the record of this type at an address."""
+
+    @intrinsic
+    def at(typing_context: Any, address: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(record))
+
+        return record(types.int64), codegen
+
+    return at
+
+
+def field_address(record: types.Record, name: str) -> Any:
+    """An intrinsic that gives the address of a field, for the atomic operations."""
+    offset = record.offset(name)
+
+    @intrinsic
+    def address_of_field(typing_context: Any, instance: Any) -> Any:
+        if instance != record:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, offset))
+
+        return types.int64(instance), codegen
+
+    return address_of_field
+
+
+@intrinsic
+def address(typing_context: Any, instance: Any) -> Any:
+    """The address of a record."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], _I64)
+
+    return types.int64(instance), codegen
+
+
+@intrinsic
+def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
+    """memcpy between two records of the same type (an assignment of records goes through one huge value)."""
+    if not isinstance(target, types.Record) or target != source:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _I8.as_pointer()
+        size = ir.Constant(_I64, target.size)
+        cgutils.raw_memcpy(
+            builder, builder.bitcast(args[0], pointer), builder.bitcast(args[1], pointer), size, 1, align=8
+        )
+        return context.get_dummy_value()
+
+    return types.void(target, source), codegen
+
+
+@intrinsic
+def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
+    """memcpy(target address, source address, bytes); both aligned to 8."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _I8.as_pointer()
+        cgutils.raw_memcpy(
+            builder, builder.inttoptr(args[0], pointer), builder.inttoptr(args[1], pointer), args[2], 1, align=8
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), codegen
+
+
+def _word(builder: Any, value: Any) -> Any:
+    return builder.inttoptr(value, _I64.as_pointer())
+
+
+@intrinsic
+def atomic_load(typing_context: Any, where: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_word(builder, args[0]), "acquire", 8)
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic
+def atomic_store(typing_context: Any, where: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[1], _word(builder, args[0]), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), codegen
+
+
+@intrinsic
+def relaxed_load_u64(typing_context: Any, where: Any) -> Any:
+    """One untorn 64-bit read with no ordering: for the transposition table, which validates what it reads."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_word(builder, args[0]), "monotonic", 8)
+
+    return types.uint64(types.int64), codegen
+
+
+@intrinsic
+def relaxed_store_u64(typing_context: Any, where: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[1], _word(builder, args[0]), "monotonic", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.uint64), codegen
+
+
+def _read_modify_write(operation: str) -> Any:
+    @intrinsic
+    def modify(typing_context: Any, where: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.atomic_rmw(operation, _word(builder, args[0]), args[1], "seq_cst")
+
+        return types.int64(types.int64, types.int64), codegen
+
+    return modify
+
+
+atomic_add = _read_modify_write("add")
+"""Add to a word; returns what was there before."""
+atomic_or = _read_modify_write("or")
+atomic_and = _read_modify_write("and")
+
+
+@intrinsic
+def compare_and_swap(typing_context: Any, where: Any, expected: Any, new: Any) -> Any:
+    """True when the word held `expected` and now holds `new`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pair = builder.cmpxchg(_word(builder, args[0]), args[1], args[2], "seq_cst", "seq_cst")
+        return builder.extract_value(pair, 1)
+
+    return types.boolean(types.int64, types.int64, types.int64), codegen
+
+
+def _bit_count(name: str) -> Any:
+    @intrinsic
+    def count(typing_context: Any, word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if name == "ctpop":
+                return builder.ctpop(args[0])
+            undefined_at_zero = ir.Constant(ir.IntType(1), 1)
+            return getattr(builder, name)(args[0], undefined_at_zero)
+
+        return types.int64(types.uint64), codegen
+
+    return count
+
+
+popcount = _bit_count("ctpop")
+lowest_bit = _bit_count("cttz")
+"""Index of the lowest set bit; undefined for 0."""
+
+
+@intrinsic
+def pext(typing_context: Any, word: Any, mask: Any) -> Any:
+    """Parallel bit extract (BMI2). Only where `HAS_PEXT`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(_I64, [_I64, _I64])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.bmi.pext.64")
+        return builder.call(function, args)
+
+    return types.int64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def high_product(typing_context: Any, a: Any, b: Any) -> Any:
+    """The upper 64 bits of the 128-bit product: maps a key onto 0 .. b - 1 without a division."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _I64)
+
+    return types.int64(types.uint64, types.uint64), codegen
+
+
+@intrinsic
+def prefetch(typing_context: Any, where: Any) -> Any:
+    """Ask for the cache line at an address; never faults."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        i32 = ir.IntType(32)
+        pointer = _I8.as_pointer()
+        function_type = ir.FunctionType(ir.VoidType(), [pointer, i32, i32, i32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        builder.call(
+            function,
+            [builder.inttoptr(args[0], pointer), ir.Constant(i32, 0), ir.Constant(i32, 3), ir.Constant(i32, 1)],
+        )
+        return context.get_dummy_value()
+
+    return types.void(types.int64), codegen
+
+
+@intrinsic
+def pause(typing_context: Any) -> Any:
+    """Tell the core that this is a spin loop."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(ir.VoidType(), [])
+        if llvmlite.binding.get_process_triple().startswith("x86_64"):
+            builder.call(
+                cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), []
+            )
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def cycle_counter(typing_context: Any) -> Any:
+    """The time stamp counter: for shares of time, never for decisions of the search."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(_I64, [])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter")
+        return builder.call(function, [])
+
+    return types.int64(), codegen
+
+
+# by libc name, so that the calling kernel can be cached
+sched_yield = types.ExternalFunction("sched_yield", types.int32())
+usleep = types.ExternalFunction("usleep", types.int32(types.uint32))

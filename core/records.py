@@ -1,0 +1,311 @@
+"""The layout of everything in memory: one place, every field with its unit and its writer.
+
+Records are C structs (`align=True`); kernels see them through `view` at an address, Python through numpy.
+"Owner" of a frame means the worker that runs the stack the frame is on; for a frame whose node is open, the fields
+of the node belong to whoever holds its lock.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from psearch.core.intrinsics import view
+
+MAX_PLY = 128
+"""Frames on a stack; a search that gets this deep returns the static evaluation."""
+MAX_MOVES = 256
+"""More than the 218 moves of the richest legal position."""
+MAX_HISTORY = 128
+"""Positions of the game before the root that are kept for repetitions: more than the fifty-move rule needs."""
+INFO_RING = 256
+"""Iteration reports that may wait for the supervisor; more than it can fall behind between two looks."""
+CACHE_LINE = 64
+
+i32 = types.int32
+i64 = types.int64
+u64 = types.uint64
+void = types.void
+boolean = types.boolean
+
+
+def _record(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
+    return np.dtype(fields, align=True)
+
+
+# -- chess ---------------------------------------------------------------------------------------------------------
+
+position_dtype = _record(
+    [
+        ("piece_bb", "u8", (6,)),  # by piece type, both colours: P N B R Q K
+        ("color_bb", "u8", (2,)),  # white, black
+        ("castling_bb", "u8"),  # the rooks that may still castle (any file: Chess960)
+        ("key", "u8"),  # Zobrist: pieces, side, castling rooks, en passant file if a capture is legal
+        ("checkers", "u8"),  # pieces that give check to the side to move
+        ("pinned", "u8"),  # own pieces of the side to move that shield its king; set by `find_pins`
+        ("board", "u1", (64,)),  # 0 empty, else colour * 8 + piece type + 1
+        ("psq_mg", "i4"),  # material and piece-square sum, centipawns, White minus Black, middle game
+        ("psq_eg", "i4"),  # the same, end game
+        ("phase", "i4"),  # sum of PHASE over the pieces on the board, 24 at the start, more after promotions
+        ("side", "i4"),  # 0 White, 1 Black to move
+        ("ep", "i4"),  # square a pawn may capture to en passant, legally; -1 none
+        ("rule50", "i4"),  # plies since the last capture or pawn move
+        ("reversible", "i4"),  # plies since the last irreversible or null move: how far back a repetition can lie
+        ("pad", "i4"),
+    ]
+)
+
+tables_dtype = _record(
+    [
+        ("slider", "u8", (107648,)),  # rook and bishop attacks, indexed by pext or magic
+        ("rook_offset", "i8", (64,)),
+        ("bishop_offset", "i8", (64,)),
+        ("rook_mask", "u8", (64,)),
+        ("bishop_mask", "u8", (64,)),
+        ("knight", "u8", (64,)),
+        ("king", "u8", (64,)),
+        ("pawn", "u8", (2, 64)),  # squares attacked by a pawn of that colour
+        ("between", "u8", (4096,)),  # from * 64 + to: squares strictly between, on a line
+        ("line", "u8", (4096,)),  # from * 64 + to: the whole line through both, edge to edge
+        ("passed", "u8", (2, 64)),  # own and neighbour files in front: no enemy pawn there makes a passed pawn
+        ("front", "u8", (2, 64)),  # own file in front
+        ("neighbours", "u8", (8,)),  # the files beside a file
+        ("zobrist_piece", "u8", (16, 64)),
+        ("zobrist_castling", "u8", (64,)),
+        ("zobrist_ep", "u8", (8,)),
+        ("zobrist_side", "u8"),
+        ("psq_mg", "i4", (16, 64)),  # by board code; White positive, Black negative
+        ("psq_eg", "i4", (16, 64)),
+        ("phase", "i4", (16,)),
+        ("bishop_pair", "i4", (2,)),  # here and below: middle game, end game, in centipawns
+        ("doubled", "i4", (2,)),
+        ("isolated", "i4", (2,)),
+        ("passed_bonus", "i4", (8, 2)),
+        ("rook_open", "i4", (2,)),
+        ("rook_semi_open", "i4", (2,)),
+        ("mobility", "i4", (4, 2)),  # per square, knight bishop rook queen
+        ("mobility_centre", "i4", (4,)),
+        ("king_ring", "i4", (4, 2)),
+        ("shield", "i4", (2,)),
+    ]
+)
+
+# -- one node of the search ----------------------------------------------------------------------------------------
+
+node_dtype = _record(
+    [
+        ("lock", "i8"),  # atomic; 0 free, 1 held. Taken only while the node is, or is being, opened
+        ("open", "i8"),  # atomic; 1 while others may join. Written under the lock
+        ("closed", "i8"),  # atomic; 0, CLOSED_CUTOFF or CLOSED_ABORTED. Written under the lock
+        ("inside", "i8"),  # workers that hold a visit of this open node. Under the lock
+        ("joined", "i8"),  # helpers that ever joined. Under the lock
+        ("open_parent", "i8"),  # frame of the nearest open ancestor, -1 none. Owner, at entry
+        ("alpha", "i4"),  # rises as moves are searched
+        ("beta", "i4"),
+        ("entry_alpha", "i4"),  # alpha at entry: tells an exact result from an upper bound
+        ("depth", "i4"),  # plies to go; 0 and below is quiescence
+        ("type", "i4"),  # expected: PV_NODE, CUT_NODE, ALL_NODE
+        ("best", "i4"),  # best value so far, fail-soft
+        ("best_move", "i4"),  # the move that raised alpha or cut; 0 none
+        ("eval", "i4"),  # static evaluation, side to move; NO_SCORE in check
+        ("tt_move", "i4"),
+        ("killer_1", "i4"),  # copies made at entry, so that every worker inside skips the same moves
+        ("killer_2", "i4"),
+        ("stage", "i4"),  # of the move picker
+        ("cursor", "i4"),  # next entry of `moves`
+        ("end", "i4"),  # end of the generated part of `moves`
+        ("bad_end", "i4"),  # losing captures are kept in moves[0:bad_end]
+        ("moves_done", "i4"),  # moves handed out
+        ("in_check", "i4"),
+        ("futility", "i4"),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        ("priority", "i4"),  # for offers: bigger is more worth joining
+        ("pv_length", "i4"),
+        ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
+        ("pv", "i4", (MAX_PLY,)),  # line below this node, this node's move first; as for `best`
+    ]
+)
+
+visit_dtype = _record(
+    [
+        ("home", "i8"),  # frame whose node this visit works on: this frame, or a helper's split node
+        ("move", "i4"),  # the move being searched
+        ("index", "i4"),  # its number at the node, from 0
+        ("stage", "i4"),  # VISIT_NULL, VISIT_SCOUT, VISIT_FULL
+        ("alpha", "i4"),  # the window the child is searched with, in the node's view
+        ("beta", "i4"),
+        ("depth", "i4"),  # of the child
+        ("resume", "i4"),  # worker state that takes the child's value
+        ("worker", "i4"),  # who began this visit
+        ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
+    ]
+)
+
+frame_dtype = _record(
+    [
+        ("node", node_dtype),
+        ("visit", visit_dtype),  # private to the worker that runs the stack
+        ("position", position_dtype),  # written when the frame is entered, then only read
+        ("stride", "u1", (80,)),  # an odd number of cache lines per frame spreads frames over the cache sets
+    ]
+)
+
+path_dtype = _record(
+    [
+        ("key", "u8"),  # of the position at this ply
+        ("move", "i4"),  # that led to it; NULL_MOVE after a null move
+        ("eval", "i4"),  # static evaluation there
+    ]
+)
+
+stack_dtype = _record(
+    [
+        ("state", "i8"),  # atomic; STACK_FREE, STACK_ACTIVE, STACK_PARKED. Claimed by compare-and-swap
+        ("open_mask", "i8", (2,)),  # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
+        ("home", "i8"),  # frame of the split node that this stack helps, -1 for the root's stack. Joiner
+        ("base", "i8"),  # ply of that split node; 0 for the root's stack. Joiner
+        ("pad", "i8", (3,)),
+        ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
+    ]
+)
+
+# -- what belongs to a worker ----------------------------------------------------------------------------------------
+
+worker_dtype = _record(
+    [
+        # the first line changes all the time and is read by the supervisor a few hundred times a second
+        ("nodes", "i8"),
+        ("index", "i8"),  # this worker's number
+        ("state", "i8"),  # STATE_IDLE .. : which handler runs next
+        ("stack", "i8"),  # -1 when idle
+        ("ply", "i8"),
+        ("value", "i8"),  # what the last finished child returned, in the child's view
+        ("seen_epoch", "i8"),  # the abort epoch this worker has acted on; -1 forces a look
+        ("next_check", "i8"),  # look at the node limit when `nodes` gets here
+        ("seldepth", "i8"),
+        ("qnodes", "i8"),
+        ("tt_probes", "i8"),
+        ("tt_hits", "i8"),
+        ("opens", "i8"),
+        ("splits", "i8"),  # nodes finished that had helpers; counted by the last one out
+        ("joins", "i8"),
+        ("parks", "i8"),
+        ("adopts", "i8"),
+        ("aborts", "i8"),  # unwinds begun
+        ("aborted_nodes", "i8"),
+        ("polls", "i8"),  # looks for work that found none
+        ("failed_joins", "i8"),
+        ("last_victim", "i8"),  # where the next look for work begins
+        ("last_stack", "i8"),  # where the next look for a free stack begins
+        ("idle_cycles", "i8"),  # time stamp counter, by the process driver
+        ("search_cycles", "i8"),  # the same, since this worker began the search
+        ("killers", "i4", (MAX_PLY, 2)),
+        ("history", "i4", (2, 4096)),  # by side, from * 64 + to; within +-HISTORY_MAX
+        ("tail", "u1", (56,)),  # to a whole number of cache lines
+    ]
+)
+
+# -- what all share --------------------------------------------------------------------------------------------------
+
+options_dtype = _record(
+    [
+        ("tt", "i4"),  # 1: use the transposition table
+        ("null_move", "i4"),
+        ("futility", "i4"),
+        ("see_pruning", "i4"),  # quiescence skips losing captures
+        ("mate_distance", "i4"),
+        ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
+        ("split_depth", "i4"),  # a node of less depth is never opened
+        ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
+    ]
+)
+
+info_dtype = _record(
+    [
+        ("nodes", "i8"),
+        ("depth", "i4"),
+        ("seldepth", "i4"),
+        ("score", "i4"),
+        ("bound", "i4"),  # BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+        ("pv_length", "i4"),
+        ("pad", "i4"),
+        ("pv", "i4", (MAX_PLY,)),
+    ]
+)
+
+header_dtype = _record(
+    [
+        ("stop", "i8"),  # atomic; 1: unwind and store nothing. Supervisor, or a worker at the node limit
+        ("pad_0", "i8", (7,)),
+        ("abort_epoch", "i8"),  # atomic; rises at every cutoff of a shared node and at a stop
+        ("pad_1", "i8", (7,)),
+        ("command", "i8"),  # atomic; number of the current search, written by the supervisor; -1: quit
+        ("pad_2", "i8", (7,)),
+        ("done", "i8"),  # atomic; 1 when the root is finished. Written by the worker that finishes it
+        ("pad_3", "i8", (7,)),
+        ("info_count", "i8"),  # atomic; reports written to `infos` so far
+        ("pad_4", "i8", (7,)),
+        # from here on: written by the supervisor between searches, then only read
+        ("worker_count", "i8"),
+        ("stack_count", "i8"),
+        ("node_limit", "i8"),  # 0 none
+        ("max_depth", "i8"),
+        ("age", "i8"),  # of transposition table entries, 0 .. 63
+        ("options", options_dtype),
+        ("root", position_dtype),
+        ("root_count", "i8"),
+        ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
+        ("history_count", "i8"),
+        ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
+        # the state of iterative deepening; written by the worker that runs the root, between iterations
+        ("depth", "i8"),
+        ("score", "i8"),  # of the last finished iteration
+        ("window", "i8"),  # half width of the aspiration window
+        ("root_alpha", "i8"),
+        ("root_beta", "i8"),
+        ("best_move", "i8"),
+        ("infos", info_dtype, (INFO_RING,)),
+    ]
+)
+
+context_dtype = _record(
+    [
+        # addresses in this process; each process has its own copy of this record
+        ("header", "i8"),
+        ("workers", "i8"),
+        ("stacks", "i8"),
+        ("frames", "i8"),
+        ("tables", "i8"),
+        ("tt", "i8"),
+        ("tt_clusters", "u8"),
+    ]
+)
+
+Position = numba.from_dtype(position_dtype)
+Tables = numba.from_dtype(tables_dtype)
+Node = numba.from_dtype(node_dtype)
+Visit = numba.from_dtype(visit_dtype)
+Frame = numba.from_dtype(frame_dtype)
+Stack = numba.from_dtype(stack_dtype)
+Worker = numba.from_dtype(worker_dtype)
+Options = numba.from_dtype(options_dtype)
+Info = numba.from_dtype(info_dtype)
+Header = numba.from_dtype(header_dtype)
+Context = numba.from_dtype(context_dtype)
+
+position_at = view(Position)
+tables_at = view(Tables)
+frame_at = view(Frame)
+stack_at = view(Stack)
+worker_at = view(Worker)
+header_at = view(Header)
+context_at = view(Context)
+
+FRAME_SIZE = frame_dtype.itemsize
+STACK_SIZE = stack_dtype.itemsize
+WORKER_SIZE = worker_dtype.itemsize
+
+if FRAME_SIZE % (2 * CACHE_LINE) != CACHE_LINE or STACK_SIZE % CACHE_LINE or WORKER_SIZE % CACHE_LINE:
+    raise AssertionError(f"record sizes: frame {FRAME_SIZE}, stack {STACK_SIZE}, worker {WORKER_SIZE}")

@@ -1,0 +1,56 @@
+"""Fills the tables that every kernel reads: attacks, Zobrist keys, evaluation weights."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core import weights
+from psearch.core.attacks import fill_attack_tables
+from psearch.core.jit import entry
+from psearch.core.records import i64, tables_at, tables_dtype, void
+from psearch.core.zobrist import fill_zobrist
+
+
+@entry(void(i64))
+def fill_tables(tables):
+    """Compute the attack tables and Zobrist keys at an address."""
+    tb = tables_at(tables)
+    fill_attack_tables(tb)
+    fill_zobrist(tb)
+
+
+def fill_weights(tb: np.ndarray) -> None:
+    """Copy the evaluation weights into the tables.
+
+    tb: array of one `tables_dtype` record.
+    """
+    record = tb[0]
+    for piece in range(6):
+        for square in range(64):
+            white, black = piece + 1, 8 + piece + 1
+            record["psq_mg"][white][square] = weights.PSQT_MG[piece][square]
+            record["psq_eg"][white][square] = weights.PSQT_EG[piece][square]
+            record["psq_mg"][black][square ^ 56] = -weights.PSQT_MG[piece][square]
+            record["psq_eg"][black][square ^ 56] = -weights.PSQT_EG[piece][square]
+        record["phase"][piece + 1] = record["phase"][8 + piece + 1] = weights.PHASE[piece]
+    record["bishop_pair"] = weights.BISHOP_PAIR
+    record["doubled"] = weights.DOUBLED
+    record["isolated"] = weights.ISOLATED
+    record["passed_bonus"] = weights.PASSED
+    record["rook_open"] = weights.ROOK_OPEN
+    record["rook_semi_open"] = weights.ROOK_SEMI_OPEN
+    record["mobility"] = weights.MOBILITY
+    record["mobility_centre"] = weights.MOBILITY_CENTRE
+    record["king_ring"] = weights.KING_RING
+    record["shield"] = weights.SHIELD
+
+
+def make_tables(buffer: memoryview | None = None) -> np.ndarray:
+    """Tables in a buffer (shared memory) or in memory of their own; an array of one record."""
+    if buffer is None:
+        tb = np.zeros(1, tables_dtype)
+    else:
+        tb = np.frombuffer(buffer, tables_dtype, 1)
+    fill_tables(tb.ctypes.data)
+    fill_weights(tb)
+    return tb
