@@ -1,0 +1,218 @@
+"""The order in which a node's moves are tried, generated in stages.
+
+The state of the picker is part of the node, so at an open node any worker that holds the lock can take the next
+move. The move list holds `score << 16 | move`, so that the best move is the greatest entry.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.bits import move_from, move_kind, move_to
+from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
+from psearch.core.jit import kernel
+from psearch.core.movegen import generate_captures, generate_quiets, is_legal
+from psearch.core.records import Header, Node, Position, Tables, Worker, boolean, i64, void
+from psearch.core.see import captured_value, see_at_least
+
+(
+    PICK_TT,
+    PICK_CAPTURES_START,
+    PICK_CAPTURES,
+    PICK_KILLER_1,
+    PICK_KILLER_2,
+    PICK_QUIETS_START,
+    PICK_QUIETS,
+    PICK_BAD_CAPTURES_START,
+    PICK_BAD_CAPTURES,
+    PICK_LIST,
+    PICK_DONE,
+) = range(11)
+
+
+@kernel(boolean(Position, i64))
+def is_quiet(pos, move):
+    """Neither a capture nor a promotion."""
+    kind = move_kind(move)
+    if kind == KIND_EP or kind >= KIND_PROMOTE:
+        return False
+    code = np.int64(pos.board[move_to(move)])
+    # castling is written as king takes own rook
+    return code == 0 or code >> 3 == pos.side
+
+
+@kernel(void(Position, Node, i64, i64))
+def score_captures(pos, node, begin, end):
+    """Most valuable victim first, then the least valuable attacker."""
+    for i in range(begin, end):
+        move = np.int64(node.moves[i])
+        attacker = (np.int64(pos.board[move_from(move)]) & 7) - 1
+        score = 8 * captured_value(pos, move) - attacker
+        if move_kind(move) >= KIND_PROMOTE:
+            score += 1000 * (move_kind(move) - KIND_PROMOTE)
+        node.moves[i] = (score << 16) | move
+
+
+@kernel(void(Worker, Position, Node, i64, i64))
+def score_quiets(wk, pos, node, begin, end):
+    side = np.int64(pos.side)
+    for i in range(begin, end):
+        move = np.int64(node.moves[i])
+        score = np.int64(wk.history[side, move & 4095])
+        if move_kind(move) >= KIND_PROMOTE:
+            score = -HISTORY_MAX - 1  # an underpromotion is hardly ever right
+        node.moves[i] = (score << 16) | move
+
+
+@kernel(i64(Node))
+def take_best(node):
+    """Remove and return the best entry of moves[cursor:end]."""
+    begin = np.int64(node.cursor)
+    best = begin
+    for i in range(begin + 1, node.end):
+        if node.moves[i] > node.moves[best]:
+            best = i
+    entry = node.moves[best]
+    node.moves[best] = node.moves[begin]
+    node.moves[begin] = entry
+    node.cursor = begin + 1
+    return np.int64(entry) & MOVE_MASK
+
+
+@kernel(void(Node, i64))
+def begin_picking(node, first_stage):
+    node.stage = first_stage
+    node.cursor = 0
+    node.end = 0
+    node.bad_end = 0
+    node.moves_done = 0
+
+
+@kernel(i64(Tables, Worker, Position, Node))
+def _next_capture(tb, wk, pos, node):
+    """The next capture that does not lose material; the losing ones are set aside."""
+    while node.cursor < node.end:
+        move = take_best(node)
+        if move == node.tt_move:
+            continue
+        if not see_at_least(tb, pos, move, 0):
+            node.moves[node.bad_end] = move
+            node.bad_end += 1
+            continue
+        return move
+    return NO_MOVE
+
+
+@kernel(i64(Node))
+def _next_quiet(node):
+    while node.cursor < node.end:
+        move = take_best(node)
+        if move != node.tt_move and move != node.killer_1 and move != node.killer_2:
+            return move
+    return NO_MOVE
+
+
+@kernel(i64(Node))
+def _next_in_order(node):
+    """The list as it stands, but for the table's move."""
+    while node.cursor < node.end:
+        move = np.int64(node.moves[node.cursor]) & MOVE_MASK
+        node.cursor += 1
+        if move != node.tt_move or node.stage == PICK_LIST:
+            return move
+    return NO_MOVE
+
+
+@kernel(i64(Tables, Worker, Position, Node))
+def pick_move(tb, wk, pos, node):
+    """The next move to try, NO_MOVE when there is none.
+
+    `pos` is the position of the node, pins set; a table move or killer that is not legal here is passed over.
+    """
+    while True:
+        stage = node.stage
+        if stage == PICK_TT:
+            node.stage = PICK_CAPTURES_START
+            if node.tt_move != NO_MOVE:
+                if is_legal(tb, pos, np.int64(node.tt_move)):
+                    return np.int64(node.tt_move)
+                node.tt_move = NO_MOVE
+        elif stage == PICK_CAPTURES_START:
+            node.end = generate_captures(tb, pos, node, 0)
+            score_captures(pos, node, 0, np.int64(node.end))
+            node.stage = PICK_CAPTURES
+        elif stage == PICK_CAPTURES:
+            move = _next_capture(tb, wk, pos, node)
+            if move != NO_MOVE:
+                return move
+            node.stage = PICK_KILLER_1
+        elif stage == PICK_KILLER_1 or stage == PICK_KILLER_2:
+            node.stage = stage + 1
+            move = np.int64(node.killer_1 if stage == PICK_KILLER_1 else node.killer_2)
+            if move != NO_MOVE:
+                if move != node.tt_move and is_quiet(pos, move) and is_legal(tb, pos, move):
+                    return move
+                # not tried here: the quiet moves must not skip it
+                if stage == PICK_KILLER_1:
+                    node.killer_1 = NO_MOVE
+                else:
+                    node.killer_2 = NO_MOVE
+        elif stage == PICK_QUIETS_START:
+            node.cursor = node.bad_end
+            node.end = generate_quiets(tb, pos, node, np.int64(node.bad_end))
+            score_quiets(wk, pos, node, np.int64(node.cursor), np.int64(node.end))
+            node.stage = PICK_QUIETS
+        elif stage == PICK_QUIETS:
+            move = _next_quiet(node)
+            if move != NO_MOVE:
+                return move
+            node.stage = PICK_BAD_CAPTURES_START
+        elif stage == PICK_BAD_CAPTURES_START:
+            node.cursor = 0
+            node.end = node.bad_end
+            node.stage = PICK_BAD_CAPTURES
+        elif stage == PICK_BAD_CAPTURES or stage == PICK_LIST:
+            move = _next_in_order(node)
+            if move == NO_MOVE:
+                node.stage = PICK_DONE
+            return move
+        else:
+            return NO_MOVE
+
+
+@kernel(void(Header, Node))
+def begin_root_picking(hd, node):
+    """The root's moves come from the header, best first."""
+    begin_picking(node, PICK_LIST)
+    for i in range(hd.root_count):
+        node.moves[i] = hd.root_moves[i]
+    node.end = hd.root_count
+
+
+# -- learning from cutoffs -------------------------------------------------------------------------------------------
+
+
+@kernel(void(Worker, i64, i64, i64))
+def _add_history(wk, side, move, bonus):
+    """Move a counter towards +-HISTORY_MAX, the slower the nearer it is."""
+    old = np.int64(wk.history[side, move & 4095])
+    wk.history[side, move & 4095] = old + bonus - old * abs(bonus) // HISTORY_MAX
+
+
+@kernel(void(Worker, Position, Node, i64, i64))
+def learn_cutoff(wk, pos, node, move, ply):
+    """Remember a quiet move that cut, and mark down the quiet moves tried before it."""
+    if not is_quiet(pos, move):
+        return
+    if wk.killers[ply, 0] != move:
+        wk.killers[ply, 1] = wk.killers[ply, 0]
+        wk.killers[ply, 0] = move
+    side = np.int64(pos.side)
+    depth = np.int64(node.depth)
+    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
+    _add_history(wk, side, move, bonus)
+    if node.stage == PICK_QUIETS:
+        for i in range(node.bad_end, node.cursor):
+            tried = np.int64(node.moves[i]) & MOVE_MASK
+            if tried != move and is_quiet(pos, tried):
+                _add_history(wk, side, tried, -bonus)
