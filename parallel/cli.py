@@ -1,0 +1,463 @@
+"""The command line: `psearch FEN`, `psearch perft`, `psearch bench`.
+
+Results go to stdout, everything else to stderr. Exit status: 0 answered, 1 perft counts differ or the system
+refused something (a full disk), 2 bad input, 3 a worker died, 128 + N ended by signal N. Modules that take
+long to import are imported when they are needed, so that `--help` and errors answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import select
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
+
+from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, MAX_THREADS, __version__
+
+if TYPE_CHECKING:
+    import chess
+
+    from psearch.perft_suite import PerftCheck
+    from psearch.results import Limits, Result
+
+EXIT_PERFT_FAILED = 1
+EXIT_SYSTEM = 1
+EXIT_BAD_INPUT = 2
+EXIT_WORKER_DIED = 3
+EXIT_SIGNAL = 128
+
+DEFAULT_HASH_MB = 64
+DEFAULT_MAX_NODES = 10_000_000
+_MAX_MOVETIME_MS = 1_000_000_000
+_MAX_NODES = 2**62
+_MAX_HASH_MB = 2**24
+_PERFT_HASH_MB = 1
+"""Perft uses no transposition table."""
+
+_SEARCH_USAGE = """\
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--json] FEN
+       psearch perft [--threads N] DEPTH FEN
+       psearch perft [--threads N] [--max-nodes M] --epd FILE
+       psearch bench
+       psearch --help | --version"""
+
+_SEARCH_HELP = f"""\
+Search a chess position with several worker processes and print the best move.
+
+FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
+castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
+side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3. Without a
+limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
+
+_SEARCH_EXAMPLES = """\
+examples:
+  psearch startpos
+  psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
+  psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
+  psearch perft 5 startpos          move path counts, one line per root move
+  psearch perft --epd suite.epd     check the counts of a suite
+  psearch bench                     a fixed search on one worker: `N nodes M nps`"""
+
+_PERFT_USAGE = """\
+psearch perft [--threads N] DEPTH FEN
+       psearch perft [--threads N] [--max-nodes M] --epd FILE"""
+
+_PERFT_HELP = """\
+Count the move paths of DEPTH plies from a position, for each root move; or check the
+expected counts of a suite, one position per line: FEN ;D1 20 ;D2 400 ...
+The exit status is 1 when a count differs."""
+
+_PERFT_EXAMPLES = """\
+examples:
+  psearch perft 5 startpos
+  psearch perft --threads 2 4 bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9
+  psearch perft --epd suite.epd --max-nodes 1000000
+  psearch perft --epd - < suite.epd"""
+
+_BENCH_HELP = """\
+Search a fixed set of positions on one worker. The last line is `N nodes M nps`; N is the
+same every time and everywhere, and changes only when the search does."""
+
+_BENCH_EXAMPLES = """\
+examples:
+  psearch bench"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports an error as one line, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        _complain(message)
+        sys.exit(EXIT_BAD_INPUT)
+
+
+class _Interrupted(KeyboardInterrupt):
+    """SIGINT or SIGTERM arrived where there is nothing yet to report."""
+
+
+class _Signals:
+    """SIGINT and SIGTERM: a stop request while a search runs, an exception at any other time.
+
+    A second signal is always an exception, so that an impatient user gets out.
+    """
+
+    def __init__(self) -> None:
+        # The handler runs in the main thread, so a search there must poll is_set(): inside wait() it would
+        # hold the lock that set() needs.
+        self.stop = threading.Event()
+        self.searching = False
+        self.received: int | None = None
+        self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
+
+    def __enter__(self) -> _Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._former[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.searching and self.received is None:
+            self.received = number
+            self.stop.set()
+        else:
+            self.received = number
+            raise _Interrupted
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 128 + the number of the signal that arrived."""
+        return EXIT_SIGNAL + self.received if self.received else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status; bad options leave through SystemExit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if not words:
+        _say(f"usage: {_SEARCH_USAGE}")
+        return EXIT_BAD_INPUT
+    commands = {"perft": (_perft_parser, _perft), "bench": (_bench_parser, _bench)}
+    make_parser, command = commands.get(words[0], (_search_parser, _search))
+    options = make_parser().parse_intermixed_args(words[1:] if words[0] in commands else words)
+    with _Signals() as signals:
+        return _guarded(command, options, signals)
+
+
+def _guarded(
+    command: Callable[[argparse.Namespace, _Signals], int], options: argparse.Namespace, signals: _Signals
+) -> int:
+    """Run a command and turn what can go wrong into an exit status and at most one line."""
+    try:
+        from psearch.results import PsearchError, WorkerDied
+
+        try:
+            status = command(options, signals)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+            return status
+        except WorkerDied as error:
+            _complain(str(error))
+            return EXIT_WORKER_DIED
+        except PsearchError as error:
+            _complain(str(error))
+            return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        _complain("interrupted")
+        return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
+    except OSError as error:
+        reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
+        _abandon_stdout()
+        if reader_left:
+            return EXIT_SIGNAL + signal.SIGPIPE
+        _complain(f"cannot go on: {error}")
+        return EXIT_SYSTEM
+
+
+def _search(options: argparse.Namespace, signals: _Signals) -> int:
+    from psearch.fen import parse_position
+    from psearch.report import finished_result, terminal_line
+
+    words = _without_dashes(options.fen)
+    if not words:
+        _search_parser().error("no position given: a FEN or startpos (see psearch --help)")
+    board = parse_position(words)
+    finished = finished_result(board)
+    if finished is None:
+        return _search_with_workers(board, options, signals)
+    if options.json:
+        _print_json(board, finished, options.threads)
+    else:
+        print(terminal_line(board))
+    return 0
+
+
+def _search_with_workers(board: chess.Board, options: argparse.Namespace, signals: _Signals) -> int:
+    _check_hash(options.hash)
+    _load_kernels()
+
+    from psearch.report import final_report
+    from psearch.supervisor import Supervisor
+
+    with Supervisor(threads=options.threads, hash_mb=options.hash) as engine:
+        signals.searching = True
+        if options.json:
+            result = engine.search(board, _limits(options), on_info=None, stop=signals.stop)
+            _print_json(board, result, options.threads)
+        else:
+            from psearch.progress import search_display
+
+            with search_display(board) as display:
+                result = engine.search(board, _limits(options), on_info=display, stop=signals.stop)
+            print(final_report(board, result), flush=True)
+    return signals.exit_status
+
+
+def _limits(options: argparse.Namespace) -> Limits:
+    from psearch.results import Limits
+
+    limits = Limits(options.depth, options.movetime, options.nodes)
+    return limits if limits != Limits() else Limits(movetime_ms=DEFAULT_MOVETIME_MS)
+
+
+def _perft(options: argparse.Namespace, signals: _Signals) -> int:
+    words = _without_dashes(options.words)
+    if options.epd is not None:
+        if words:
+            _perft_parser().error("--epd takes its positions from the file: leave out DEPTH and FEN")
+        return _perft_suite(options)
+    if options.max_nodes is not None:
+        _perft_parser().error("--max-nodes goes with --epd")
+    if len(words) < 2:
+        _perft_parser().error("perft needs DEPTH and FEN, or --epd FILE")
+    try:
+        depth = _whole_number(1, MAX_DEPTH)(words[0])
+    except argparse.ArgumentTypeError as error:
+        _perft_parser().error(f"DEPTH {error}")
+    return _perft_divide(depth, words[1:], options.threads)
+
+
+def _perft_divide(depth: int, fen: list[str], threads: int) -> int:
+    from psearch.fen import parse_position
+
+    board = parse_position(fen, strict=False)
+    divide: dict[chess.Move, int] = {}
+    seconds = 0.0
+    if any(board.legal_moves):
+        _load_kernels()
+
+        from psearch.supervisor import Supervisor
+
+        with Supervisor(threads=threads, hash_mb=_PERFT_HASH_MB) as engine:
+            divide, seconds = engine.perft(board, depth)
+    for move, nodes in sorted((board.uci(move), nodes) for move, nodes in divide.items()):
+        print(f"{move}: {nodes}")
+    total = sum(divide.values())
+    print(f"total {total}  time {seconds:.2f}  nps {_per_second(total, seconds):,}")
+    return 0
+
+
+def _perft_suite(options: argparse.Namespace) -> int:
+    from psearch.perft_suite import Outcome, check_suite, read_suite
+
+    cases = read_suite(options.epd)
+    max_nodes = options.max_nodes or DEFAULT_MAX_NODES
+
+    _load_kernels()
+
+    from psearch.progress import StatusLine
+    from psearch.supervisor import Supervisor
+
+    checks: list[PerftCheck] = []
+    failures: list[str] = []
+    total = sum(len(case.counts) for case in cases)
+    with (
+        Supervisor(threads=options.threads, hash_mb=_PERFT_HASH_MB) as engine,
+        StatusLine(only_terminal=True) as status,
+    ):
+        for check in check_suite(engine.perft, cases, max_nodes):
+            checks.append(check)
+            if check.outcome is Outcome.WRONG:
+                failures.append(check.failure_line)
+            status(f"{len(checks)}/{total} counts, {len(failures)} wrong, {check.case.source}")
+    for failure in failures:
+        print(failure)
+    print(_suite_summary(checks, len(cases), max_nodes))
+    return EXIT_PERFT_FAILED if failures else 0
+
+
+def _suite_summary(checks: list[PerftCheck], positions: int, max_nodes: int) -> str:
+    from psearch.perft_suite import Outcome
+
+    number = {outcome: sum(check.outcome is outcome for check in checks) for outcome in Outcome}
+    nodes = sum(check.nodes for check in checks)
+    seconds = sum(check.seconds for check in checks)
+    skipped = f"{number[Outcome.TOO_BIG]} skipped (more than {max_nodes:,})"
+    if number[Outcome.UNSUPPORTED]:
+        skipped += f", {number[Outcome.UNSUPPORTED]} skipped (more than 16 pieces of one colour)"
+    right, wrong = number[Outcome.RIGHT], number[Outcome.WRONG]
+    return (
+        f"{positions} positions, {right} counts right, {wrong} wrong, {skipped}\n"
+        f"total {nodes}  time {seconds:.2f}  nps {_per_second(nodes, seconds):,}"
+    )
+
+
+def _bench(options: argparse.Namespace, signals: _Signals) -> int:
+    from psearch.bench import run_bench
+    from psearch.progress import StatusLine
+
+    _load_kernels()
+    with StatusLine(only_terminal=True) as status:
+        nodes, seconds = run_bench(status)
+    print(f"{nodes} nodes {_per_second(nodes, seconds)} nps")
+    return 0
+
+
+def _search_parser() -> argparse.ArgumentParser:
+    parser = _parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
+    parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
+    _add_threads(parser)
+    limit = parser.add_mutually_exclusive_group()
+    depth, milliseconds, nodes = (
+        _whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES)
+    )
+    limit.add_argument("--depth", type=depth, metavar="D", help=f"plies, 1 to {MAX_DEPTH}")
+    limit.add_argument("--movetime", type=milliseconds, metavar="MS", help="milliseconds")
+    limit.add_argument("--nodes", type=nodes, metavar="N", help="nodes of all workers together")
+    parser.add_argument(
+        "--hash",
+        type=_whole_number(1, _MAX_HASH_MB),
+        default=DEFAULT_HASH_MB,
+        metavar="MB",
+        help=f"size of the shared transposition table in MiB (default {DEFAULT_HASH_MB})",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--version", action="version", version=f"psearch {__version__}")
+    return parser
+
+
+def _perft_parser() -> argparse.ArgumentParser:
+    parser = _parser("psearch perft", _PERFT_USAGE, _PERFT_HELP, _PERFT_EXAMPLES)
+    parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
+    _add_threads(parser)
+    parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
+    parser.add_argument(
+        "--max-nodes",
+        type=_whole_number(1, _MAX_NODES),
+        metavar="M",
+        help=f"skip expected counts above M (default {DEFAULT_MAX_NODES:,})",
+    )
+    return parser
+
+
+def _bench_parser() -> argparse.ArgumentParser:
+    return _parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
+
+
+def _parser(name: str, usage: str, description: str, examples: str) -> argparse.ArgumentParser:
+    return _Parser(
+        prog=name,
+        usage=usage,
+        description=description,
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+
+
+def _add_threads(parser: argparse.ArgumentParser) -> None:
+    cores = _usable_cores()
+    parser.add_argument(
+        "--threads",
+        type=_whole_number(1, MAX_THREADS),
+        default=cores,
+        metavar="N",
+        help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
+    )
+
+
+def _whole_number(low: int, high: int) -> Callable[[str], int]:
+    """A converter for argparse. int() alone would take `1_000` and digits of any script."""
+
+    def convert(text: str) -> int:
+        if not re.fullmatch("[+-]?[0-9]{1,30}", text) or not low <= int(text) <= high:
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number from {low} to {high}, not {text[:40]!a}"
+            )
+        return int(text)
+
+    return convert
+
+
+def _usable_cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return min(MAX_THREADS, len(os.sched_getaffinity(0)))
+    return min(MAX_THREADS, os.cpu_count() or 1)
+
+
+def _check_hash(hash_mb: int) -> None:
+    """Refuse what cannot fit before kernels are compiled for it; the supervisor looks closer."""
+    from psearch.results import PsearchError
+
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    if hash_mb >= memory_mb:
+        raise PsearchError(f"--hash {hash_mb} does not fit in this machine's {memory_mb} MiB of memory")
+
+
+def _load_kernels() -> None:
+    from psearch.kernels import load_kernels
+    from psearch.progress import StatusLine
+
+    with StatusLine() as status:
+        load_kernels(progress=status)
+
+
+def _print_json(board: chess.Board, result: Result, threads: int) -> None:
+    from psearch.report import json_object
+
+    # default=int: counters may come as numpy integers
+    print(json.dumps(json_object(board, result, threads), default=int), flush=True)
+
+
+def _without_dashes(words: list[str]) -> list[str]:
+    """The words without `--`, which some versions of argparse leave in."""
+    return [word for word in words if word != "--"]
+
+
+def _per_second(nodes: int, seconds: float) -> int:
+    return round(nodes / seconds) if seconds > 0 else 0
+
+
+def _say(text: str) -> None:
+    if sys.stderr is not None:  # print() would turn to stdout
+        print(text, file=sys.stderr, flush=True)
+
+
+def _complain(message: str) -> None:
+    """One line on stderr, whatever the message contains."""
+    line = " ".join(message.split())
+    _say("psearch: " + "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in line))
+
+
+def _stdout_has_no_reader() -> bool:
+    """Tells the broken pipe of `psearch ... | head -1` from one between processes."""
+    if sys.stdout is None:
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), select.POLLOUT)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _abandon_stdout() -> None:
+    """stdout cannot be written: keep the interpreter from complaining when it flushes at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,37 @@
+"""The type a node is expected to have, before it is searched.
+
+- Knuth and Moore (1975): the root is PV; the first child of PV is PV, its others CUT; children of CUT are ALL;
+  children of ALL are CUT. By topology alone.
+- Garms (Onno): the same, but only the first child of a CUT node is ALL, the further ones are CUT again; a PV child
+  searched with a scout is CUT and becomes PV when it is searched again; after a null move CUT.
+- Kannan: every candidate cutoff move of a CUT node (null move, table move, captures, killers) leads to ALL; once they
+  are exhausted the node has become ALL and its children are CUT.
+"""
+
+from __future__ import annotations
+
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
+from psearch.core.jit import kernel
+from psearch.core.movepick import PICK_QUIETS
+from psearch.core.records import Node, i64
+from psearch.policy import POLICY_KANNAN, POLICY_KNUTH
+
+
+@kernel(i64(i64, Node, i64, i64))
+def expected_child_type(policy, node, index, stage):
+    """Type of the child reached by move number `index` (from 0), searched with a scout or the full window."""
+    if node.type == PV_NODE:
+        return PV_NODE if stage == VISIT_FULL else CUT_NODE
+    if node.type == ALL_NODE:
+        return CUT_NODE
+    if policy == POLICY_KNUTH:
+        return ALL_NODE
+    if policy == POLICY_KANNAN:
+        return ALL_NODE if index == 0 or node.stage < PICK_QUIETS else CUT_NODE
+    return ALL_NODE if index == 0 else CUT_NODE
+
+
+@kernel(i64(i64, Node))
+def expected_null_type(policy, node):
+    """Type of the child after a null move."""
+    return ALL_NODE if policy == POLICY_KANNAN and node.type == CUT_NODE else CUT_NODE

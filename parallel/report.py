@@ -1,0 +1,129 @@
+"""Search results as text and as JSON. Scores are from the side to move's point of view throughout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import chess
+import chess.engine
+
+from psearch.results import Info, Result, WorkerStats
+
+_BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
+
+
+def finished_result(board: chess.Board) -> Result | None:
+    """The answer for a board on which the side to move has no legal move, which needs no search."""
+    if any(board.legal_moves):
+        return None
+    score = chess.engine.Mate(0) if board.is_check() else chess.engine.Cp(0)
+    return Result(None, Info(0, 0, chess.engine.PovScore(score, board.turn), "exact", 0, 0.0))
+
+
+def terminal_kind(board: chess.Board) -> str:
+    """`checkmate` or `stalemate`, for a board without legal moves."""
+    return "checkmate" if board.is_check() else "stalemate"
+
+
+def terminal_line(board: chess.Board) -> str:
+    """The one-line answer for a board without legal moves."""
+    if terminal_kind(board) == "checkmate":
+        return f"checkmate: {chess.COLOR_NAMES[board.turn].capitalize()} is mated"
+    return "stalemate: draw"
+
+
+def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
+    """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3; `>=` or `<=` before a bound."""
+    relative = score.pov(board.turn)
+    mate = relative.mate()
+    text = f"#{mate}" if mate is not None else f"{(relative.score() or 0) / 100:+.2f}"
+    return _BOUND_MARKS[bound] + text
+
+
+def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
+    """A variation in standard algebraic notation. Raises ValueError when a move of it is illegal."""
+    position = board.copy(stack=False)
+    words = []
+    for move in moves:
+        words.append(position.san(move))
+        position.push(move)
+    return " ".join(words)
+
+
+def uci_line(board: chess.Board, moves: list[chess.Move]) -> list[str]:
+    """A variation in UCI notation; castling is king takes rook on a Chess960 board."""
+    position = board.copy(stack=False)
+    words = []
+    for move in moves:
+        words.append(position.uci(move))
+        position.push(move)
+    return words
+
+
+def iteration_line(board: chess.Board, info: Info) -> str:
+    """One line for one iteration, or for an aspiration window that failed."""
+    return (
+        f"depth {info.depth}/{info.seldepth}  score {score_text(info.score, board, info.bound)}  "
+        f"nodes {info.nodes}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
+    ).rstrip()
+
+
+def final_report(board: chess.Board, result: Result) -> str:
+    """The answer to a search for people: what to play, why, and how the work was shared."""
+    info = result.info
+    move = result.bestmove
+    best = f"{board.san(move)} ({board.uci(move)})" if move else "none"
+    side = chess.COLOR_NAMES[board.turn].capitalize()
+    rows = [
+        ("best move", best + (", interrupted" if result.interrupted else "")),
+        ("score", f"{score_text(info.score, board, info.bound)} for {side}"),
+        ("pv", san_line(board, info.pv)),
+        ("depth", f"{info.depth}/{info.seldepth}"),
+        ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
+        ("workers", _workers_text(info.workers)),
+    ]
+    return "\n".join(f"{name:<10} {text}".rstrip() for name, text in rows)
+
+
+def idle_share(workers: list[WorkerStats]) -> float:
+    """The share of all workers' time spent without work, 0 to 1."""
+    return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
+
+
+def _workers_text(workers: list[WorkerStats]) -> str:
+    splits = sum(worker.splits for worker in workers)
+    joins = sum(worker.joins for worker in workers)
+    return f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
+
+
+def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
+    """What `--json` prints; `terminal` is there only when the game is over on the board."""
+    info = result.info
+    relative = info.score.pov(board.turn)
+    mate = relative.mate()
+    report: dict[str, Any] = {
+        "bestmove": board.uci(result.bestmove) if result.bestmove else None,
+        "score": {"mate": mate} if mate is not None else {"cp": relative.score()},
+        "pv": uci_line(board, info.pv),
+        "depth": info.depth,
+        "seldepth": info.seldepth,
+        "nodes": info.nodes,
+        "nps": info.nps,
+        "time": round(info.time_s, 3),
+        "threads": threads,
+        "workers": [_worker_object(worker) for worker in info.workers],
+        "interrupted": result.interrupted,
+    }
+    if not any(board.legal_moves):
+        report["terminal"] = terminal_kind(board)
+    return report
+
+
+def _worker_object(worker: WorkerStats) -> dict[str, Any]:
+    return {
+        "nodes": worker.nodes,
+        "splits": worker.splits,
+        "joins": worker.joins,
+        "aborted": worker.aborted_nodes,
+        "idle": round(worker.idle_share, 4),
+    }

@@ -1,0 +1,74 @@
+"""What goes into a search and what comes out of it, as plain data.
+
+Nothing here touches numba or shared memory, so the command line can import it before any kernel is loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import chess
+import chess.engine
+
+
+class PsearchError(Exception):
+    """A condition the user can do something about; its text is one line fit for stderr."""
+
+
+class WorkerDied(PsearchError):
+    """A worker process ended while a search was running; the search cannot be trusted and has been stopped."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop a search. Every limit that is set applies; the first one reached ends the search."""
+
+    depth: int | None = None
+    movetime_ms: int | None = None
+    nodes: int | None = None
+
+
+@dataclass(frozen=True)
+class WorkerStats:
+    """One worker's counters, summed since the search began."""
+
+    nodes: int
+    splits: int
+    """nodes opened by this worker in which at least one other worker took part"""
+    joins: int
+    """times this worker joined an open node as a helper"""
+    aborted_nodes: int
+    """nodes this worker entered in subtrees that a cutoff or a stop threw away"""
+    idle_share: float
+    """share of the search's wall time spent without a stack to work on, 0 to 1"""
+
+
+@dataclass(frozen=True)
+class Info:
+    """The state of a search at one moment: after an iteration, after an aspiration failure, or at the end."""
+
+    depth: int
+    seldepth: int
+    score: chess.engine.PovScore
+    bound: str
+    """`exact`, `lower` (an aspiration fail high) or `upper` (a fail low)"""
+    nodes: int
+    time_s: float
+    pv: list[chess.Move] = field(default_factory=list)
+    workers: list[WorkerStats] = field(default_factory=list)
+
+    @property
+    def nps(self) -> int:
+        """Nodes per second of wall time over all workers."""
+        return round(self.nodes / self.time_s) if self.time_s > 0 else 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """The answer to a search."""
+
+    bestmove: chess.Move | None
+    """None when the game is already over on the board"""
+    info: Info
+    interrupted: bool = False
+    """True when the caller's stop request, not a limit, ended the search"""

@@ -1,0 +1,82 @@
+"""Writes a search into the arena: position, moves, game history, options, limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import chess
+import numpy as np
+
+from psearch.arena import Arena
+from psearch.core.boards import from_chess_move, set_position
+from psearch.core.records import MAX_HISTORY, position_dtype
+from psearch.core.tt import AGES
+from psearch.policy import POLICIES
+from psearch.results import Limits
+from psearch.root import begin_search
+
+MAX_DEPTH = 100
+DEFAULT_POLICY = "garms"
+DEFAULT_SPLIT_DEPTH = 4
+DEFAULT_ASPIRATION = 25
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax."""
+
+    tt: bool = True
+    null_move: bool = True
+    futility: bool = True
+    see_pruning: bool = True
+    mate_distance: bool = True
+    aspiration: int = DEFAULT_ASPIRATION
+    policy: str = DEFAULT_POLICY
+    split_depth: int = DEFAULT_SPLIT_DEPTH
+
+    @classmethod
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
+        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        return cls(
+            tt=False,
+            null_move=False,
+            futility=False,
+            see_pruning=False,
+            mate_distance=False,
+            aspiration=0,
+            policy=policy,
+            split_depth=split_depth,
+        )
+
+
+def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
+    """Keys of the positions before the root, the last one first, as far back as a repetition can lie."""
+    keys = []
+    before = board.copy(stack=min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY))
+    scratch = np.zeros(1, position_dtype)
+    while before.move_stack:
+        before.pop()
+        set_position(tables, scratch, before)
+        keys.append(int(scratch[0]["key"]))
+    return keys
+
+
+def write_search(arena: Arena, board: chess.Board, limits: Limits, options: SearchOptions) -> None:
+    """Set up the root and hand it to worker 0; every worker must be idle. The board must have a legal move."""
+    header = arena.header[0]
+    set_position(arena.tables, arena.header["root"], board)
+    moves = [from_chess_move(move, board) for move in board.legal_moves]
+    moves.sort()
+    header["root_count"] = len(moves)
+    header["root_moves"][: len(moves)] = moves
+    keys = history_keys(arena.tables, board)
+    header["history_count"] = len(keys)
+    header["history"][: len(keys)] = keys
+    header["max_depth"] = limits.depth or MAX_DEPTH
+    header["node_limit"] = limits.nodes or 0
+    header["age"] = (int(header["age"]) + 1) % AGES
+    record = header["options"]
+    for name in ("tt", "null_move", "futility", "see_pruning", "mate_distance", "aspiration", "split_depth"):
+        record[name] = int(getattr(options, name))
+    record["policy"] = POLICIES[options.policy]
+    begin_search(arena.context)

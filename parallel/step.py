@@ -1,0 +1,301 @@
+"""The machine: `step` is the only way a search advances.
+
+A worker is in one state; each state has one handler, which does a bounded amount of work and names the next state.
+All state lies in the arena, so a worker can stop after any step and be run again later, by another driver or in
+another order: a process of its own (`processes.py`) and a round robin in one process (`roundrobin.py`) call the same
+compiled function. A worker never returns from `step` with a lock held.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import (
+    CLOSED_CUTOFF,
+    NO_MOVE,
+    STATE_CHILD,
+    STATE_ENTER,
+    STATE_FINISH,
+    STATE_IDLE,
+    STATE_NEXT,
+    STATE_QCHILD,
+    STATE_QNEXT,
+    STATE_ROOT,
+    STATE_UNWIND,
+    VISIT_FULL,
+    VISIT_NULL,
+    VISIT_SCOUT,
+)
+from psearch.core.intrinsics import atomic_load, atomic_store
+from psearch.core.jit import entry, kernel
+from psearch.core.movepick import pick_move
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    WORKER_SIZE,
+    Context,
+    Worker,
+    context_at,
+    frame_at,
+    header_at,
+    i64,
+    tables_at,
+    void,
+    worker_at,
+)
+from psearch.core.search import (
+    DO_CHILD,
+    DO_CUTOFF,
+    DO_NULL,
+    DO_QUIESCENCE,
+    DO_RETURN,
+    after_move,
+    after_quiescence,
+    begin_moves,
+    child_depth,
+    enter,
+    enter_quiescence,
+    finish,
+    learn,
+    make_child,
+    next_quiescence,
+    push_move,
+    push_null,
+)
+from psearch.nodetypes import expected_child_type, expected_null_type
+from psearch.policy import may_open
+from psearch.root import root_aborted, root_finished
+from psearch.splitting import (
+    abort_epoch_of,
+    acquire,
+    best_offer,
+    closed_of,
+    is_dead,
+    join,
+    leave,
+    open_node,
+    open_of,
+    raise_abort_epoch,
+    release,
+    stop_of,
+    unwind,
+    withdraw,
+)
+
+_FOUND_NOTHING = -1
+
+
+@kernel(i64(Context, Worker, i64))
+def _pop(ctx, wk, frame):
+    """Return `wk.value` to the frame below."""
+    if wk.ply == 0:
+        return STATE_ROOT
+    wk.ply -= 1
+    return np.int64(frame_at(frame - FRAME_SIZE).visit.resume)
+
+
+@kernel(void(Context, Worker))
+def _check_node_limit(ctx, wk):
+    """Stop the search when all workers together have searched `node_limit` nodes. Exact with one worker."""
+    hd = header_at(ctx.header)
+    if hd.node_limit == 0:
+        wk.next_check = np.int64(1) << 62
+        return
+    total = np.int64(0)
+    for i in range(hd.worker_count):
+        total += worker_at(ctx.workers + i * WORKER_SIZE).nodes
+    if total >= hd.node_limit:
+        atomic_store(stop_of(hd), 1)
+        raise_abort_epoch(ctx)
+    else:
+        wk.next_check = wk.nodes + max(np.int64(1), (hd.node_limit - total) // hd.worker_count)
+
+
+@kernel(i64(Context, Worker, i64))
+def _enter(ctx, wk, frame):
+    node = frame_at(frame).node
+    hd = header_at(ctx.header)
+    if wk.ply == 0:
+        node.open_parent = -1
+    else:
+        parent_home = np.int64(frame_at(frame - FRAME_SIZE).visit.home)
+        parent = frame_at(ctx.frames + parent_home * FRAME_SIZE).node
+        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else np.int64(parent.open_parent)
+    if wk.nodes >= wk.next_check:
+        _check_node_limit(ctx, wk)
+    epoch = atomic_load(abort_epoch_of(hd))
+    if epoch != wk.seen_epoch:
+        wk.seen_epoch = epoch
+        if is_dead(ctx, np.int64(node.open_parent)):
+            wk.aborts += 1
+            return STATE_UNWIND
+    wk.nodes += 1
+    action = enter(ctx, wk, frame)
+    if action == DO_QUIESCENCE:
+        if enter_quiescence(ctx, wk, frame) == DO_RETURN:
+            return _pop(ctx, wk, frame)
+        return STATE_QNEXT
+    if action == DO_RETURN:
+        return _pop(ctx, wk, frame)
+    if action == DO_NULL:
+        push_null(ctx, wk, frame, node, expected_null_type(np.int64(hd.options.policy), node))
+        wk.ply += 1
+        return STATE_ENTER
+    begin_moves(ctx, wk, frame)
+    return STATE_NEXT
+
+
+@kernel(i64(Context, Worker, i64))
+def _next_move(ctx, wk, frame):
+    """Take the next move of the node, opening it first if the policy says so."""
+    fr = frame_at(frame)
+    hd = header_at(ctx.header)
+    home = np.int64(fr.visit.home)
+    split = frame_at(ctx.frames + home * FRAME_SIZE)
+    node = split.node
+    is_open = atomic_load(open_of(node)) != 0
+    if not is_open and may_open(np.int64(hd.options.policy), np.int64(hd.options.split_depth), node):
+        open_node(ctx, wk, home)
+        is_open = True
+    if is_open:
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            return leave(ctx, wk, home)
+    move = pick_move(tables_at(ctx.tables), wk, split.position, node)
+    if move == NO_MOVE:
+        if not is_open:
+            return STATE_FINISH
+        withdraw(ctx, home)
+        return leave(ctx, wk, home)
+    fr.visit.move = move
+    fr.visit.index = node.moves_done
+    node.moves_done += 1
+    if is_open:
+        release(node)
+    return _start_move(ctx, wk, frame)
+
+
+@kernel(i64(Context, Worker, i64))
+def _start_move(ctx, wk, frame):
+    """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
+    fr = frame_at(frame)
+    visit = fr.visit
+    node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
+    visit.worker = wk.index
+    visit.nodes_before = wk.nodes
+    if not make_child(ctx, wk, frame, node, np.int64(visit.move)):
+        return STATE_NEXT
+    # alpha may be rising under other hands: read it once
+    alpha = np.int64(node.alpha)
+    full = visit.index == 0 and node.beta - alpha > 1
+    stage = VISIT_FULL if full else VISIT_SCOUT
+    beta = np.int64(node.beta) if full else alpha + 1
+    depth = child_depth(ctx, wk, frame, node)
+    policy = np.int64(header_at(ctx.header).options.policy)
+    expected = expected_child_type(policy, node, np.int64(visit.index), stage)
+    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
+    wk.ply += 1
+    return STATE_ENTER
+
+
+@kernel(i64(Context, Worker, i64))
+def _after_child(ctx, wk, frame):
+    fr = frame_at(frame)
+    value = -wk.value
+    if fr.visit.stage == VISIT_NULL:
+        if value >= fr.node.beta:
+            # a mate found after passing is no proof; the bound is
+            wk.value = np.int64(fr.node.beta)
+            return _pop(ctx, wk, frame)
+        begin_moves(ctx, wk, frame)
+        return STATE_NEXT
+    home = np.int64(fr.visit.home)
+    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    is_open = atomic_load(open_of(node)) != 0
+    if is_open:
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            return leave(ctx, wk, home)
+    action = after_move(ctx, wk, frame, node, value)
+    if action == DO_CUTOFF:
+        learn(ctx, wk, frame, node)
+        if not is_open:
+            return STATE_FINISH
+        withdraw(ctx, home)
+        atomic_store(closed_of(node), CLOSED_CUTOFF)
+        if node.inside > 1:
+            raise_abort_epoch(ctx)
+        return leave(ctx, wk, home)
+    if is_open:
+        release(node)
+    if action == DO_CHILD:
+        visit = fr.visit
+        stage = np.int64(visit.stage)
+        policy = np.int64(header_at(ctx.header).options.policy)
+        expected = expected_child_type(policy, node, np.int64(visit.index), stage)
+        push_move(
+            ctx, wk, frame, stage, np.int64(visit.alpha), np.int64(visit.beta), np.int64(visit.depth), expected
+        )
+        wk.ply += 1
+        return STATE_ENTER
+    return STATE_NEXT
+
+
+@kernel(i64(Context, Worker))
+def _idle(ctx, wk):
+    """Look for an open node and join it."""
+    home = best_offer(ctx, wk)
+    if home < 0 or not join(ctx, wk, home):
+        wk.polls += 1
+        return _FOUND_NOTHING
+    return _start_move(ctx, wk, ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
+
+
+@kernel(i64(Context, Worker))
+def advance(ctx, wk):
+    """Run the handler of the worker's state; returns the next state, or -1 when idle and nothing was found."""
+    state = wk.state
+    if state == STATE_IDLE:
+        return _idle(ctx, wk)
+    frame = ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE
+    if state == STATE_ENTER:
+        return _enter(ctx, wk, frame)
+    if state == STATE_NEXT:
+        return _next_move(ctx, wk, frame)
+    if state == STATE_CHILD:
+        return _after_child(ctx, wk, frame)
+    if state == STATE_QNEXT:
+        if next_quiescence(ctx, wk, frame) == DO_CHILD:
+            wk.ply += 1
+            return STATE_ENTER
+        return _pop(ctx, wk, frame)
+    if state == STATE_QCHILD:
+        return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
+    if state == STATE_FINISH:
+        finish(ctx, wk, frame)
+        return _pop(ctx, wk, frame)
+    if state == STATE_UNWIND:
+        return unwind(ctx, wk) if wk.ply > 0 else root_aborted(ctx, wk)
+    return root_finished(ctx, wk)
+
+
+@kernel(i64(Context, i64, i64))
+def step(ctx, worker, budget):
+    """Advance one worker by at most `budget` transitions.
+
+    Returns the transitions left over: more than 0 when the worker is idle and found nothing to do.
+    """
+    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    while budget > 0:
+        budget -= 1
+        state = advance(ctx, wk)
+        if state == _FOUND_NOTHING:
+            return budget + 1
+        wk.state = state
+    return 0
+
+
+@entry(i64(i64, i64, i64))
+def step_worker(context, worker, budget):
+    """`step` for Python drivers; context: address of this process's context record."""
+    return step(context_at(context), worker, budget)
