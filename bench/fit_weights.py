@@ -314,9 +314,7 @@ class Data:
 
     def __getitem__(self, which: Array) -> Data:
         """The positions that an index array or mask names."""
-        return Data(
-            self.psqt[which], self.phase[which], self.rest[which], self.score[which], self.result[which]
-        )
+        return Data(self.psqt[which], self.phase[which], self.rest[which], self.score[which], self.result[which])
 
 
 def features(boards: Array, to_move: Array) -> tuple[Array, Array, Array, Array]:
@@ -421,9 +419,7 @@ def expected(cp: Array, k: float) -> Array:
 def fit_k(cp: Array, target: Array) -> float:
     """The K whose expected score is nearest to the target."""
     return float(
-        minimize_scalar(
-            lambda k: np.mean((target - expected(cp, k)) ** 2), bounds=(0.05, 5), method="bounded"
-        ).x
+        minimize_scalar(lambda k: np.mean((target - expected(cp, k)) ** 2), bounds=(0.05, 5), method="bounded").x
     )
 
 
@@ -515,9 +511,7 @@ def fit(data: Data, target: Array, k: float, with_rest: bool, pull_material: flo
 
     lower = np.full(start.shape, -np.inf)
     lower[:, N_PSQT + PASSED : N_PSQT + PASSED + 6] = 0.0
-    bounds = [(low if np.isfinite(low) else None, None) for low in (lower - start)[free] / scale] + [
-        (None, None)
-    ]
+    bounds = [(low if np.isfinite(low) else None, None) for low in (lower - start)[free] / scale] + [(None, None)]
     options = {"maxiter": 2000, "maxfun": 2500, "maxcor": 30, "ftol": 1e-10, "gtol": 1e-4}
     best = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     if not best.success:
@@ -619,12 +613,8 @@ def main() -> None:
     default = Path(__file__).resolve().parents[1] / "core" / "weights.py"
     parser.add_argument("--out", type=Path, default=default, help="where to write (default: core/weights.py)")
     parser.add_argument("--seed", type=int, default=1, help="draws the held-out tenth")
-    parser.add_argument(
-        "--mix", type=float, default=0.5, help="share of the result in the target; the rest is score"
-    )
-    parser.add_argument(
-        "--pull-material", type=float, default=PULL_MATERIAL, help="pull to plain material, > 0"
-    )
+    parser.add_argument("--mix", type=float, default=0.5, help="share of the result in the target; the rest is score")
+    parser.add_argument("--pull-material", type=float, default=PULL_MATERIAL, help="pull to plain material, > 0")
     args = parser.parse_args()
 
     train, held, n_lines = load(args.tuning_file, args.seed)
@@ -634,9 +624,7 @@ def main() -> None:
         return args.mix * data.result + (1.0 - args.mix) * expected(data.score, k_score)
 
     t_train, t_held = target(train), target(held)
-    print(
-        f"{n_lines} lines, {len(train)} to fit, {len(held)} held out; K of the engines' scores {k_score:.3f}"
-    )
+    print(f"{n_lines} lines, {len(train)} to fit, {len(held)} held out; K of the engines' scores {k_score:.3f}")
 
     def report(name: str, weights: Array, k: float) -> float:
         value = error(held, weights, k, t_held)

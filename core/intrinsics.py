@@ -88,7 +88,12 @@ def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _I8.as_pointer()
         cgutils.raw_memcpy(
-            builder, builder.inttoptr(args[0], pointer), builder.inttoptr(args[1], pointer), args[2], 1, align=8
+            builder,
+            builder.inttoptr(args[0], pointer),
+            builder.inttoptr(args[1], pointer),
+            args[2],
+            1,
+            align=8,
         )
         return context.get_dummy_value()
 
@@ -217,7 +222,12 @@ def prefetch(typing_context: Any, where: Any) -> Any:
         function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
         builder.call(
             function,
-            [builder.inttoptr(args[0], pointer), ir.Constant(i32, 0), ir.Constant(i32, 3), ir.Constant(i32, 1)],
+            [
+                builder.inttoptr(args[0], pointer),
+                ir.Constant(i32, 0),
+                ir.Constant(i32, 3),
+                ir.Constant(i32, 1),
+            ],
         )
         return context.get_dummy_value()
 
@@ -231,9 +241,7 @@ def pause(typing_context: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [])
         if llvmlite.binding.get_process_triple().startswith("x86_64"):
-            builder.call(
-                cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), []
-            )
+            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
         return context.get_dummy_value()
 
     return types.void(), codegen

@@ -169,6 +169,7 @@ def build(progress: Progress | None = None) -> float:
     if all(id(dispatcher) in _loaded for dispatcher, _ in _entries):
         return 0.0
     if is_cached():
+        os.utime(CACHE_FOLDER)  # for `_prune`: in use
         _load_entries()
     else:
         with open(CACHE_FOLDER / "lock", "w") as lock:
@@ -194,6 +195,9 @@ def _load_entries() -> None:
 
 
 def _make_callable(dispatcher: Any, signature: Any) -> None:
+    if dispatcher.signatures:
+        # an earlier kernel called it with types of its own: a second copy, with other integer types
+        raise AssertionError(f"kernel {dispatcher.__name__} is called above its definition")
     dispatcher.compile(signature)
     # one signature each: a call with other types is an error here, not a second copy
     dispatcher.disable_compile()

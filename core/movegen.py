@@ -9,10 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.attacks import is_attacked, piece_attacks
-from psearch.core.bits import bit, forward, make_code, move_from, move_kind, move_to, pawn_attacks_east, pawn_attacks_west
+from psearch.core.bits import (
+    bit,
+    forward,
+    make_code,
+    move_from,
+    move_kind,
+    move_to,
+    pawn_attacks_east,
+    pawn_attacks_west,
+)
 from psearch.core.constants import (
     ALL_BB,
-    BISHOP,
     KIND_CASTLE,
     KIND_DOUBLE,
     KIND_EP,
@@ -26,7 +34,6 @@ from psearch.core.constants import (
     RANK_3_BB,
     RANK_6_BB,
     RANK_8_BB,
-    ROOK,
     U0,
     U1,
     WHITE,
@@ -298,6 +305,23 @@ def count_legal(tb, pos):
     return count
 
 
+@kernel(boolean(Tables, Position, i64, i64, i64))
+def _pawn_move_is_possible(tb, pos, origin, to, kind):
+    """Push, double push or capture with the right kind; en passant is not asked here."""
+    side = np.int64(pos.side)
+    promotes = bit(to) & _LAST_RANKS_BB != U0
+    if promotes != (kind >= KIND_PROMOTE) or kind > _LAST_KIND:
+        return False
+    if tb.pawn[side, origin] & bit(to) != U0:
+        return kind != KIND_DOUBLE and pos.color_bb[1 - side] & bit(to) != U0
+    empty_bb = ~occupied(pos)
+    single_bb = forward(bit(origin), side) & empty_bb
+    if kind == KIND_DOUBLE:
+        from_home = single_bb & (RANK_3_BB if side == WHITE else RANK_6_BB)
+        return forward(from_home, side) & empty_bb & bit(to) != U0
+    return single_bb & bit(to) != U0
+
+
 @kernel(boolean(Tables, Position, i64))
 def is_legal(tb, pos, move):
     """Whether a move code, from the table or a killer slot, is a legal move here. `pos.pinned` must be set."""
@@ -336,20 +360,3 @@ def is_legal(tb, pos, move):
     if piece != PAWN:
         return kind == KIND_NORMAL and piece_attacks(tb, piece, origin, occupied(pos)) & bit(to) != U0
     return _pawn_move_is_possible(tb, pos, origin, to, kind)
-
-
-@kernel(boolean(Tables, Position, i64, i64, i64))
-def _pawn_move_is_possible(tb, pos, origin, to, kind):
-    """Push, double push or capture with the right kind; en passant is not asked here."""
-    side = np.int64(pos.side)
-    promotes = bit(to) & _LAST_RANKS_BB != U0
-    if promotes != (kind >= KIND_PROMOTE) or kind > _LAST_KIND:
-        return False
-    if tb.pawn[side, origin] & bit(to) != U0:
-        return kind != KIND_DOUBLE and pos.color_bb[1 - side] & bit(to) != U0
-    empty_bb = ~occupied(pos)
-    single_bb = forward(bit(origin), side) & empty_bb
-    if kind == KIND_DOUBLE:
-        from_home = single_bb & (RANK_3_BB if side == WHITE else RANK_6_BB)
-        return forward(from_home, side) & empty_bb & bit(to) != U0
-    return single_bb & bit(to) != U0

@@ -146,7 +146,7 @@ def pick_move(tb, wk, pos, node):
             if move != NO_MOVE:
                 return move
             node.stage = PICK_KILLER_1
-        elif stage == PICK_KILLER_1 or stage == PICK_KILLER_2:
+        elif stage in (PICK_KILLER_1, PICK_KILLER_2):
             node.stage = stage + 1
             move = np.int64(node.killer_1 if stage == PICK_KILLER_1 else node.killer_2)
             if move != NO_MOVE:
@@ -171,7 +171,7 @@ def pick_move(tb, wk, pos, node):
             node.cursor = 0
             node.end = node.bad_end
             node.stage = PICK_BAD_CAPTURES
-        elif stage == PICK_BAD_CAPTURES or stage == PICK_LIST:
+        elif stage in (PICK_BAD_CAPTURES, PICK_LIST):
             move = _next_in_order(node)
             if move == NO_MOVE:
                 node.stage = PICK_DONE

@@ -53,7 +53,10 @@ position_dtype = _record(
         ("side", "i4"),  # 0 White, 1 Black to move
         ("ep", "i4"),  # square a pawn may capture to en passant, legally; -1 none
         ("rule50", "i4"),  # plies since the last capture or pawn move
-        ("reversible", "i4"),  # plies since the last irreversible or null move: how far back a repetition can lie
+        (
+            "reversible",
+            "i4",
+        ),  # plies since the last irreversible or null move: how far back a repetition can lie
         ("pad", "i4"),
     ]
 )
@@ -70,7 +73,11 @@ tables_dtype = _record(
         ("pawn", "u8", (2, 64)),  # squares attacked by a pawn of that colour
         ("between", "u8", (4096,)),  # from * 64 + to: squares strictly between, on a line
         ("line", "u8", (4096,)),  # from * 64 + to: the whole line through both, edge to edge
-        ("passed", "u8", (2, 64)),  # own and neighbour files in front: no enemy pawn there makes a passed pawn
+        (
+            "passed",
+            "u8",
+            (2, 64),
+        ),  # own and neighbour files in front: no enemy pawn there makes a passed pawn
         ("front", "u8", (2, 64)),  # own file in front
         ("neighbours", "u8", (8,)),  # the files beside a file
         ("zobrist_piece", "u8", (16, 64)),
@@ -120,7 +127,10 @@ node_dtype = _record(
         ("bad_end", "i4"),  # losing captures are kept in moves[0:bad_end]
         ("moves_done", "i4"),  # moves handed out
         ("in_check", "i4"),
-        ("futility", "i4"),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        (
+            "futility",
+            "i4",
+        ),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
         ("priority", "i4"),  # for offers: bigger is more worth joining
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
@@ -163,10 +173,18 @@ path_dtype = _record(
 stack_dtype = _record(
     [
         ("state", "i8"),  # atomic; STACK_FREE, STACK_ACTIVE, STACK_PARKED. Claimed by compare-and-swap
-        ("open_mask", "i8", (2,)),  # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
+        (
+            "open_mask",
+            "i8",
+            (2,),
+        ),  # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
         ("home", "i8"),  # frame of the split node that this stack helps, -1 for the root's stack. Joiner
         ("base", "i8"),  # ply of that split node; 0 for the root's stack. Joiner
-        ("pad", "i8", (3,)),
+        (
+            "parked_ply",
+            "i8",
+        ),  # where it was parked: its former runner has left that node. The one who parks it
+        ("pad", "i8", (2,)),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
     ]
 )
@@ -256,7 +274,11 @@ header_dtype = _record(
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),
-        ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
+        (
+            "root_moves",
+            "i4",
+            (MAX_MOVES,),
+        ),  # best first; reordered between iterations by the worker at the root
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
         # the state of iterative deepening; written by the worker that runs the root, between iterations

@@ -53,7 +53,6 @@ from psearch.core.records import (
     Node,
     Position,
     Stack,
-    Visit,
     Worker,
     boolean,
     frame_at,
@@ -87,6 +86,12 @@ DO_RETURN, DO_MOVES, DO_NULL, DO_CHILD, DO_CUTOFF, DO_QUIESCENCE = 0, 1, 2, 3, 4
 # -- setting up a child ----------------------------------------------------------------------------------------------
 
 
+@kernel(i64(Context, i64))
+def frame_index(ctx, frame):
+    """Number of a frame in the arena."""
+    return (frame - ctx.frames) // FRAME_SIZE
+
+
 @kernel(void(Context, Worker, i64, i64, i64, i64, i64))
 def set_child(ctx, wk, frame, alpha, beta, depth, expected_type):
     """Prepare the frame above `frame` for entry; its position has been made. The window is the child's own view."""
@@ -97,16 +102,10 @@ def set_child(ctx, wk, frame, alpha, beta, depth, expected_type):
     node.beta = beta
     node.depth = depth
     node.type = expected_type
-    child.visit.home = fr_index(ctx, frame) + 1
+    child.visit.home = frame_index(ctx, frame) + 1
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     path[wk.ply + 1].key = child.position.key
     path[wk.ply + 1].move = fr.visit.move
-
-
-@kernel(i64(Context, i64))
-def fr_index(ctx, frame):
-    """Number of a frame in the arena."""
-    return (frame - ctx.frames) // FRAME_SIZE
 
 
 @kernel(void(Context, Worker, i64, Node, i64))
@@ -388,6 +387,31 @@ def finish(ctx, wk, frame):
 # -- quiescence ------------------------------------------------------------------------------------------------------
 
 
+@kernel(void(Context, Worker, i64, i64))
+def _store_quiescence(ctx, wk, frame, bound):
+    fr = frame_at(frame)
+    node = fr.node
+    score = score_to_table(np.int64(node.best), wk.ply)
+    move = np.int64(node.best_move)
+    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(node.eval), 0, bound)
+
+
+@kernel(void(Node, i64))
+def _lift_captures(node, captures_end):
+    """Among evasions captures come first: history scores reach as high as capture scores."""
+    for i in range(captures_end):
+        score = min((np.int64(node.moves[i]) >> 16) + 16384, 32000)
+        node.moves[i] = (score << 16) | (np.int64(node.moves[i]) & 0xFFFF)
+
+
+@kernel(void(Node))
+def _lift_move(node):
+    """The table's move first."""
+    for i in range(node.end):
+        if np.int64(node.moves[i]) & 0xFFFF == node.tt_move:
+            node.moves[i] = (32767 << 16) | np.int64(node.tt_move)
+
+
 @kernel(i64(Context, Worker, i64))
 def enter_quiescence(ctx, wk, frame):
     """Stand pat, or all evasions in check. DO_RETURN or DO_MOVES."""
@@ -430,22 +454,6 @@ def enter_quiescence(ctx, wk, frame):
         _lift_captures(node, captures_end)
     _lift_move(node)
     return DO_MOVES
-
-
-@kernel(void(Node, i64))
-def _lift_captures(node, captures_end):
-    """Among evasions captures come first: history scores reach as high as capture scores."""
-    for i in range(captures_end):
-        score = min((np.int64(node.moves[i]) >> 16) + 16384, 32000)
-        node.moves[i] = (score << 16) | (np.int64(node.moves[i]) & 0xFFFF)
-
-
-@kernel(void(Node))
-def _lift_move(node):
-    """The table's move first."""
-    for i in range(node.end):
-        if np.int64(node.moves[i]) & 0xFFFF == node.tt_move:
-            node.moves[i] = (32767 << 16) | np.int64(node.tt_move)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -493,12 +501,3 @@ def after_quiescence(ctx, wk, frame, value):
                 return DO_RETURN
             _update_pv(node, frame_at(frame + FRAME_SIZE), np.int64(fr.visit.move))
     return DO_MOVES
-
-
-@kernel(void(Context, Worker, i64, i64))
-def _store_quiescence(ctx, wk, frame, bound):
-    fr = frame_at(frame)
-    node = fr.node
-    score = score_to_table(np.int64(node.best), wk.ply)
-    move = np.int64(node.best_move)
-    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(node.eval), 0, bound)

@@ -76,9 +76,9 @@ def _exchange(tb, pos, to, occupied_bb, balance):
             break
         from_bb = pos.piece_bb[piece] & own_bb
         occupied_bb ^= from_bb & (U0 - from_bb)
-        if piece == PAWN or piece == BISHOP or piece == QUEEN:
+        if piece in (PAWN, BISHOP, QUEEN):
             attackers_bb |= bishop_attacks(tb, to, occupied_bb) & diagonal_bb
-        if piece == ROOK or piece == QUEEN:
+        if piece in (ROOK, QUEEN):
             attackers_bb |= rook_attacks(tb, to, occupied_bb) & straight_bb
         attackers_bb &= occupied_bb
     return side != mover

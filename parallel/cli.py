@@ -327,9 +327,7 @@ def _search_parser() -> argparse.ArgumentParser:
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
     _add_threads(parser)
     limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (
-        _whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES)
-    )
+    depth, milliseconds, nodes = (_whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES))
     limit.add_argument("--depth", type=depth, metavar="D", help=f"plies, 1 to {MAX_DEPTH}")
     limit.add_argument("--movetime", type=milliseconds, metavar="MS", help="milliseconds")
     limit.add_argument("--nodes", type=nodes, metavar="N", help="nodes of all workers together")
@@ -390,9 +388,7 @@ def _whole_number(low: int, high: int) -> Callable[[str], int]:
 
     def convert(text: str) -> int:
         if not re.fullmatch("[+-]?[0-9]{1,30}", text) or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(
-                f"must be a whole number from {low} to {high}, not {text[:40]!a}"
-            )
+            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!a}")
         return int(text)
 
     return convert

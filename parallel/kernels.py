@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from psearch.core import inspect, jit, perft, position, tables
+from psearch import processes, root, roundrobin, step
+from psearch.core import inspect, inspect_nodes, jit, perft, position, tables
 from psearch.core.jit import Progress
 
-from psearch import processes, root, roundrobin, step
-
-_MODULES = (inspect, perft, position, tables, processes, root, roundrobin, step)
+_MODULES = (inspect, inspect_nodes, perft, position, tables, processes, root, roundrobin, step)
 
 
 def load_kernels(progress: Progress | None = None) -> float:

@@ -17,7 +17,16 @@ from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
 from psearch.core.jit import entry, kernel
 from psearch.core.perft import perft
-from psearch.core.records import MAX_PLY, WORKER_SIZE, context_at, frame_dtype, header_at, i64, void, worker_at
+from psearch.core.records import (
+    MAX_PLY,
+    WORKER_SIZE,
+    context_at,
+    frame_dtype,
+    header_at,
+    i64,
+    void,
+    worker_at,
+)
 from psearch.splitting import done_of
 from psearch.step import step
 
@@ -87,9 +96,9 @@ def _count(arena: Any, request: bytes) -> bytes:
 
 def worker_main(arena: Any, index: int, pipe: Connection, inherited: list[Connection], parent: int) -> None:
     """A worker process: waits for commands on its pipe until it ends or says quit."""
-    # Ctrl-C goes to the whole process group; stopping is the supervisor's decision
+    # Ctrl-C, and often SIGTERM, go to the whole process group; stopping is the supervisor's decision
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # the parent's ends, inherited by fork: while we hold them a sibling would not see its pipe end
     for connection in inherited:
         connection.close()

@@ -262,7 +262,9 @@ def leave(ctx, wk, home):
         if node.joined > 0:
             wk.splits += 1
     elif not helper:
-        atomic_store(state_of(stack_at(ctx.stacks + home_stack * STACK_SIZE)), STACK_PARKED)
+        parked = stack_at(ctx.stacks + home_stack * STACK_SIZE)
+        parked.parked_ply = wk.ply
+        atomic_store(state_of(parked), STACK_PARKED)
     release(node)
 
     if helper:

@@ -146,6 +146,29 @@ def _enter(ctx, wk, frame):
 
 
 @kernel(i64(Context, Worker, i64))
+def _start_move(ctx, wk, frame):
+    """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
+    fr = frame_at(frame)
+    visit = fr.visit
+    node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
+    visit.worker = wk.index
+    visit.nodes_before = wk.nodes
+    if not make_child(ctx, wk, frame, node, np.int64(visit.move)):
+        return STATE_NEXT
+    # alpha may be rising under other hands: read it once
+    alpha = np.int64(node.alpha)
+    full = visit.index == 0 and node.beta - alpha > 1
+    stage = VISIT_FULL if full else VISIT_SCOUT
+    beta = np.int64(node.beta) if full else alpha + 1
+    depth = child_depth(ctx, wk, frame, node)
+    policy = np.int64(header_at(ctx.header).options.policy)
+    expected = expected_child_type(policy, node, np.int64(visit.index), stage)
+    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
+    wk.ply += 1
+    return STATE_ENTER
+
+
+@kernel(i64(Context, Worker, i64))
 def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
     fr = frame_at(frame)
@@ -173,29 +196,6 @@ def _next_move(ctx, wk, frame):
     if is_open:
         release(node)
     return _start_move(ctx, wk, frame)
-
-
-@kernel(i64(Context, Worker, i64))
-def _start_move(ctx, wk, frame):
-    """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
-    fr = frame_at(frame)
-    visit = fr.visit
-    node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
-    visit.worker = wk.index
-    visit.nodes_before = wk.nodes
-    if not make_child(ctx, wk, frame, node, np.int64(visit.move)):
-        return STATE_NEXT
-    # alpha may be rising under other hands: read it once
-    alpha = np.int64(node.alpha)
-    full = visit.index == 0 and node.beta - alpha > 1
-    stage = VISIT_FULL if full else VISIT_SCOUT
-    beta = np.int64(node.beta) if full else alpha + 1
-    depth = child_depth(ctx, wk, frame, node)
-    policy = np.int64(header_at(ctx.header).options.policy)
-    expected = expected_child_type(policy, node, np.int64(visit.index), stage)
-    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
-    wk.ply += 1
-    return STATE_ENTER
 
 
 @kernel(i64(Context, Worker, i64))
@@ -234,7 +234,14 @@ def _after_child(ctx, wk, frame):
         policy = np.int64(header_at(ctx.header).options.policy)
         expected = expected_child_type(policy, node, np.int64(visit.index), stage)
         push_move(
-            ctx, wk, frame, stage, np.int64(visit.alpha), np.int64(visit.beta), np.int64(visit.depth), expected
+            ctx,
+            wk,
+            frame,
+            stage,
+            np.int64(visit.alpha),
+            np.int64(visit.beta),
+            np.int64(visit.depth),
+            expected,
         )
         wk.ply += 1
         return STATE_ENTER
