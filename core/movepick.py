@@ -12,7 +12,7 @@ from psearch.core.bits import move_from, move_kind, move_to
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.movegen import generate_captures, generate_quiets, is_legal
-from psearch.core.records import Header, Node, Position, Tables, Worker, boolean, i64, void
+from psearch.core.records import Header, Node, Position, Stack, Tables, Worker, boolean, i64, void
 from psearch.core.see import captured_value, see_at_least
 
 (
@@ -86,6 +86,7 @@ def begin_picking(node, first_stage):
     node.end = 0
     node.bad_end = 0
     node.moves_done = 0
+    node.deferred = 0
 
 
 @kernel(i64(Tables, Worker, Position, Node))
@@ -180,12 +181,12 @@ def pick_move(tb, wk, pos, node):
             return NO_MOVE
 
 
-@kernel(void(Header, Node))
-def begin_root_picking(hd, node):
-    """The root's moves come from the header, best first."""
+@kernel(void(Stack, Header, Node))
+def begin_root_picking(st, hd, node):
+    """The root's moves come from its stack, best first."""
     begin_picking(node, PICK_LIST)
     for i in range(hd.root_count):
-        node.moves[i] = hd.root_moves[i]
+        node.moves[i] = st.root_moves[i]
     node.end = hd.root_count
 
 

@@ -24,6 +24,9 @@ MAX_HISTORY = 128
 INFO_RING = 256
 """Iteration reports that may wait for the supervisor; more than it can fall behind between two looks."""
 CACHE_LINE = 64
+MAX_VIRTUAL_WORKERS = 1024
+CLAIM_SLOTS = 1 << 14
+"""Of the table of moves being searched (ABDADA), in groups of four."""
 
 i32 = types.int32
 i64 = types.int64
@@ -131,7 +134,13 @@ node_dtype = _record(
             "futility",
             "i4",
         ),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
-        ("priority", "i4"),  # for offers: bigger is more worth joining
+        ("priority", "i4"),  # for offers: bigger is more worth joining. Under the lock
+        ("tt_bound", "i4"),  # bound of the table entry found at entry: a hint at the type. BOUND_NONE without one
+        ("cut_index", "i4"),  # number of the move that failed high
+        ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
+        ("owner", "i4"),  # the worker that entered it
+        ("deferred", "i4"),  # moves put off because another worker searches them (ABDADA); from the end of `moves`
+        ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
         ("pv", "i4", (MAX_PLY,)),  # line below this node, this node's move first; as for `best`
@@ -150,6 +159,8 @@ visit_dtype = _record(
         ("resume", "i4"),  # worker state that takes the child's value
         ("worker", "i4"),  # who began this visit
         ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
+        ("p_needed", "i8"),  # of the child, in 1/65536
+        ("claim", "u8"),  # hash of position and move in the table of moves being searched (ABDADA); 0 none
     ]
 )
 
@@ -157,8 +168,10 @@ frame_dtype = _record(
     [
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
+        # Helpers read the position of a split node while its visit changes: on a line of its own. An odd number of
+        # lines per frame spreads the frames over the cache sets.
+        ("pad", "u1", (32,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
-        ("stride", "u1", (80,)),  # an odd number of cache lines per frame spreads frames over the cache sets
     ]
 )
 
@@ -184,8 +197,44 @@ stack_dtype = _record(
             "parked_ply",
             "i8",
         ),  # where it was parked: its former runner has left that node. The one who parks it
-        ("pad", "i8", (2,)),
+        # iterative deepening; meaningful on the stack of a root, but the depth is copied to helpers' stacks
+        ("root_depth", "i8"),
+        ("root_window", "i8"),  # half width of the aspiration window
+        ("root_alpha", "i8"),
+        ("root_beta", "i8"),
+        ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
+        ("pad", "i8", (6,)),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
+    ]
+)
+
+# -- node type prediction: counters and what is learnt from them -----------------------------------------------------
+
+TYPES = 3
+BOUNDS = 3  # of the table entry: none (or exact), upper, lower
+DEPTHS = 20  # remaining depth, the last for all above
+PROGRESS = 8  # moves done without a cutoff, in steps: see `progress_step`
+CERTAIN = 1 << 16
+"""Probabilities are integers in units of 1/65536, so that every machine computes the same."""
+
+outcomes_dtype = _record(
+    [
+        # by expected type, table bound, depth, progress: nodes that got so far, and those of them that cut after all
+        ("seen", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        ("cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        ("size_sum", "i8", (DEPTHS,)),  # nodes of unshared subtrees of this depth
+        ("size_count", "i8", (DEPTHS,)),
+    ]
+)
+
+prediction_dtype = _record(
+    [
+        ("seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # all outcomes so far; older iterations count less
+        ("cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        ("p_no_cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # P(no cutoff), in 1/65536
+        ("size_sum", "i8", (DEPTHS,)),
+        ("size_count", "i8", (DEPTHS,)),
+        ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
     ]
 )
 
@@ -193,7 +242,7 @@ stack_dtype = _record(
 
 worker_dtype = _record(
     [
-        # the first line changes all the time and is read by the supervisor a few hundred times a second
+        # the first line changes all the time and is read by the supervisor every now and then
         ("nodes", "i8"),
         ("index", "i8"),  # this worker's number
         ("state", "i8"),  # STATE_IDLE .. : which handler runs next
@@ -217,11 +266,14 @@ worker_dtype = _record(
         ("failed_joins", "i8"),
         ("last_victim", "i8"),  # where the next look for work begins
         ("last_stack", "i8"),  # where the next look for a free stack begins
+        ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
+        ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search
+        ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("history", "i4", (2, 4096)),  # by side, from * 64 + to; within +-HISTORY_MAX
-        ("tail", "u1", (56,)),  # to a whole number of cache lines
+        ("tail", "u1", (40,)),  # to a whole number of cache lines
     ]
 )
 
@@ -236,6 +288,8 @@ options_dtype = _record(
         ("mate_distance", "i4"),
         ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
         ("split_depth", "i4"),  # a node of less depth is never opened
+        ("join_cost", "i4"),  # what a join costs, in nodes: nothing smaller than a few times that is opened
+        ("record", "i4"),  # 1: count outcomes for the prediction
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
 )
@@ -259,12 +313,14 @@ header_dtype = _record(
         ("pad_0", "i8", (7,)),
         ("abort_epoch", "i8"),  # atomic; rises at every cutoff of a shared node and at a stop
         ("pad_1", "i8", (7,)),
-        ("command", "i8"),  # atomic; number of the current search, written by the supervisor; -1: quit
-        ("pad_2", "i8", (7,)),
         ("done", "i8"),  # atomic; 1 when the root is finished. Written by the worker that finishes it
         ("pad_3", "i8", (7,)),
         ("info_count", "i8"),  # atomic; reports written to `infos` so far
         ("pad_4", "i8", (7,)),
+        ("idle_workers", "i8"),  # atomic; workers without a stack. Rises and falls at joins and leaves only
+        ("pad_5", "i8", (7,)),
+        ("roots", "i8"),  # atomic; roots still being searched: one, or one a worker where nothing is split
+        ("pad_6", "i8", (7,)),
         # from here on: written by the supervisor between searches, then only read
         ("worker_count", "i8"),
         ("stack_count", "i8"),
@@ -281,14 +337,45 @@ header_dtype = _record(
         ),  # best first; reordered between iterations by the worker at the root
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
-        # the state of iterative deepening; written by the worker that runs the root, between iterations
+        # the answer so far; written by the worker that runs the main root, between iterations
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
-        ("window", "i8"),  # half width of the aspiration window
-        ("root_alpha", "i8"),
-        ("root_beta", "i8"),
         ("best_move", "i8"),
+        ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; hashes of moves being searched (ABDADA)
         ("infos", info_dtype, (INFO_RING,)),
+    ]
+)
+
+# -- virtual time: one tick is a picosecond --------------------------------------------------------------------------
+
+costs_dtype = _record(
+    [
+        ("node", "i8"),  # of the main search
+        ("qnode", "i8"),  # of quiescence
+        ("open", "i8"),
+        ("join", "i8"),  # the whole of a join that succeeds, the copying included
+        ("leave", "i8"),  # leaving an open node: park, adopt, or free
+        ("lock", "i8"),  # what a node's lock is held for
+        ("poll", "i8"),  # a look for work that finds none
+        ("poll_stack", "i8"),  # more for each stack of the pool
+        ("abort", "i8"),  # noticing a cutoff above
+        ("jitter", "i8"),  # every cost varies by up to this share, in 1/65536
+    ]
+)
+
+simulation_dtype = _record(
+    [
+        ("costs", costs_dtype),
+        ("now", "i8"),  # clock of the worker that moved last
+        ("random", "u8"),
+        ("heap_size", "i8"),
+        ("sleepers", "i8"),
+        ("events", "i8"),
+        ("heap", "i8", (MAX_VIRTUAL_WORKERS,)),  # clock << 10 | worker: ties go to the lower number
+        ("sleeping", "i8", (MAX_VIRTUAL_WORKERS,)),  # workers that wait for an offer, in the order they fell asleep
+        ("idle_since", "i8", (MAX_VIRTUAL_WORKERS,)),
+        ("idle_time", "i8", (MAX_VIRTUAL_WORKERS,)),
     ]
 )
 
@@ -314,8 +401,11 @@ Stack = numba.from_dtype(stack_dtype)
 Worker = numba.from_dtype(worker_dtype)
 Options = numba.from_dtype(options_dtype)
 Info = numba.from_dtype(info_dtype)
+Outcomes = numba.from_dtype(outcomes_dtype)
+Prediction = numba.from_dtype(prediction_dtype)
 Header = numba.from_dtype(header_dtype)
 Context = numba.from_dtype(context_dtype)
+Simulation = numba.from_dtype(simulation_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)
@@ -324,6 +414,7 @@ stack_at = view(Stack)
 worker_at = view(Worker)
 header_at = view(Header)
 context_at = view(Context)
+simulation_at = view(Simulation)
 
 FRAME_SIZE = frame_dtype.itemsize
 STACK_SIZE = stack_dtype.itemsize

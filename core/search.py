@@ -15,6 +15,7 @@ import numpy as np
 from psearch.core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
+    BOUND_NONE,
     BOUND_UPPER,
     DRAW,
     INFINITE,
@@ -65,6 +66,7 @@ from psearch.core.records import (
 from psearch.core.see import see_at_least
 from psearch.core.tt import (
     cuts,
+    entry_bound,
     entry_move,
     entry_score,
     prefetch_entry,
@@ -152,7 +154,7 @@ def child_depth(ctx, wk, frame, node):
     """One ply less, or none after a check."""
     child = frame_at(frame + FRAME_SIZE)
     # beyond twice the nominal depth a series of checks is no longer extended
-    if child.position.checkers != U0 and wk.ply < 2 * header_at(ctx.header).depth:
+    if child.position.checkers != U0 and wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth:
         return np.int64(node.depth)
     return np.int64(node.depth) - 1
 
@@ -232,6 +234,7 @@ def enter(ctx, wk, frame):
     node.best = -INFINITE
     node.best_move = NO_MOVE
     node.tt_move = NO_MOVE
+    node.tt_bound = BOUND_NONE
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
@@ -243,6 +246,8 @@ def enter(ctx, wk, frame):
         if data != U0:
             wk.tt_hits += 1
             node.tt_move = entry_move(data)
+            bound = entry_bound(data)
+            node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
     alpha = np.int64(node.alpha)
     beta = np.int64(node.beta)
     pv_node = beta - alpha > 1
@@ -282,7 +287,7 @@ def begin_moves(ctx, wk, frame):
     hd = header_at(ctx.header)
     find_pins(tables_at(ctx.tables), fr.position)
     if wk.ply == 0:
-        begin_root_picking(hd, node)
+        begin_root_picking(stack_at(ctx.stacks + wk.stack * STACK_SIZE), hd, node)
     else:
         begin_picking(node, PICK_TT)
     node.killer_1 = wk.killers[wk.ply, 0]
@@ -337,9 +342,12 @@ def after_move(ctx, wk, frame, node, value):
         return DO_MOVES
     node.best_move = move
     node.alpha = value
+    if beta - alpha > 1:
+        # also at a cutoff: with mate distance pruning the shortest mate equals beta
+        _update_pv(node, frame_at(frame + FRAME_SIZE), move)
     if value >= beta:
+        node.cut_index = visit.index
         return DO_CUTOFF
-    _update_pv(node, frame_at(frame + FRAME_SIZE), move)
     return DO_MOVES
 
 

@@ -46,14 +46,16 @@ def available_memory() -> int:
     for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else ():
         if line.startswith("MemAvailable:"):
             available = int(line.split()[1]) * 1024
-    for limit_file, usage_file in (
-        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    for folder, limit_file, usage_file, cache in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ):
         try:
-            limit = int(Path(limit_file).read_text())
-            available = min(available, limit - int(Path(usage_file).read_text()))
-        except (OSError, ValueError):
+            limit = int(Path(folder, limit_file).read_text())
+            used = int(Path(folder, usage_file).read_text())
+            fields = dict(line.split() for line in Path(folder, "memory.stat").read_text().splitlines())
+            available = min(available, limit - used + int(fields[cache]))  # cached files give way
+        except (OSError, ValueError, KeyError):
             continue
     return available
 
@@ -173,9 +175,11 @@ class Arena:
         self.tt[:] = 0
 
     def clear_learning(self) -> None:
-        """Forget killers and history."""
+        """Forget killers, history, and what was learnt of node types."""
         self.worker["killers"] = 0
         self.worker["history"] = 0
+        self.worker["outcomes"] = 0
+        self.header["prediction"] = 0
 
     def fill_permille(self) -> int:
         """Share of table entries written by the present search, from a sample, in thousandths."""

@@ -4,17 +4,35 @@
   children of ALL are CUT. By topology alone.
 - Garms (Onno): the same, but only the first child of a CUT node is ALL, the further ones are CUT again; a PV child
   searched with a scout is CUT and becomes PV when it is searched again; after a null move CUT.
+- Felten and Otto (1988): a table entry for the node knows better: a lower bound says CUT, an upper bound ALL.
 - Kannan: every candidate cutoff move of a CUT node (null move, table move, captures, killers) leads to ALL; once they
   are exhausted the node has become ALL and its children are CUT.
 """
 
 from __future__ import annotations
 
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
+from psearch.core.constants import ALL_NODE, BOUND_LOWER, BOUND_UPPER, CUT_NODE, PV_NODE, VISIT_FULL
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
-from psearch.core.records import Node, i64
-from psearch.policy import POLICY_KANNAN, POLICY_KNUTH
+from psearch.core.records import Node, boolean, i64
+from psearch.policy import POLICY_CALIBRATED, POLICY_FELTEN, POLICY_KANNAN, POLICY_KNUTH
+
+
+@kernel(boolean(i64))
+def follows_kannan(policy):
+    """Policies whose classes are Kannan's; felten and calibrated refine them."""
+    return policy in (POLICY_KANNAN, POLICY_FELTEN, POLICY_CALIBRATED)
+
+
+@kernel(i64(i64, Node))
+def refined_type(policy, node):
+    """The type once the table has been asked."""
+    if policy == POLICY_FELTEN and node.type != PV_NODE:
+        if node.tt_bound == BOUND_LOWER:
+            return CUT_NODE
+        if node.tt_bound == BOUND_UPPER:
+            return ALL_NODE
+    return node.type
 
 
 @kernel(i64(i64, Node, i64, i64))
@@ -26,7 +44,7 @@ def expected_child_type(policy, node, index, stage):
         return CUT_NODE
     if policy == POLICY_KNUTH:
         return ALL_NODE
-    if policy == POLICY_KANNAN:
+    if follows_kannan(policy):
         return ALL_NODE if index == 0 or node.stage < PICK_QUIETS else CUT_NODE
     return ALL_NODE if index == 0 else CUT_NODE
 
@@ -34,4 +52,4 @@ def expected_child_type(policy, node, index, stage):
 @kernel(i64(i64, Node))
 def expected_null_type(policy, node):
     """Type of the child after a null move."""
-    return ALL_NODE if policy == POLICY_KANNAN and node.type == CUT_NODE else CUT_NODE
+    return ALL_NODE if follows_kannan(policy) and node.type == CUT_NODE else CUT_NODE

@@ -1,42 +1,103 @@
 """When a node is opened to helpers, and how much an open node is worth.
 
 Every policy runs in the same frame with everything else equal; they differ in how types are predicted
-(`nodetypes.py`) and in the moment a node of a type opens.
+(`nodetypes.py`), in the moment a node opens, and in the priority of an open node.
 """
 
 from __future__ import annotations
 
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+import numpy as np
+
+from psearch.core.constants import ALL_NODE, CUT_NODE, NO_SCORE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
-from psearch.core.records import Node, boolean, i64
+from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
+from psearch.prediction import expected_gain, idle_workers, p_next_move_needed
 
-POLICY_SERIAL, POLICY_YBW, POLICY_KNUTH, POLICY_GARMS, POLICY_KANNAN = range(5)
+(
+    POLICY_SERIAL,
+    POLICY_ROOT,
+    POLICY_YBW,
+    POLICY_KNUTH,
+    POLICY_GARMS,
+    POLICY_KANNAN,
+    POLICY_FELTEN,
+    POLICY_CALIBRATED,
+    POLICY_LAZY,
+    POLICY_ABDADA,
+) = range(10)
 
 POLICIES = {
     "serial": POLICY_SERIAL,
+    "root": POLICY_ROOT,
     "ybw": POLICY_YBW,
     "knuth": POLICY_KNUTH,
     "garms": POLICY_GARMS,
     "kannan": POLICY_KANNAN,
+    "felten": POLICY_FELTEN,
+    "calibrated": POLICY_CALIBRATED,
+    "lazy": POLICY_LAZY,
+    "abdada": POLICY_ABDADA,
 }
-"""serial: nothing is opened. ybw: any node once its first move is done. knuth, garms, kannan: predicted ALL nodes on
-entry, PV nodes once their first move is done; kannan also CUT nodes whose candidate cutoff moves are exhausted."""
+"""serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
+knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose
+candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: any node whose
+next move is probably needed and big enough. lazy, abdada: nothing is opened, every worker searches the whole tree."""
+
+# calibrated: P(needed) from which a node opens, when all are busy and when somebody is idle, in 1/65536
+_SURE_ENOUGH_BUSY = CERTAIN // 2
+_SURE_ENOUGH_IDLE = CERTAIN // 5
+# and the expected gain, in joins
+_GAIN_BUSY = 32
+_GAIN_IDLE = 8
+_MAX_PRIORITY = (1 << 30) - 1
 
 
-@kernel(boolean(i64, i64, Node))
-def may_open(policy, split_depth, node):
-    """Whether a node that is not open opens before its next move is taken."""
-    if policy == POLICY_SERIAL or node.depth < split_depth:
+@kernel(boolean(i64))
+def splits_nothing(policy):
+    """Policies in which every worker searches a root of its own."""
+    return policy in (POLICY_LAZY, POLICY_ABDADA)
+
+
+@kernel(boolean(Context, Node))
+def _is_worth_opening(ctx, node):
+    """Calibrated: probably needed and worth a join; less is asked while somebody is idle."""
+    idle = idle_workers(ctx) > 0
+    if p_next_move_needed(ctx, node) < (_SURE_ENOUGH_IDLE if idle else _SURE_ENOUGH_BUSY):
         return False
+    joins = _GAIN_IDLE if idle else _GAIN_BUSY
+    return expected_gain(ctx, node) >= joins * header_at(ctx.header).options.join_cost
+
+
+@kernel(boolean(Context, Node, i64))
+def may_open(ctx, node, ply):
+    """Whether a node that is not open opens before its next move is taken."""
+    options = header_at(ctx.header).options
+    policy = np.int64(options.policy)
+    if policy == POLICY_SERIAL or policy >= POLICY_LAZY or node.depth < options.split_depth:
+        return False
+    if node.futility != NO_SCORE:
+        return False  # futile moves raise `best` without the lock
+    if policy == POLICY_ROOT:
+        return ply == 0 and node.moves_done >= 1
     if policy == POLICY_YBW or node.type == PV_NODE:
         return node.moves_done >= 1
+    if policy == POLICY_CALIBRATED:
+        return _is_worth_opening(ctx, node)
     if node.type == ALL_NODE:
         return True
-    return policy == POLICY_KANNAN and node.type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
+    if policy in (POLICY_KANNAN, POLICY_FELTEN):
+        return node.type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
+    return False
 
 
-@kernel(i64(Node))
-def open_priority(node):
-    """Bigger subtrees first: they keep a helper busy for longer. Among equals ALL nodes, where no cutoff threatens."""
+@kernel(i64(Context, Node))
+def open_priority(ctx, node):
+    """What a helper looks for, bigger is better; at least 1.
+
+    Calibrated: the useful nodes to expect. Else bigger subtrees first, they keep a helper busy for longer, and among
+    equals ALL nodes, where no cutoff threatens.
+    """
+    if header_at(ctx.header).options.policy == POLICY_CALIBRATED:
+        return min(max(expected_gain(ctx, node), np.int64(1)), _MAX_PRIORITY)
     return 2 * node.depth + (1 if node.type == ALL_NODE else 0)

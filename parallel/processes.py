@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -38,6 +39,7 @@ _BURSTS_PER_CALL = 64
 _SPINS = 64
 _YIELDS = 256
 _NAP_US = 50
+_PARENT_CHECK_S = 0.2
 
 
 @kernel(void(i64))
@@ -63,7 +65,7 @@ def work(context, worker, bursts):
     while bursts > 0:
         if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
             return 1
-        idle = step(ctx, worker, _BURST) > 0
+        idle = step(ctx, worker, _BURST) == _BURST
         if idle:
             _wait(rounds)
             rounds += 1
@@ -86,12 +88,23 @@ def _search(arena: Any, index: int, parent: int) -> None:
             os._exit(1)
 
 
-def _count(arena: Any, request: bytes) -> bytes:
+def _count(arena: Any, request: bytes, parent: int) -> bytes:
     """Leaves below a position that arrives as raw bytes: depth, then the record."""
+    done = threading.Event()
+    threading.Thread(target=_exit_with_parent, args=(done, parent), daemon=True).start()
     depth = int.from_bytes(request[:8], "little")
     frames = np.zeros(MAX_PLY, frame_dtype)
     frames["position"][0] = np.frombuffer(request[8:], frame_dtype["position"])[0]
-    return int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth)).to_bytes(8, "little")
+    leaves = int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth))
+    done.set()
+    return leaves.to_bytes(8, "little")
+
+
+def _exit_with_parent(done: threading.Event, parent: int) -> None:
+    """A perft may take hours in one kernel call: look after the parent from a thread meanwhile."""
+    while not done.wait(_PARENT_CHECK_S):
+        if os.getppid() != parent:
+            os._exit(1)
 
 
 def worker_main(arena: Any, index: int, pipe: Connection, inherited: list[Connection], parent: int) -> None:
@@ -115,6 +128,6 @@ def worker_main(arena: Any, index: int, pipe: Connection, inherited: list[Connec
                 _search(arena, index, parent)
                 pipe.send_bytes(DONE)
             elif command.startswith(PERFT):
-                pipe.send_bytes(_count(arena, command[len(PERFT) :]))
+                pipe.send_bytes(_count(arena, command[len(PERFT) :], parent))
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

@@ -34,7 +34,7 @@ class WorkerStats:
 
     nodes: int
     splits: int
-    """nodes opened by this worker in which at least one other worker took part"""
+    """nodes in which a helper took part and that this worker was the last to leave"""
     joins: int
     """times this worker joined an open node as a helper"""
     aborted_nodes: int

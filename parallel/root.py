@@ -1,7 +1,10 @@
-"""Iterative deepening with aspiration windows, run by whichever worker finishes the root.
+"""Iterative deepening with aspiration windows, run by whichever worker finishes a root.
 
 No worker waits for the supervisor between iterations: the worker that has just finished the root reports to a ring
 in the header and sets up the next search itself. There is no clock here; stopping is the supervisor's business.
+
+A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
+root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others.
 """
 
 from __future__ import annotations
@@ -20,14 +23,19 @@ from psearch.core.constants import (
     STATE_ENTER,
     STATE_IDLE,
 )
-from psearch.core.intrinsics import atomic_load, atomic_store, copy_record
+from psearch.core.intrinsics import atomic_add, atomic_load, atomic_store, copy_record
 from psearch.core.jit import entry, kernel
 from psearch.core.records import (
+    CERTAIN,
+    CLAIM_SLOTS,
+    FRAME_SIZE,
     INFO_RING,
+    MAX_PLY,
     STACK_SIZE,
     WORKER_SIZE,
     Context,
     Worker,
+    boolean,
     context_at,
     frame_at,
     header_at,
@@ -36,47 +44,66 @@ from psearch.core.records import (
     void,
     worker_at,
 )
-from psearch.splitting import abort_epoch_of, done_of, free_stack, info_count_of, state_of, stop_of
+from psearch.policy import POLICY_LAZY, splits_nothing
+from psearch.prediction import idle_workers_of, merge_outcomes
+from psearch.splitting import (
+    abort_epoch_of,
+    become_idle,
+    done_of,
+    free_stack,
+    info_count_of,
+    raise_abort_epoch,
+    roots_of,
+    state_of,
+    stop_of,
+)
 
-ROOT_STACK = 0
+MAIN_ROOT = 0
+"""The stack whose root gives the answer."""
 _FIRST_ASPIRATED_DEPTH = 4
 _WIDEST_WINDOW = 1000
 
 
+@kernel(i64(i64))
+def _root_frame(stack):
+    return stack * MAX_PLY
+
+
 @kernel(i64(Context, Worker))
 def _enter_root(ctx, wk):
-    """Start a search of the root with the window in the header."""
-    hd = header_at(ctx.header)
-    node = frame_at(ctx.frames).node
-    node.alpha = hd.root_alpha
-    node.beta = hd.root_beta
-    node.depth = hd.depth
+    """Start a search of this worker's root with the window on its stack."""
+    stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+    node = frame_at(ctx.frames + _root_frame(wk.stack) * FRAME_SIZE).node
+    node.alpha = stack.root_alpha
+    node.beta = stack.root_beta
+    node.depth = stack.root_depth
     node.type = PV_NODE
+    node.p_needed = CERTAIN
     node.best_move = NO_MOVE  # a stop may come before the node is entered
     wk.ply = 0
     return STATE_ENTER
 
 
-@kernel(void(Context, i64))
-def _set_window(ctx, score):
+@kernel(void(Context, i64, i64))
+def _set_window(ctx, stack_index, score):
     """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
-    hd = header_at(ctx.header)
-    width = np.int64(hd.options.aspiration)
-    if width == 0 or hd.depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
-        hd.window = INFINITE
-        hd.root_alpha = -INFINITE
-        hd.root_beta = INFINITE
+    stack = stack_at(ctx.stacks + stack_index * STACK_SIZE)
+    width = np.int64(header_at(ctx.header).options.aspiration)
+    if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
+        stack.root_window = INFINITE
+        stack.root_alpha = -INFINITE
+        stack.root_beta = INFINITE
     else:
-        hd.window = width
-        hd.root_alpha = max(score - width, -INFINITE)
-        hd.root_beta = min(score + width, INFINITE)
+        stack.root_window = width
+        stack.root_alpha = max(score - width, -INFINITE)
+        stack.root_beta = min(score + width, INFINITE)
 
 
 @kernel(void(Context, i64, i64))
 def _report(ctx, score, bound):
-    """Append to the ring what the supervisor shows: this depth, score, nodes and line."""
+    """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
     hd = header_at(ctx.header)
-    node = frame_at(ctx.frames).node
+    node = frame_at(ctx.frames + _root_frame(MAIN_ROOT) * FRAME_SIZE).node
     count = atomic_load(info_count_of(hd))
     info = hd.infos[count % INFO_RING]
     info.depth = hd.depth
@@ -100,79 +127,126 @@ def _report(ctx, score, bound):
     atomic_store(info_count_of(hd), count + 1)
 
 
-@kernel(void(Context, i64))
-def _bring_to_front(ctx, move):
+@kernel(void(Context, i64, i64))
+def _bring_to_front(ctx, stack_index, move):
     """Make a root move the first, the others keep their order."""
-    hd = header_at(ctx.header)
+    stack = stack_at(ctx.stacks + stack_index * STACK_SIZE)
     carried = np.int64(move)
-    for i in range(hd.root_count):
-        here = np.int64(hd.root_moves[i])
-        hd.root_moves[i] = carried
+    for i in range(header_at(ctx.header).root_count):
+        here = np.int64(stack.root_moves[i])
+        stack.root_moves[i] = carried
         if here == move:
             break
         carried = here
 
 
-@kernel(void(Context, i64))
-def _take_best_move(ctx, score):
+@kernel(void(Context, Worker, i64))
+def _take_best_move(ctx, wk, score):
     hd = header_at(ctx.header)
-    move = np.int64(frame_at(ctx.frames).node.best_move)
+    move = np.int64(frame_at(ctx.frames + _root_frame(wk.stack) * FRAME_SIZE).node.best_move)
     if move != NO_MOVE:
-        hd.best_move = move
-        hd.score = score
-        _bring_to_front(ctx, move)
+        _bring_to_front(ctx, wk.stack, move)
+        if wk.stack == MAIN_ROOT:
+            hd.best_move = move
+            hd.score = score
 
 
 @kernel(i64(Context, Worker))
 def _end_search(ctx, wk):
-    free_stack(ctx, ROOT_STACK)
-    wk.stack = -1
-    wk.state = STATE_IDLE
-    atomic_store(done_of(header_at(ctx.header)), 1)
+    """This worker's root is through. The main one ends the search for all; `done` follows the last."""
+    hd = header_at(ctx.header)
+    if wk.stack == MAIN_ROOT:
+        atomic_store(stop_of(hd), 1)
+        raise_abort_epoch(ctx)
+    free_stack(ctx, wk.stack)
+    become_idle(ctx, wk)
+    if atomic_add(roots_of(hd), -1) == 1:
+        wk.state = STATE_IDLE
+        atomic_store(done_of(hd), 1)
     return STATE_IDLE
+
+
+@kernel(boolean(i64, i64))
+def _skips_depth(worker, depth):
+    """The usual staggering of Lazy SMP: helpers leave out depths in blocks of 1, 2, 3 .. with all phases."""
+    if worker == 0:
+        return False
+    size = 1
+    phase = worker - 1
+    while phase >= 2 * size:
+        phase -= 2 * size
+        size += 1
+        if size > 4:
+            size = 1
+    return (depth + phase) // size % 2 == 1
+
+
+@kernel(void(Context, Worker))
+def _deepen(ctx, wk):
+    """The next depth of this worker's root."""
+    hd = header_at(ctx.header)
+    stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+    stack.root_depth += 1
+    if hd.options.policy == POLICY_LAZY:
+        while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
+            stack.root_depth += 1
+    if wk.stack == MAIN_ROOT:
+        hd.depth = stack.root_depth
+        if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):
+            merge_outcomes(ctx)  # all others are idle: the root has just been left by the last one
 
 
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
     """The root has a value: report, then search again with a wider window or one ply deeper, or end."""
     hd = header_at(ctx.header)
+    stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+    main = wk.stack == MAIN_ROOT
     score = wk.value
-    if score <= hd.root_alpha:
-        _report(ctx, score, BOUND_UPPER)
-        hd.window = min(hd.window * 3, INFINITE)
-        hd.root_alpha = -INFINITE if hd.window > _WIDEST_WINDOW else max(score - hd.window, -INFINITE)
+    if score <= stack.root_alpha:
+        if main:
+            _report(ctx, score, BOUND_UPPER)
+        stack.root_window = min(stack.root_window * 3, INFINITE)
+        wide = stack.root_window > _WIDEST_WINDOW
+        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
         return _enter_root(ctx, wk)
-    _take_best_move(ctx, score)
-    if score >= hd.root_beta:
-        node = frame_at(ctx.frames).node
-        node.pv_length = 1
-        node.pv[0] = hd.best_move
-        _report(ctx, score, BOUND_LOWER)
-        hd.window = min(hd.window * 3, INFINITE)
-        hd.root_beta = INFINITE if hd.window > _WIDEST_WINDOW else min(score + hd.window, INFINITE)
+    _take_best_move(ctx, wk, score)
+    if score >= stack.root_beta:
+        if main:
+            node = frame_at(ctx.frames + _root_frame(MAIN_ROOT) * FRAME_SIZE).node
+            node.pv_length = 1
+            node.pv[0] = hd.best_move
+            _report(ctx, score, BOUND_LOWER)
+        stack.root_window = min(stack.root_window * 3, INFINITE)
+        wide = stack.root_window > _WIDEST_WINDOW
+        stack.root_beta = INFINITE if wide else min(score + stack.root_window, INFINITE)
         return _enter_root(ctx, wk)
-    _report(ctx, score, BOUND_EXACT)
-    if hd.depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+    if main:
+        _report(ctx, score, BOUND_EXACT)
+    if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
-    hd.depth += 1
-    _set_window(ctx, score)
+    _deepen(ctx, wk)
+    _set_window(ctx, wk.stack, score)
     return _enter_root(ctx, wk)
 
 
 @kernel(i64(Context, Worker))
 def root_aborted(ctx, wk):
     """The search was stopped inside an iteration: a move that has raised alpha by then is the better one."""
-    node = frame_at(ctx.frames).node
-    if node.best_move != NO_MOVE:
+    node = frame_at(ctx.frames + _root_frame(wk.stack) * FRAME_SIZE).node
+    if wk.stack == MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
-        _take_best_move(ctx, score)
+        _take_best_move(ctx, wk, score)
+        if node.pv_length == 0 or node.pv[0] != node.best_move:  # it failed high: a move without a line
+            node.pv_length = 1
+            node.pv[0] = node.best_move
         _report(ctx, score, BOUND_LOWER)
     return _end_search(ctx, wk)
 
 
 @kernel(void(Worker, i64))
 def _reset_worker(wk, index):
-    """Fresh counters for a search; killers and history are kept from the last one."""
+    """Fresh counters for a search; killers, history and outcomes are kept from the last one."""
     wk.index = index
     wk.nodes = 0
     wk.state = STATE_IDLE
@@ -195,37 +269,65 @@ def _reset_worker(wk, index):
     wk.failed_joins = 0
     wk.last_victim = 0
     wk.last_stack = index
+    wk.last_lock = -1
+    wk.join_cycles = 0
     wk.idle_cycles = 0
     wk.search_cycles = 0
 
 
+@kernel(void(Context, i64))
+def _begin_root(ctx, index):
+    """Give worker `index` a root on the stack of its number."""
+    hd = header_at(ctx.header)
+    stack = stack_at(ctx.stacks + index * STACK_SIZE)
+    stack.home = -1
+    stack.base = 0
+    stack.root_depth = 1
+    for i in range(hd.root_count):
+        stack.root_moves[i] = hd.root_moves[i]
+    _set_window(ctx, index, np.int64(0))
+    stack.path[0].key = hd.root.key
+    stack.path[0].move = NO_MOVE
+    frame = frame_at(ctx.frames + _root_frame(index) * FRAME_SIZE)
+    frame.visit.home = _root_frame(index)
+    copy_record(frame.position, hd.root)
+    wk = worker_at(ctx.workers + index * WORKER_SIZE)
+    wk.stack = index
+    atomic_store(state_of(stack), STACK_ACTIVE)
+    wk.state = _enter_root(ctx, wk)
+
+
+@entry(void(i64))
+def request_stop(context):
+    """Tell all workers to unwind; each notices within one node."""
+    ctx = context_at(context)
+    atomic_store(stop_of(header_at(ctx.header)), 1)
+    raise_abort_epoch(ctx)
+
+
 @entry(void(i64))
 def begin_search(context):
-    """Give the root, as set up in the header, to worker 0. Nobody else may be running.
+    """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
 
-    `root`, `root_moves`, `history`, `options`, `max_depth`, `node_limit` and `age` must have been written.
+    Nobody else may be running. `root`, `root_moves`, `history`, `options`, `max_depth`, `node_limit` and `age` must
+    have been written.
     """
     ctx = context_at(context)
     hd = header_at(ctx.header)
     for i in range(hd.worker_count):
         _reset_worker(worker_at(ctx.workers + i * WORKER_SIZE), i)
+    roots = hd.worker_count if splits_nothing(np.int64(hd.options.policy)) else 1
     atomic_store(stop_of(hd), 0)
     atomic_store(done_of(hd), 0)
     atomic_store(abort_epoch_of(hd), 0)
     atomic_store(info_count_of(hd), 0)
+    atomic_store(roots_of(hd), roots)
+    atomic_store(idle_workers_of(hd), hd.worker_count - roots)
+    for i in range(CLAIM_SLOTS):
+        hd.claims[i] = 0
     hd.depth = 1
     hd.score = 0
     hd.best_move = np.int64(hd.root_moves[0])
-    _set_window(ctx, np.int64(0))
-    stack = stack_at(ctx.stacks + ROOT_STACK * STACK_SIZE)
-    stack.home = -1
-    stack.base = 0
-    stack.path[0].key = hd.root.key
-    stack.path[0].move = NO_MOVE
-    frame = frame_at(ctx.frames)
-    frame.visit.home = 0
-    copy_record(frame.position, hd.root)
-    wk = worker_at(ctx.workers)
-    wk.stack = ROOT_STACK
-    atomic_store(state_of(stack), STACK_ACTIVE)
-    wk.state = _enter_root(ctx, wk)
+    merge_outcomes(ctx)
+    for i in range(roots):
+        _begin_root(ctx, i)

@@ -16,8 +16,10 @@ from psearch.results import Limits
 from psearch.root import begin_search
 
 MAX_DEPTH = 100
-DEFAULT_POLICY = "garms"
-DEFAULT_SPLIT_DEPTH = 4
+DEFAULT_POLICY = "calibrated"
+DEFAULT_SPLIT_DEPTH = 3
+DEFAULT_JOIN_COST = 4
+"""Nodes that a worker could search in the time a join takes; see `psearch calibrate`."""
 DEFAULT_ASPIRATION = 25
 
 
@@ -33,6 +35,8 @@ class SearchOptions:
     aspiration: int = DEFAULT_ASPIRATION
     policy: str = DEFAULT_POLICY
     split_depth: int = DEFAULT_SPLIT_DEPTH
+    join_cost: int = DEFAULT_JOIN_COST
+    record: bool = True
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
@@ -76,7 +80,6 @@ def write_search(arena: Arena, board: chess.Board, limits: Limits, options: Sear
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
-    for name in ("tt", "null_move", "futility", "see_pruning", "mate_distance", "aspiration", "split_depth"):
-        record[name] = int(getattr(options, name))
-    record["policy"] = POLICIES[options.policy]
+    for name in record.dtype.names:
+        record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name))
     begin_search(arena.context)

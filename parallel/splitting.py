@@ -69,6 +69,7 @@ from psearch.core.records import (
     void,
 )
 from psearch.policy import open_priority
+from psearch.prediction import idle_workers_of, p_next_move_needed
 
 lock_of = field_address(Node, "lock")
 open_of = field_address(Node, "open")
@@ -79,6 +80,7 @@ stop_of = field_address(Header, "stop")
 abort_epoch_of = field_address(Header, "abort_epoch")
 done_of = field_address(Header, "done")
 info_count_of = field_address(Header, "info_count")
+roots_of = field_address(Header, "roots")
 
 _PATH_OFFSET = stack_dtype.fields["path"][1]
 _PATH_ENTRY = path_dtype.itemsize
@@ -115,7 +117,7 @@ def claim_stack(ctx, wk):
     """A free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
     hd = header_at(ctx.header)
     count = hd.stack_count
-    start = wk.last_stack
+    start = wk.last_stack % count
     for i in range(count):
         index = start + i
         if index >= count:
@@ -130,6 +132,13 @@ def claim_stack(ctx, wk):
 @kernel(void(Context, i64))
 def free_stack(ctx, index):
     atomic_store(state_of(stack_at(ctx.stacks + index * STACK_SIZE)), STACK_FREE)
+
+
+@kernel(void(Context, Worker))
+def become_idle(ctx, wk):
+    """This worker has no stack any more."""
+    wk.stack = -1
+    atomic_add(idle_workers_of(header_at(ctx.header)), 1)
 
 
 @kernel(void(Context, i64))
@@ -155,7 +164,7 @@ def open_node(ctx, wk, frame_index):
     acquire(node)  # a worker with an old offer may be looking at this frame
     node.inside = 1
     node.joined = 0
-    node.priority = open_priority(node)
+    node.priority = open_priority(ctx, node)
     atomic_store(closed_of(node), 0)
     atomic_store(open_of(node), 1)
     offer(ctx, frame_index)
@@ -203,6 +212,7 @@ def join(ctx, wk, home):
         return False
     split = frame_at(ctx.frames + home * FRAME_SIZE)
     node = split.node
+    wk.last_lock = home
     acquire(node)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
@@ -218,7 +228,11 @@ def join(ctx, wk, home):
     node.joined += 1
     index = np.int64(node.moves_done)
     node.moves_done += 1
+    node.nodes_before = -1  # from now on others' nodes are in this subtree too
+    p_needed = p_next_move_needed(ctx, node)
+    node.priority = open_priority(ctx, node)
     release(node)
+    atomic_add(idle_workers_of(header_at(ctx.header)), -1)
 
     # counted as inside, so nothing below the split node's ply on its stack can change
     ply = home % MAX_PLY
@@ -226,12 +240,15 @@ def join(ctx, wk, home):
     own.home = home
     own.base = ply
     source = stack_at(ctx.stacks + home // MAX_PLY * STACK_SIZE)
+    own.root_depth = source.root_depth
     copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
     base = frame_at(ctx.frames + (stack * MAX_PLY + ply) * FRAME_SIZE)
     copy_record(base.position, split.position)
     base.visit.home = home
     base.visit.move = move
     base.visit.index = index
+    base.visit.p_needed = p_needed
+    base.visit.claim = np.uint64(0)
     wk.stack = stack
     wk.ply = ply
     wk.seen_epoch = -1
@@ -272,7 +289,7 @@ def leave(ctx, wk, home):
     if not last:
         if not helper:
             wk.parks += 1
-        wk.stack = -1
+        become_idle(ctx, wk)
         return STATE_IDLE
     if helper:
         atomic_store(state_of(stack_at(ctx.stacks + home_stack * STACK_SIZE)), STACK_ACTIVE)
@@ -318,6 +335,7 @@ def unwind(ctx, wk):
     if atomic_load(open_of(node)) == 0:
         return STATE_UNWIND
     dead = is_dead(ctx, np.int64(node.open_parent))
+    wk.last_lock = home
     acquire(node)
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)

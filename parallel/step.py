@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.abdada import pick_unclaimed, release_claim
 from psearch.core.constants import (
     CLOSED_CUTOFF,
     NO_MOVE,
@@ -26,7 +27,7 @@ from psearch.core.constants import (
     VISIT_NULL,
     VISIT_SCOUT,
 )
-from psearch.core.intrinsics import atomic_load, atomic_store
+from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
 from psearch.core.jit import entry, kernel
 from psearch.core.movepick import pick_move
 from psearch.core.records import (
@@ -62,8 +63,9 @@ from psearch.core.search import (
     push_move,
     push_null,
 )
-from psearch.nodetypes import expected_child_type, expected_null_type
-from psearch.policy import may_open
+from psearch.nodetypes import expected_child_type, expected_null_type, refined_type
+from psearch.policy import POLICY_ABDADA, may_open, open_priority
+from psearch.prediction import RECORD_DEPTH, p_next_move_needed, record_outcome
 from psearch.root import root_aborted, root_finished
 from psearch.splitting import (
     abort_epoch_of,
@@ -115,9 +117,12 @@ def _check_node_limit(ctx, wk):
 def _enter(ctx, wk, frame):
     node = frame_at(frame).node
     hd = header_at(ctx.header)
+    node.owner = wk.index
+    node.nodes_before = wk.nodes
     if wk.ply == 0:
         node.open_parent = -1
     else:
+        node.p_needed = frame_at(frame - FRAME_SIZE).visit.p_needed
         parent_home = np.int64(frame_at(frame - FRAME_SIZE).visit.home)
         parent = frame_at(ctx.frames + parent_home * FRAME_SIZE).node
         node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else np.int64(parent.open_parent)
@@ -137,8 +142,13 @@ def _enter(ctx, wk, frame):
         return STATE_QNEXT
     if action == DO_RETURN:
         return _pop(ctx, wk, frame)
+    policy = np.int64(hd.options.policy)
+    node.type = refined_type(policy, node)
     if action == DO_NULL:
-        push_null(ctx, wk, frame, node, expected_null_type(np.int64(hd.options.policy), node))
+        fr = frame_at(frame)
+        fr.visit.p_needed = node.p_needed
+        fr.visit.claim = np.uint64(0)
+        push_null(ctx, wk, frame, node, expected_null_type(policy, node))
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
@@ -177,14 +187,19 @@ def _next_move(ctx, wk, frame):
     split = frame_at(ctx.frames + home * FRAME_SIZE)
     node = split.node
     is_open = atomic_load(open_of(node)) != 0
-    if not is_open and may_open(np.int64(hd.options.policy), np.int64(hd.options.split_depth), node):
+    if not is_open and may_open(ctx, node, wk.ply):
         open_node(ctx, wk, home)
         is_open = True
     if is_open:
+        wk.last_lock = home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
-    move = pick_move(tables_at(ctx.tables), wk, split.position, node)
+    fr.visit.claim = np.uint64(0)
+    if hd.options.policy == POLICY_ABDADA:
+        move = pick_unclaimed(ctx, wk, frame, node)
+    else:
+        move = pick_move(tables_at(ctx.tables), wk, split.position, node)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
@@ -192,9 +207,15 @@ def _next_move(ctx, wk, frame):
         return leave(ctx, wk, home)
     fr.visit.move = move
     fr.visit.index = node.moves_done
-    node.moves_done += 1
+    fr.visit.p_needed = node.p_needed
     if is_open:
+        if node.inside > 1:
+            fr.visit.p_needed = p_next_move_needed(ctx, node)
+        node.moves_done += 1
+        node.priority = open_priority(ctx, node)
         release(node)
+    else:
+        node.moves_done += 1
     return _start_move(ctx, wk, frame)
 
 
@@ -202,6 +223,9 @@ def _next_move(ctx, wk, frame):
 def _after_child(ctx, wk, frame):
     fr = frame_at(frame)
     value = -wk.value
+    if fr.visit.claim != np.uint64(0):
+        release_claim(ctx, fr.visit.claim)
+        fr.visit.claim = np.uint64(0)
     if fr.visit.stage == VISIT_NULL:
         if value >= fr.node.beta:
             # a mate found after passing is no proof; the bound is
@@ -213,6 +237,7 @@ def _after_child(ctx, wk, frame):
     node = frame_at(ctx.frames + home * FRAME_SIZE).node
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
+        wk.last_lock = home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
@@ -252,9 +277,11 @@ def _after_child(ctx, wk, frame):
 def _idle(ctx, wk):
     """Look for an open node and join it."""
     home = best_offer(ctx, wk)
+    before = cycle_counter()
     if home < 0 or not join(ctx, wk, home):
         wk.polls += 1
         return _FOUND_NOTHING
+    wk.join_cycles += cycle_counter() - before
     return _start_move(ctx, wk, ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
 
 
@@ -279,10 +306,18 @@ def advance(ctx, wk):
     if state == STATE_QCHILD:
         return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
     if state == STATE_FINISH:
+        node = frame_at(frame).node
+        if node.depth >= RECORD_DEPTH and header_at(ctx.header).options.record:
+            record_outcome(wk, node, 1 if node.best >= node.beta else 0)
         finish(ctx, wk, frame)
         return _pop(ctx, wk, frame)
     if state == STATE_UNWIND:
-        return unwind(ctx, wk) if wk.ply > 0 else root_aborted(ctx, wk)
+        if wk.ply == 0:
+            return root_aborted(ctx, wk)
+        below = frame_at(frame - FRAME_SIZE).visit
+        if below.claim != np.uint64(0):
+            release_claim(ctx, below.claim)
+        return unwind(ctx, wk)
     return root_finished(ctx, wk)
 
 

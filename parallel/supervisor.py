@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import resource
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -12,6 +15,7 @@ from typing import Any
 import chess
 import chess.engine
 import multiprocess
+import multiprocess.util  # registers its exit handler now: ours, registered later, runs before it
 import numpy as np
 
 from psearch.arena import Arena
@@ -21,6 +25,7 @@ from psearch.core.records import INFO_RING, position_dtype
 from psearch.kernels import load_kernels
 from psearch.processes import DONE, GO, PERFT, QUIT, READY, worker_main
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+from psearch.root import request_stop
 from psearch.setup import SearchOptions, write_search
 
 OnInfo = Callable[[Info], None]
@@ -29,6 +34,8 @@ _POLL_S = 0.01
 _LIVE_INTERVAL_S = 0.1
 _START_TIMEOUT_S = 120.0
 _STOP_TIMEOUT_S = 10.0
+_FILES_PER_WORKER = 4
+_OTHER_FILES = 256
 _BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 
 
@@ -45,6 +52,27 @@ def _start_method() -> str:
     return "fork" if threading.active_count() == 1 else "spawn"
 
 
+def _allow_open_files(more: int) -> None:
+    """Raise this process's own limit of open files, if it is in the way, as far as the system lets it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = more + _OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+_LIVE: weakref.WeakSet[Supervisor] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    """At exit, before multiprocess waits for its children: a supervisor somebody forgot to close."""
+    for supervisor in list(_LIVE):
+        supervisor.close()
+
+
+atexit.register(_close_all)  # after the import of multiprocess, so run before its own
+
+
 class Supervisor:
     """Worker processes with their shared memory; a context manager.
 
@@ -57,8 +85,13 @@ class Supervisor:
         self.arena = Arena(threads, hash_mb)
         self._processes: list[Any] = []
         self._pipes: list[Connection] = []
+        _LIVE.add(self)
         try:
+            _allow_open_files(_FILES_PER_WORKER * threads)
             self._start(multiprocess.get_context(start_method or _start_method()), threads)
+        except OSError as error:
+            self.close()
+            raise PsearchError(f"cannot start {threads} worker processes: {error.strerror}") from error
         except BaseException:
             self.close()
             raise
@@ -164,21 +197,28 @@ class Supervisor:
         counts: dict[chess.Move, int] = {}
         if depth == 0:
             return counts, 0.0
-        todo = list(board.legal_moves)
+        try:
+            self._share_out(board, list(board.legal_moves), depth - 1, counts)
+        except BaseException:
+            self.close()  # workers may be at it for hours, and their answers would be read by the next call
+            raise
+        return counts, time.perf_counter() - start
+
+    def _share_out(self, board: chess.Board, todo: list[chess.Move], depth: int, counts: dict[chess.Move, int]) -> None:
+        """Count below each move, on whichever worker is free."""
         busy: dict[Connection, tuple[int, chess.Move]] = {}
         free = list(range(len(self._pipes)))
         while todo or busy:
             while todo and free:
                 index = free.pop()
                 move = todo.pop()
-                self._send(index, PERFT + self._perft_request(board, move, depth - 1))
+                self._send(index, PERFT + self._perft_request(board, move, depth))
                 busy[self._pipes[index]] = (index, move)
             for pipe in wait(list(busy)):
                 index, move = busy.pop(pipe)  # type: ignore[call-overload]  # wait gives back what it was given
                 answer = self._receive(index, None, time.monotonic() + 1.0)
                 counts[move] = int.from_bytes(answer, "little")
                 free.append(index)
-        return counts, time.perf_counter() - start
 
     def _perft_request(self, board: chess.Board, move: chess.Move, depth: int) -> bytes:
         child = board.copy(stack=False)
@@ -212,6 +252,8 @@ class _Search:
         self.on_info = on_info
         self.stop_event = stop
         self.options = options
+        self.working: list[int] = []
+        self.most_nodes = 0
         self.interrupted = False
         self.reported = 0
         self.latest = Info(0, 0, to_score(0, board.turn), "exact", 0, 0.0)
@@ -220,27 +262,23 @@ class _Search:
         supervisor = self.supervisor
         write_search(self.arena, self.board, self.limits, self.options)
         self.start = time.perf_counter()
-        for index in range(self.arena.workers):
-            supervisor._send(index, GO)
         try:
+            for index in range(self.arena.workers):
+                self.working.append(index)
+                supervisor._send(index, GO)
             self._watch()
+            self._collect()
         except BaseException:
-            # an exception in the caller's callback, or Ctrl-C: leave no worker running
-            self._order_stop()
+            # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
+            request_stop(self.arena.context)
             self._collect(ignore_errors=True)
             raise
-        self._collect()
         self._drain_infos()
         best = to_chess_move(int(self.arena.header[0]["best_move"]), self.board)
         info = self._now()
         if not info.pv:
             info = Info(**{**info.__dict__, "pv": [best]})
         return Result(best, info, self.interrupted)
-
-    def _order_stop(self) -> None:
-        header = self.arena.header[0]
-        header["stop"] = 1
-        header["abort_epoch"] += 1 << 32  # far from anything the workers count: no increment of theirs undoes it
 
     def _watch(self) -> None:
         """Until the root is done: pass on reports, keep the limits, notice deaths."""
@@ -257,7 +295,7 @@ class _Search:
             if not stopping:
                 self.interrupted = self.stop_event is not None and self.stop_event.is_set()
                 if self.interrupted or (deadline is not None and now >= deadline):
-                    self._order_stop()
+                    request_stop(self.arena.context)
                     stopping = True
             if self.on_info and now - last_live >= _LIVE_INTERVAL_S and self.latest.depth:
                 last_live = now
@@ -272,12 +310,13 @@ class _Search:
     def _collect(self, ignore_errors: bool = False) -> None:
         """Every worker has left the search."""
         deadline = time.monotonic() + _STOP_TIMEOUT_S
-        for index in range(self.arena.workers):
+        while self.working:
             try:
-                self.supervisor._receive(index, DONE, deadline)
+                self.supervisor._receive(self.working[-1], DONE, deadline)
             except PsearchError:
                 if not ignore_errors:
                     raise
+            self.working.pop()
 
     def _drain_infos(self) -> None:
         """Turn new reports in the ring into `Info`s."""
@@ -292,13 +331,18 @@ class _Search:
                 seldepth=int(record["seldepth"]),
                 score=to_score(int(record["score"]), self.board.turn),
                 bound=_BOUND_NAMES[int(record["bound"])],
-                nodes=int(record["nodes"]),
+                nodes=self._never_less(int(record["nodes"])),
                 time_s=time.perf_counter() - self.start,
                 pv=self._line(record),
                 workers=self._worker_stats(),
             )
             if self.on_info:
                 self.on_info(self.latest)
+
+    def _never_less(self, nodes: int) -> int:
+        """A report waits in the ring while the live count goes on: what is shown does not go back."""
+        self.most_nodes = max(self.most_nodes, nodes)
+        return self.most_nodes
 
     def _line(self, record: Any) -> list[chess.Move]:
         board = self.board.copy(stack=False)
@@ -329,7 +373,7 @@ class _Search:
             seldepth=max(latest.seldepth, int(self.arena.worker["seldepth"].max())),
             score=latest.score,
             bound=latest.bound,
-            nodes=int(self.arena.worker["nodes"].sum()),
+            nodes=self._never_less(int(self.arena.worker["nodes"].sum())),
             time_s=time.perf_counter() - self.start,
             pv=latest.pv,
             workers=self._worker_stats(),

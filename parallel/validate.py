@@ -130,7 +130,7 @@ def _describe_node(arena: Arena, frame: int) -> str:
 def describe(arena: Arena) -> str:
     """The state of a search as text: header, workers, stacks in use with their open nodes."""
     header = arena.header[0]
-    words = ("stop", "abort_epoch", "done", "info_count", "depth", "root_alpha", "root_beta", "node_limit")
+    words = ("stop", "abort_epoch", "done", "info_count", "depth", "score", "roots", "idle_workers", "node_limit")
     lines = ["header: " + " ".join(f"{word}={header[word]}" for word in words)]
     for number, worker in enumerate(arena.worker):
         lines.append(

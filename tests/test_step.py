@@ -16,6 +16,7 @@ from psearch.core.jit import build
 from psearch.kernels import load_kernels
 from psearch.policy import POLICIES
 from psearch.results import Limits
+from psearch.root import request_stop
 from psearch.roundrobin import run_interleaved
 from psearch.setup import SearchOptions, write_search
 from psearch.step import step_worker
@@ -143,8 +144,7 @@ def test_selective_search_with_many_workers_keeps_invariants(arenas: dict[int, A
 
 
 def stop(arena: Arena) -> None:
-    arena.header["stop"] = 1
-    arena.header["abort_epoch"] += 1
+    request_stop(arena.context)
 
 
 def table_entries(arena: Arena) -> set[tuple[int, int]]:

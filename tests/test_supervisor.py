@@ -249,3 +249,8 @@ def test_no_shared_memory_file_is_left() -> None:
         engine.search(chess.Board(), Limits(depth=5))
         assert (set(shm.iterdir()) if shm.exists() else set()) <= before
     assert (set(shm.iterdir()) if shm.exists() else set()) <= before
+
+
+def test_a_forgotten_supervisor_does_not_hang_the_exit() -> None:
+    command = [sys.executable, "-c", "from psearch.supervisor import Supervisor; engine = Supervisor(2, 1)"]
+    assert subprocess.run(command, timeout=60, check=True, capture_output=True).stderr == b""

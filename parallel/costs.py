@@ -1,0 +1,59 @@
+"""What things cost, in nanoseconds: the parameters of virtual time, with where they were measured."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+from psearch.results import PsearchError
+
+_TICKS_PER_NS = 1000
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine."""
+
+    node: float = 420.0
+    """a node of the main search"""
+    qnode: float = 300.0
+    """a node of quiescence"""
+    open: float = 40.0
+    join: float = 1000.0
+    leave: float = 100.0
+    lock: float = 50.0
+    poll: float = 100.0
+    poll_stack: float = 1.0
+    """more for each stack of the pool"""
+    abort: float = 100.0
+    jitter: float = 0.0
+    """share by which every cost may be longer, drawn anew each time; 0 to 1"""
+    machine: str = "2-core Xeon virtual machine"
+
+    def write(self, record: np.void, stacks: int) -> None:
+        """Fill a `costs_dtype` record with ticks; a poll of a pool of this size."""
+        for name in record.dtype.names or ():
+            if name == "jitter":
+                record[name] = int(self.jitter * 65536)
+            else:
+                record[name] = int(getattr(self, name) * _TICKS_PER_NS)
+        record["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
+
+    def save(self, path: Path) -> None:
+        """Write as JSON."""
+        path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
+
+    @classmethod
+    def load(cls, path: Path) -> Costs:
+        """Read what `save` wrote. Raises PsearchError when it is not that."""
+        try:
+            values = json.loads(path.read_text("utf-8"))
+            known = {field.name for field in fields(cls)}
+            if not isinstance(values, dict) or set(values) - known:
+                raise ValueError("unknown fields")
+            return cls(**values)
+        except (OSError, ValueError, TypeError) as error:
+            raise PsearchError(f"cannot read costs from {path}: {error}") from None

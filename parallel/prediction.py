@@ -1,0 +1,168 @@
+"""How likely a node is to stay without a cutoff: the rule's class, corrected by what happened so far.
+
+Each worker counts, for every finished node: by expected type, bound of the table entry, depth, and number of moves
+done without a cutoff, how many nodes got that far and how many of those cut after all. Between iterations, when
+nobody searches, the counts of all workers are merged and P(no cutoff) is computed; during an iteration it is fixed,
+so that runs in virtual time are deterministic. With few counts the class decides (a prior worth `_PRIOR_WEIGHT`
+nodes).
+
+The probability that a node is needed at all multiplies down the chain of ancestors: a child is needed if its parent
+is and no earlier move, still being searched by another worker, cuts off (Texel 1.05 does this with fixed numbers;
+Felten and Otto 1988 took the type from the table bound).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import ALL_NODE, PV_NODE
+from psearch.core.intrinsics import atomic_load, field_address
+from psearch.core.jit import kernel
+from psearch.core.records import (
+    BOUNDS,
+    CERTAIN,
+    DEPTHS,
+    PROGRESS,
+    TYPES,
+    WORKER_SIZE,
+    Context,
+    Header,
+    Node,
+    Worker,
+    header_at,
+    i64,
+    void,
+    worker_at,
+)
+
+RECORD_DEPTH = 2
+"""Shallower nodes are not counted: there are many, and none is ever opened."""
+_PRIOR_WEIGHT = 16
+_DECAY_SHIFT = 1
+"""What earlier iterations count for is halved at each merge."""
+_PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
+_PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
+
+idle_workers_of = field_address(Header, "idle_workers")
+
+
+@kernel(i64(i64))
+def progress_step(moves_done):
+    """Moves done without a cutoff, in eight steps: 0, 1, 2, 3, 4-5, 6-8, 9-15, 16 and more."""
+    if moves_done < 4:
+        return moves_done
+    if moves_done < 6:
+        return 4
+    if moves_done < 9:
+        return 5
+    return 6 if moves_done < 16 else 7
+
+
+@kernel(i64(i64, i64))
+def prior(expected_type, step):
+    """P(no cutoff) by class alone."""
+    if expected_type == ALL_NODE:
+        return _PRIOR_ALL_NODE[step]
+    if expected_type == PV_NODE:
+        return _PRIOR_ALL_NODE[step]
+    return _PRIOR_CUT_NODE[step]
+
+
+@kernel(i64(Context, Node, i64))
+def p_no_cutoff(ctx, node, moves_done):
+    """P(no cutoff will come) at a node after so many moves without one, in 1/65536."""
+    depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
+    table = header_at(ctx.header).prediction.p_no_cut
+    return np.int64(table[node.type, node.tt_bound, depth, progress_step(moves_done)])
+
+
+@kernel(i64(Context, Node))
+def p_next_move_needed(ctx, node):
+    """P(the next move of the node must be searched), the chain above included."""
+    finished = max(np.int64(0), np.int64(node.moves_done) - node.inside)
+    return node.p_needed * p_no_cutoff(ctx, node, finished) >> 16
+
+
+@kernel(i64(Context, Node))
+def subtree_size(ctx, node):
+    """Expected nodes below one move of the node."""
+    depth = min(max(np.int64(node.depth) - 1, 0), DEPTHS - 1)
+    return np.int64(header_at(ctx.header).prediction.size[depth])
+
+
+@kernel(i64(Context, Node))
+def expected_gain(ctx, node):
+    """Nodes of useful work that a helper may expect from one move: P(needed) times size."""
+    return min(subtree_size(ctx, node), np.int64(1) << 40) * p_next_move_needed(ctx, node) >> 16
+
+
+@kernel(void(Worker, Node, i64))
+def record_outcome(wk, node, cut):
+    """Count a finished node: `cut` 1 if it failed high."""
+    outcomes = wk.outcomes
+    depth = min(np.int64(node.depth), DEPTHS - 1)
+    last = progress_step(np.int64(node.cut_index) if cut else np.int64(node.moves_done))
+    for step in range(last + 1):
+        outcomes.seen[node.type, node.tt_bound, depth, step] += 1
+        outcomes.cut[node.type, node.tt_bound, depth, step] += cut
+    if node.owner == wk.index and node.nodes_before <= wk.nodes:
+        outcomes.size_sum[depth] += wk.nodes - node.nodes_before
+        outcomes.size_count[depth] += 1
+
+
+@kernel(void(Context, i64, i64))
+def _merge_class(ctx, expected_type, bound):
+    """Merge the counts of one class over all workers, and start them anew."""
+    hd = header_at(ctx.header)
+    prediction = hd.prediction
+    for depth in range(DEPTHS):
+        for step in range(PROGRESS):
+            seen = prediction.seen[expected_type, bound, depth, step] >> _DECAY_SHIFT
+            cut = prediction.cut[expected_type, bound, depth, step] >> _DECAY_SHIFT
+            for i in range(hd.worker_count):
+                outcomes = worker_at(ctx.workers + i * WORKER_SIZE).outcomes
+                seen += outcomes.seen[expected_type, bound, depth, step]
+                cut += outcomes.cut[expected_type, bound, depth, step]
+                outcomes.seen[expected_type, bound, depth, step] = 0
+                outcomes.cut[expected_type, bound, depth, step] = 0
+            prediction.seen[expected_type, bound, depth, step] = seen
+            prediction.cut[expected_type, bound, depth, step] = cut
+            expected = _PRIOR_WEIGHT * prior(expected_type, step)
+            p = (expected + CERTAIN * (seen - cut)) // (_PRIOR_WEIGHT + seen)
+            prediction.p_no_cut[expected_type, bound, depth, step] = p
+
+
+@kernel(void(Context))
+def _merge_sizes(ctx):
+    hd = header_at(ctx.header)
+    prediction = hd.prediction
+    size = np.int64(4)
+    for depth in range(DEPTHS):
+        total = prediction.size_sum[depth] >> _DECAY_SHIFT
+        count = prediction.size_count[depth] >> _DECAY_SHIFT
+        for i in range(hd.worker_count):
+            outcomes = worker_at(ctx.workers + i * WORKER_SIZE).outcomes
+            total += outcomes.size_sum[depth]
+            count += outcomes.size_count[depth]
+            outcomes.size_sum[depth] = 0
+            outcomes.size_count[depth] = 0
+        prediction.size_sum[depth] = total
+        prediction.size_count[depth] = count
+        # a depth not seen yet: three times the one below
+        size = max(total // count, size) if count > 0 else size * 3
+        prediction.size[depth] = size
+
+
+@kernel(void(Context))
+def merge_outcomes(ctx):
+    """Turn what the workers have counted into predictions. Only while nobody searches."""
+    for expected_type in range(TYPES):
+        for bound in range(BOUNDS):
+            _merge_class(ctx, expected_type, bound)
+    _merge_sizes(ctx)
+
+
+@kernel(i64(Context))
+def idle_workers(ctx):
+    """Workers without work at this moment."""
+    return atomic_load(idle_workers_of(header_at(ctx.header)))

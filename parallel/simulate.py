@@ -1,0 +1,118 @@
+"""Searches in virtual time: one position, any number of workers, deterministic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import chess
+import numpy as np
+
+from psearch.arena import Arena
+from psearch.core.records import simulation_dtype
+from psearch.costs import Costs
+from psearch.results import Limits, PsearchError
+from psearch.setup import SearchOptions, write_search
+from psearch.validate import describe, violations
+from psearch.virtual import begin_virtual, run_virtual
+
+_EVENTS_PER_CALL = 1 << 20
+TICKS_PER_SECOND = 10**12
+
+
+@dataclass(frozen=True)
+class VirtualSample:
+    """One search in virtual time; a line of the raw log."""
+
+    position: str
+    fen: str
+    depth: int
+    policy: str
+    threads: int
+    seed: int
+    seconds: float
+    """virtual"""
+    nodes: int
+    score: int
+    bestmove: int
+    splits: int
+    joins: int
+    aborted_nodes: int
+    idle_share: float
+
+
+class Simulator:
+    """An arena for `workers` virtual workers, and the driver's state. Reusable; close when done."""
+
+    def __init__(self, workers: int, hash_mb: int, costs: Costs) -> None:
+        self.arena = Arena(workers, hash_mb)
+        self.costs = costs
+        self.simulation = np.zeros(1, simulation_dtype)
+        self.lock_free = np.zeros(len(self.arena.frames), np.int64)
+
+    def search(
+        self,
+        name: str,
+        board: chess.Board,
+        depth: int,
+        options: SearchOptions,
+        seed: int = 0,
+        validate: bool = False,
+        watch: Callable[[], None] | None = None,
+    ) -> VirtualSample:
+        """Search to a depth from an empty table. `watch` is called every million events.
+
+        With `validate` every invariant of the arena is checked after every event (slow). Raises PsearchError when
+        one does not hold.
+        """
+        arena = self.arena
+        arena.clear_table()
+        arena.clear_learning()
+        arena.header["age"] = 0
+        write_search(arena, board, Limits(depth=depth), options)
+        record = self.simulation[0]
+        self.costs.write(record["costs"], arena.stacks)
+        record["random"] = seed
+        self.lock_free[:] = 0
+        begin_virtual(arena.context, self.simulation.ctypes.data)
+        self._run(validate, watch)
+        workers = arena.worker
+        seconds = int(record["now"]) / TICKS_PER_SECOND
+        asleep = record["sleeping"][: int(record["sleepers"])]
+        idle = int(record["idle_time"][: arena.workers].sum())
+        idle += int((int(record["now"]) - record["idle_since"][asleep]).clip(0).sum())
+        return VirtualSample(
+            position=name,
+            fen=board.fen(),
+            depth=depth,
+            policy=options.policy,
+            threads=arena.workers,
+            seed=seed,
+            seconds=seconds,
+            nodes=int(workers["nodes"].sum()),
+            score=int(arena.header[0]["score"]),
+            bestmove=int(arena.header[0]["best_move"]),
+            splits=int(workers["splits"].sum()),
+            joins=int(workers["joins"].sum()),
+            aborted_nodes=int(workers["aborted_nodes"].sum()),
+            idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
+        )
+
+    def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
+        events = 1 if validate else _EVENTS_PER_CALL
+        arguments = (self.arena.context, self.simulation.ctypes.data, self.lock_free.ctypes.data, events)
+        while True:
+            state = run_virtual(*arguments)
+            if state < 0:
+                raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
+            found = violations(self.arena) if validate else []
+            if found:
+                raise PsearchError("invariant violated: " + "; ".join(found) + "\n" + describe(self.arena))
+            if watch:
+                watch()
+            if state == 1:
+                return
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.arena.close()
