@@ -25,6 +25,7 @@ from psearch.core.movepick import PICK_TT, begin_picking, learn_cutoff, pick_mov
 from psearch.core.position import find_pins
 from psearch.core.records import (
     FRAME_SIZE,
+    MAX_MOVES,
     context_at,
     frame_at,
     i64,
@@ -57,12 +58,12 @@ _WORD = 1 << 64
 # -- entries ---------------------------------------------------------------------------------------------------------
 
 
-@entry(i64(i64, i64, i64))
-def pick_order(tables, worker, frame):
-    """Run the move picker of a frame to its end; returns how many moves it gave out.
+@entry(i64(i64, i64, i64, i64))
+def pick_order(tables, worker, frame, limit):
+    """Run the move picker of a frame until it has given out `limit` moves, or all; returns how many.
 
-    `tt_move`, `killer_1` and `killer_2` of the frame's node must be set. What it gives out goes to `node.moves` of
-    the next frame, as `stage << 16 | move` with the stage the picker was left in.
+    `tt_move`, `killer_1` and `killer_2` of the frame's node must be set; limit: MAX_MOVES at most. The moves go to
+    `node.moves` of the next frame, as `stage << 16 | move` with the stage the picker was left in.
     """
     tb = tables_at(tables)
     fr = frame_at(frame)
@@ -70,13 +71,13 @@ def pick_order(tables, worker, frame):
     find_pins(tb, fr.position)
     begin_picking(fr.node, PICK_TT)
     count = 0
-    while True:
+    while count < limit:
         move = pick_move(tb, worker_at(worker), fr.position, fr.node)
         if move == NO_MOVE:
-            return count
-        if count < len(given):
-            given[count] = (np.int64(fr.node.stage) << 16) | move
+            break
+        given[count] = (np.int64(fr.node.stage) << 16) | move
         count += 1
+    return count
 
 
 @entry(void(i64, i64, i64, i64))
@@ -188,25 +189,24 @@ class NodeProbe(Probe):
         """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""
         return bool(exchange_at_least(self.tables.ctypes.data, self._address, move, threshold))
 
-    def pick_order(self, tt_move: int = NO_MOVE, killers: tuple[int, int] = (0, 0)) -> list[tuple[int, int]]:
-        """The moves in the order the search would try them: (stage the picker was left in, code).
+    def pick_order(
+        self, tt_move: int = NO_MOVE, killers: tuple[int, int] = (0, 0), limit: int = MAX_MOVES
+    ) -> list[tuple[int, int]]:
+        """The first `limit` moves in the order the search would try them: (stage the picker was left in, code).
 
         Any 16-bit codes will do for `tt_move` and the two killers, which differ or are NO_MOVE.
         """
         node = self._frames[0]["node"]
         node["tt_move"] = tt_move
         node["killer_1"], node["killer_2"] = killers
-        count = pick_order(self.tables.ctypes.data, self.worker.ctypes.data, self._frames.ctypes.data)
+        addresses = self.tables.ctypes.data, self.worker.ctypes.data, self._frames.ctypes.data
+        count = pick_order(*addresses, min(limit, MAX_MOVES))
         given = self._frames[1]["node"]["moves"]
-        if count > len(given):
-            raise AssertionError(f"the picker gave out {count} moves")
         return [(int(word) >> 16, int(word) & MOVE_MASK) for word in given[:count]]
 
-    def learn_cutoff(self, move: int, ply: int, depth: int, stage: int) -> None:
-        """Let the worker learn that `move` cut at the node that `pick_order` was last asked about."""
-        node = self._frames[0]["node"]
-        node["depth"] = depth
-        node["stage"] = stage
+    def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
+        """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
+        self._frames[0]["node"]["depth"] = depth
         learn_from_cutoff(self.worker.ctypes.data, self._frames.ctypes.data, move, ply)
 
 

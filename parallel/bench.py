@@ -31,7 +31,7 @@ BENCH_POSITIONS = (
     "4k3/8/8/8/8/8/4P3/4K2R w K - 0 1",
     "r1b2rk1/2q1bppp/p2p1n2/np2p3/3PP3/5N1P/PPBN1PP1/R1BQR1K1 w - - 2 13",
     "bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
-    "7k/5Q2/8/6K1/8/8/8/8 b - - 10 60",
+    "7k/5Q2/8/6K1/8/8/8/8 w - - 10 60",
 )
 
 

@@ -1,0 +1,186 @@
+"""Micro-benchmarks of the compiled code: `pytest bench --benchmark-only`.
+
+Calls from Python cost about a microsecond each, so what is faster than that is repeated inside: the table shows time
+per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many operations or nodes a call holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+
+from psearch.arena import Arena
+from psearch.core.boards import set_position
+from psearch.core.evaluate import evaluate
+from psearch.core.jit import entry
+from psearch.core.movegen import generate_captures, generate_quiets
+from psearch.core.perft import perft
+from psearch.core.position import find_pins, make_move
+from psearch.core.records import FRAME_SIZE, MAX_PLY, context_at, frame_at, frame_dtype, i64, tables_at
+from psearch.core.see import see_at_least
+from psearch.core.tables import make_tables
+from psearch.core.tt import probe, store
+from psearch.core.zobrist import splitmix64
+from psearch.kernels import load_kernels
+from psearch.processes import work
+from psearch.results import Limits
+from psearch.setup import SearchOptions, write_search
+from psearch.supervisor import Supervisor
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+OPERATIONS = 100_000
+SEARCH_DEPTH = 8
+HASH_MB = 16
+
+
+# -- loops around one kernel: entries like any other, compiled and cached with the rest ----------------------
+
+
+@entry(i64(i64, i64, i64))
+def repeat_generate(tables, frame, times):
+    """Generate all legal moves, pins included."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    total = 0
+    for _ in range(times):
+        find_pins(tb, fr.position)
+        fr.node.end = generate_quiets(tb, fr.position, fr.node, generate_captures(tb, fr.position, fr.node, 0))
+        total += fr.node.end
+    return total
+
+
+@entry(i64(i64, i64, i64))
+def repeat_make(tables, frame, times):
+    """Make the frame's moves (`repeat_generate`), one after the other."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    child = frame_at(frame + FRAME_SIZE)
+    index = 0
+    total = 0
+    for _ in range(times):
+        make_move(tb, fr.position, child.position, fr.node.moves[index] & 0xFFFF)
+        total += child.position.rule50
+        index = index + 1 if index + 1 < fr.node.end else 0
+    return total
+
+
+@entry(i64(i64, i64, i64))
+def repeat_evaluate(tables, frame, times):
+    """Evaluate a position for both sides in turn, so that the call cannot be moved out of the loop."""
+    tb = tables_at(tables)
+    pos = frame_at(frame).position
+    total = 0
+    for i in range(times):
+        pos.side = i & 1
+        total += evaluate(tb, pos) & 0xFF  # the sign turns: a plain sum would be 0
+    pos.side = 0
+    return total
+
+
+@entry(i64(i64, i64, i64))
+def repeat_see(tables, frame, times):
+    """Exchanges of the frame's first moves, the captures."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    captures = generate_captures(tb, fr.position, fr.node, 0)
+    index = 0
+    passed = 0
+    for i in range(times):
+        if see_at_least(tb, fr.position, fr.node.moves[index] & 0xFFFF, (i & 255) - 128):
+            passed += 1
+        index = index + 1 if index + 1 < captures else 0
+    return passed
+
+
+@entry(i64(i64, i64))
+def repeat_table(context, times):
+    """Store and probe at random places: two cache misses each, nothing prefetched."""
+    ctx = context_at(context)
+    hits = 0
+    for i in range(times):
+        key = splitmix64(np.uint64(i))
+        store(ctx, 1, key, 1, 0, 0, 5, 3)
+        if probe(ctx, splitmix64(np.uint64(i >> 1))) != np.uint64(0):
+            hits += 1
+    return hits
+
+
+# -- fixtures ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables() -> np.ndarray:
+    load_kernels()
+    return make_tables()
+
+
+@pytest.fixture
+def frames(tables: np.ndarray) -> np.ndarray:
+    made = np.zeros(MAX_PLY, frame_dtype)
+    set_position(tables, made["position"][:1], chess.Board(KIWIPETE))
+    repeat_generate(tables.ctypes.data, made.ctypes.data, 1)
+    return made
+
+
+@pytest.fixture
+def arena(tables: np.ndarray) -> Iterator[Arena]:
+    made = Arena(workers=1, hash_mb=HASH_MB)
+    yield made
+    made.close()
+
+
+# -- benchmarks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("depth", "leaves"), [(4, 4_085_603), (5, 193_690_690)])
+def test_perft(benchmark: Any, tables: np.ndarray, frames: np.ndarray, depth: int, leaves: int) -> None:
+    benchmark.extra_info["leaves"] = leaves
+    rounds = 20 if depth == 4 else 3
+    run = (tables.ctypes.data, frames.ctypes.data, depth)
+    assert benchmark.pedantic(perft, run, rounds=rounds, warmup_rounds=1) == leaves
+
+
+@pytest.mark.parametrize(
+    "loop", [repeat_generate, repeat_make, repeat_evaluate, repeat_see], ids=lambda loop: loop.__name__
+)
+def test_kernel(benchmark: Any, tables: np.ndarray, frames: np.ndarray, loop: Any) -> None:
+    benchmark.extra_info["operations"] = OPERATIONS
+    assert benchmark(loop, tables.ctypes.data, frames.ctypes.data, OPERATIONS) != 0
+
+
+def test_table(benchmark: Any, arena: Arena) -> None:
+    benchmark.extra_info["operations"] = OPERATIONS
+    assert benchmark(repeat_table, arena.context, OPERATIONS) > 0.9 * OPERATIONS
+
+
+def test_serial_search(benchmark: Any, arena: Arena) -> None:
+    """From an empty table to a fixed depth: nodes in `extra_info`, the same in every round."""
+
+    def prepare() -> None:
+        arena.clear_table()
+        arena.clear_learning()
+        write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
+
+    def run() -> int:
+        while not work(arena.context, 0, 1 << 20):
+            continue
+        return int(arena.worker[0]["nodes"])
+
+    benchmark.extra_info["nodes"] = benchmark.pedantic(run, setup=prepare, rounds=5)
+
+
+@pytest.mark.timeout(0)  # its timer is a thread
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("spawn", 1), ("spawn", 4)])
+def test_start_and_end_of_a_supervisor(benchmark: Any, tables: np.ndarray, method: str, threads: int) -> None:
+    """Arena, worker processes, first answer, and all of it gone again; kernels already loaded here."""
+
+    def run() -> None:
+        with Supervisor(threads=threads, hash_mb=HASH_MB, start_method=method):
+            pass
+
+    benchmark.pedantic(run, rounds=3)

@@ -1,0 +1,54 @@
+"""The benchmark's node count is a fingerprint: the same on every machine, whatever was searched before."""
+
+from __future__ import annotations
+
+import chess
+import pytest
+
+from psearch import bench
+from psearch.arena import Arena
+from psearch.bench import BENCH_POSITIONS, run_bench
+from psearch.kernels import load_kernels
+from psearch.results import Limits
+from psearch.setup import SearchOptions, write_search
+from psearch.step import step_worker
+
+BENCH_NODES = 16_402_948
+"""A commit that changes this number changes the search; it says so as `Bench: N`."""
+SHALLOW = 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    load_kernels()
+
+
+@pytest.mark.parametrize("fen", BENCH_POSITIONS)
+def test_positions_can_be_searched(fen: str) -> None:
+    board = chess.Board(fen, chess960=True)
+    assert board.is_valid()
+    assert any(board.legal_moves)
+    assert not board.is_insufficient_material()
+
+
+def test_positions_differ() -> None:
+    assert len(set(BENCH_POSITIONS)) == len(BENCH_POSITIONS)
+
+
+def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "BENCH_DEPTH", SHALLOW)
+    first, seconds = run_bench()
+    assert first > 0 and seconds > 0
+    other = Arena(workers=3, hash_mb=1)
+    write_search(other, chess.Board(), Limits(depth=9), SearchOptions())
+    for turn in range(300):
+        step_worker(other.context, turn % 3, 100)
+    assert run_bench()[0] == first
+    other.close()
+
+
+def test_node_count() -> None:
+    lines: list[str] = []
+    nodes, _ = run_bench(lines.append)
+    assert nodes == BENCH_NODES
+    assert len(lines) == len(BENCH_POSITIONS)
