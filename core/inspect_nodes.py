@@ -29,6 +29,8 @@ from psearch.core.records import (
     context_at,
     frame_at,
     i64,
+    learning_at,
+    learning_dtype,
     position_at,
     tables_at,
     void,
@@ -59,7 +61,7 @@ _WORD = 1 << 64
 
 
 @entry(i64(i64, i64, i64, i64))
-def pick_order(tables, worker, frame, limit):
+def pick_order(tables, learning, frame, limit):
     """Run the move picker of a frame until it has given out `limit` moves, or all; returns how many.
 
     `tt_move`, `killer_1` and `killer_2` of the frame's node must be set; limit: MAX_MOVES at most. The moves go to
@@ -72,7 +74,7 @@ def pick_order(tables, worker, frame, limit):
     begin_picking(fr.node, PICK_TT)
     count = 0
     while count < limit:
-        move = pick_move(tb, worker_at(worker), fr.position, fr.node)
+        move = pick_move(tb, learning_at(learning), fr.position, fr.node)
         if move == NO_MOVE:
             break
         given[count] = (np.int64(fr.node.stage) << 16) | move
@@ -80,11 +82,11 @@ def pick_order(tables, worker, frame, limit):
     return count
 
 
-@entry(void(i64, i64, i64, i64))
-def learn_from_cutoff(worker, frame, move, ply):
+@entry(void(i64, i64, i64, i64, i64))
+def learn_from_cutoff(worker, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
-    learn_cutoff(worker_at(worker), fr.position, fr.node, move, ply)
+    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply)
 
 
 @entry(i64(i64, i64))
@@ -171,11 +173,12 @@ def signed(word: int) -> int:
 
 
 class NodeProbe(Probe):
-    """A position, and what one node of a search would make of it. Histories are kept in a worker of its own."""
+    """A position, and what one node of a search would make of it. Killers and history are its own."""
 
     def __init__(self, tables: np.ndarray, board: chess.Board | None = None) -> None:
         super().__init__(tables, board)
         self.worker = np.zeros(1, worker_dtype)
+        self.learning = np.zeros(1, learning_dtype)
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""
@@ -199,7 +202,7 @@ class NodeProbe(Probe):
         node = self._frames[0]["node"]
         node["tt_move"] = tt_move
         node["killer_1"], node["killer_2"] = killers
-        addresses = self.tables.ctypes.data, self.worker.ctypes.data, self._frames.ctypes.data
+        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
         count = pick_order(*addresses, min(limit, MAX_MOVES))
         given = self._frames[1]["node"]["moves"]
         return [(int(word) >> 16, int(word) & MOVE_MASK) for word in given[:count]]
@@ -207,7 +210,7 @@ class NodeProbe(Probe):
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
         self._frames[0]["node"]["depth"] = depth
-        learn_from_cutoff(self.worker.ctypes.data, self._frames.ctypes.data, move, ply)
+        learn_from_cutoff(self.worker.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from psearch.core.bits import move_from, move_kind, move_to
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.movegen import generate_captures, generate_quiets, is_legal
-from psearch.core.records import Header, Node, Position, Stack, Tables, Worker, boolean, i64, void
+from psearch.core.records import Header, Learning, Node, Position, Stack, Tables, Worker, boolean, i64, void
 from psearch.core.see import captured_value, see_at_least
 
 (
@@ -53,12 +53,12 @@ def score_captures(pos, node, begin, end):
         node.moves[i] = (score << 16) | move
 
 
-@kernel(void(Worker, Position, Node, i64, i64))
-def score_quiets(wk, pos, node, begin, end):
+@kernel(void(Learning, Position, Node, i64, i64))
+def score_quiets(learning, pos, node, begin, end):
     side = np.int64(pos.side)
     for i in range(begin, end):
         move = np.int64(node.moves[i])
-        score = np.int64(wk.history[side, move & 4095])
+        score = np.int64(learning.quiet[side, move & 4095])
         if move_kind(move) >= KIND_PROMOTE:
             score = -HISTORY_MAX - 1  # an underpromotion is hardly ever right
         node.moves[i] = (score << 16) | move
@@ -89,8 +89,8 @@ def begin_picking(node, first_stage):
     node.deferred = 0
 
 
-@kernel(i64(Tables, Worker, Position, Node))
-def _next_capture(tb, wk, pos, node):
+@kernel(i64(Tables, Position, Node))
+def _next_capture(tb, pos, node):
     """The next capture that does not lose material; the losing ones are set aside."""
     while node.cursor < node.end:
         move = take_best(node)
@@ -124,8 +124,8 @@ def _next_in_order(node):
     return NO_MOVE
 
 
-@kernel(i64(Tables, Worker, Position, Node))
-def pick_move(tb, wk, pos, node):
+@kernel(i64(Tables, Learning, Position, Node))
+def pick_move(tb, learning, pos, node):
     """The next move to try, NO_MOVE when there is none.
 
     `pos` is the position of the node, pins set; a table move or killer that is not legal here is passed over.
@@ -143,7 +143,7 @@ def pick_move(tb, wk, pos, node):
             score_captures(pos, node, 0, np.int64(node.end))
             node.stage = PICK_CAPTURES
         elif stage == PICK_CAPTURES:
-            move = _next_capture(tb, wk, pos, node)
+            move = _next_capture(tb, pos, node)
             if move != NO_MOVE:
                 return move
             node.stage = PICK_KILLER_1
@@ -161,7 +161,7 @@ def pick_move(tb, wk, pos, node):
         elif stage == PICK_QUIETS_START:
             node.cursor = node.bad_end
             node.end = generate_quiets(tb, pos, node, np.int64(node.bad_end))
-            score_quiets(wk, pos, node, np.int64(node.cursor), np.int64(node.end))
+            score_quiets(learning, pos, node, np.int64(node.cursor), np.int64(node.end))
             node.stage = PICK_QUIETS
         elif stage == PICK_QUIETS:
             move = _next_quiet(node)
@@ -193,15 +193,15 @@ def begin_root_picking(st, hd, node):
 # -- learning from cutoffs -------------------------------------------------------------------------------------------
 
 
-@kernel(void(Worker, i64, i64, i64))
-def _add_history(wk, side, move, bonus):
+@kernel(void(Learning, i64, i64, i64))
+def _add_history(learning, side, move, bonus):
     """Move a counter towards +-HISTORY_MAX, the slower the nearer it is."""
-    old = np.int64(wk.history[side, move & 4095])
-    wk.history[side, move & 4095] = old + bonus - old * abs(bonus) // HISTORY_MAX
+    old = np.int64(learning.quiet[side, move & 4095])
+    learning.quiet[side, move & 4095] = old + bonus - old * abs(bonus) // HISTORY_MAX
 
 
-@kernel(void(Worker, Position, Node, i64, i64))
-def learn_cutoff(wk, pos, node, move, ply):
+@kernel(void(Worker, Learning, Position, Node, i64, i64))
+def learn_cutoff(wk, learning, pos, node, move, ply):
     """Remember a quiet move that cut, and mark down the quiet moves tried before it."""
     if not is_quiet(pos, move):
         return
@@ -211,9 +211,9 @@ def learn_cutoff(wk, pos, node, move, ply):
     side = np.int64(pos.side)
     depth = np.int64(node.depth)
     bonus = min(depth * depth * 8, HISTORY_MAX // 4)
-    _add_history(wk, side, move, bonus)
+    _add_history(learning, side, move, bonus)
     if node.stage == PICK_QUIETS:
         for i in range(node.bad_end, node.cursor):
             tried = np.int64(node.moves[i]) & MOVE_MASK
             if tried != move and is_quiet(pos, tried):
-                _add_history(wk, side, tried, -bonus)
+                _add_history(learning, side, tried, -bonus)

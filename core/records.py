@@ -238,6 +238,16 @@ prediction_dtype = _record(
     ]
 )
 
+# -- what the search learns about moves ------------------------------------------------------------------------------
+
+learning_dtype = _record(
+    [
+        # By side, from * 64 + to; within +-HISTORY_MAX. Shared by all workers without locks: an update that gets lost
+        # changes the order of moves a little, and learning apart costs more nodes (docs/decisions/004).
+        ("quiet", "i4", (2, 4096)),
+    ]
+)
+
 # -- what belongs to a worker ----------------------------------------------------------------------------------------
 
 worker_dtype = _record(
@@ -272,7 +282,6 @@ worker_dtype = _record(
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("history", "i4", (2, 4096)),  # by side, from * 64 + to; within +-HISTORY_MAX
         ("tail", "u1", (40,)),  # to a whole number of cache lines
     ]
 )
@@ -341,6 +350,7 @@ header_dtype = _record(
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
         ("best_move", "i8"),
+        ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
         ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; hashes of moves being searched (ABDADA)
         ("infos", info_dtype, (INFO_RING,)),
@@ -403,6 +413,7 @@ Options = numba.from_dtype(options_dtype)
 Info = numba.from_dtype(info_dtype)
 Outcomes = numba.from_dtype(outcomes_dtype)
 Prediction = numba.from_dtype(prediction_dtype)
+Learning = numba.from_dtype(learning_dtype)
 Header = numba.from_dtype(header_dtype)
 Context = numba.from_dtype(context_dtype)
 Simulation = numba.from_dtype(simulation_dtype)
@@ -413,6 +424,7 @@ frame_at = view(Frame)
 stack_at = view(Stack)
 worker_at = view(Worker)
 header_at = view(Header)
+learning_at = view(Learning)
 context_at = view(Context)
 simulation_at = view(Simulation)
 

@@ -353,9 +353,9 @@ def after_move(ctx, wk, frame, node, value):
 
 @kernel(void(Context, Worker, i64, Node))
 def learn(ctx, wk, frame, node):
-    """After a cutoff: killers and history of the worker that found it."""
+    """After a cutoff: killers of the worker that found it, and the history that all share."""
     fr = frame_at(frame)
-    learn_cutoff(wk, fr.position, node, np.int64(fr.visit.move), wk.ply)
+    learn_cutoff(wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply)
 
 
 # -- finish ----------------------------------------------------------------------------------------------------------
@@ -458,7 +458,7 @@ def enter_quiescence(ctx, wk, frame):
     node.end = captures_end
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
-        score_quiets(wk, pos, node, captures_end, np.int64(node.end))
+        score_quiets(hd.learning, pos, node, captures_end, np.int64(node.end))
         _lift_captures(node, captures_end)
     _lift_move(node)
     return DO_MOVES

@@ -91,7 +91,7 @@ def pick_unclaimed(ctx, wk, frame, node):
     key = fr.position.key
     shallow = node.depth < DEFER_DEPTH
     while True:
-        move = pick_move(tables_at(ctx.tables), wk, fr.position, node)
+        move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, fr.position, node)
         if move == NO_MOVE:
             break
         claim = claim_hash(key, move)

@@ -177,7 +177,7 @@ class Arena:
     def clear_learning(self) -> None:
         """Forget killers, history, and what was learnt of node types."""
         self.worker["killers"] = 0
-        self.worker["history"] = 0
+        self.header["learning"] = 0
         self.worker["outcomes"] = 0
         self.header["prediction"] = 0
 

@@ -45,11 +45,11 @@ candidate cutoff moves are exhausted. felten: kannan, but a table bound override
 next move is probably needed and big enough. lazy, abdada: nothing is opened, every worker searches the whole tree."""
 
 # calibrated: P(needed) from which a node opens, when all are busy and when somebody is idle, in 1/65536
-_SURE_ENOUGH_BUSY = CERTAIN // 2
-_SURE_ENOUGH_IDLE = CERTAIN // 5
+_SURE_ENOUGH_BUSY = CERTAIN * 46 // 100
+_SURE_ENOUGH_IDLE = CERTAIN * 40 // 100
 # and the expected gain, in joins
-_GAIN_BUSY = 32
-_GAIN_IDLE = 8
+_GAIN_BUSY = 8
+_GAIN_IDLE = 2
 _MAX_PRIORITY = (1 << 30) - 1
 
 

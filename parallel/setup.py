@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import chess
@@ -17,7 +18,7 @@ from psearch.root import begin_search
 
 MAX_DEPTH = 100
 DEFAULT_POLICY = "calibrated"
-DEFAULT_SPLIT_DEPTH = 3
+DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_JOIN_COST = 4
 """Nodes that a worker could search in the time a join takes; see `psearch calibrate`."""
 DEFAULT_ASPIRATION = 25
@@ -65,11 +66,20 @@ def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
     return keys
 
 
-def write_search(arena: Arena, board: chess.Board, limits: Limits, options: SearchOptions) -> None:
-    """Set up the root and hand it to worker 0; every worker must be idle. The board must have a legal move."""
+def write_search(
+    arena: Arena,
+    board: chess.Board,
+    limits: Limits,
+    options: SearchOptions,
+    only: Sequence[chess.Move] | None = None,
+) -> None:
+    """Set up the root and hand it to worker 0; every worker must be idle. The board must have a legal move.
+
+    only: the legal moves to choose from, all if None.
+    """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
-    moves = [from_chess_move(move, board) for move in board.legal_moves]
+    moves = [from_chess_move(move, board) for move in (board.legal_moves if only is None else only)]
     moves.sort()
     header["root_count"] = len(moves)
     header["root_moves"][: len(moves)] = moves

@@ -216,7 +216,7 @@ def join(ctx, wk, home):
     acquire(node)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
-        move = pick_move(tables_at(ctx.tables), wk, split.position, node)
+        move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, split.position, node)
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:

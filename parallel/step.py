@@ -199,7 +199,7 @@ def _next_move(ctx, wk, frame):
     if hd.options.policy == POLICY_ABDADA:
         move = pick_unclaimed(ctx, wk, frame, node)
     else:
-        move = pick_move(tables_at(ctx.tables), wk, split.position, node)
+        move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, split.position, node)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH

@@ -10,7 +10,7 @@ import pytest
 from positions import absurd, sample
 
 from psearch.core.boards import to_chess_move
-from psearch.core.constants import EVAL_MAX, INFINITE
+from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
 from psearch.core.evaluate import PHASE_MAX, REST_BOUND
 from psearch.core.inspect_nodes import NodeProbe, tapered
 from psearch.core.tables import make_tables
@@ -93,9 +93,9 @@ def test_passing_the_move_turns_the_sign(probe: NodeProbe, boards: list[chess.Bo
 def test_value_fits_below_mates(probe: NodeProbe) -> None:
     """The most that a legal number of men can be worth is no mate score."""
     probe.set(chess.Board("QQQQ1Q2/2Q2Q2/QQ6/8/R6R/1N1B1N1B/8/K6k b - - 0 1"))
-    assert 9_000 < -probe.evaluate() < EVAL_MAX < INFINITE
+    assert 9_000 < -probe.evaluate() < MATE_IN_MAX_PLY - 1 < INFINITE
     probe.set(chess.Board("QQQQQQQQ/QQQQQQQQ/QQQQ4/8/8/8/8/K6k b - - 0 1"))
-    assert -probe.evaluate() < EVAL_MAX
+    assert -probe.evaluate() < MATE_IN_MAX_PLY - 1
 
 
 def test_taper_rounds_towards_zero(probe: NodeProbe) -> None:

@@ -145,7 +145,7 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
     for board in sample(36, 100):
         probe.set(board)
         history = random_numbers.integers(-HISTORY_MAX, HISTORY_MAX, (2, 4096), endpoint=True)
-        probe.worker["history"][0] = history
+        probe.learning["quiet"][0] = history
         side = 0 if board.turn else 1
         quiets = [code for stage, code in probe.pick_order() if KINDS[stage] == QUIET]
         scores = [
@@ -153,7 +153,7 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
             for code in quiets
         ]
         assert scores == sorted(scores, reverse=True), board.fen()
-    probe.worker["history"] = 0
+    probe.learning["quiet"] = 0
 
 
 # -- learning ------------------------------------------------------------------------------------------------
@@ -170,6 +170,7 @@ def test_killers_differ_and_the_last_is_first(probe: NodeProbe) -> None:
     probe.set(board)
     moves = probe.legal_moves()
     probe.worker[0] = 0
+    probe.learning[0] = 0
     killers = probe.worker[0]["killers"]
     expected = [0, 0]
     for _ in range(300):
@@ -188,13 +189,14 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
     board = chess.Board(KIWIPETE)
     probe.set(board)
     probe.worker[0] = 0
+    probe.learning[0] = 0
     quiets = [code for code in probe.legal_moves() if is_quiet(board, code)]
     for number in range(2000):
         cutter = dice.choice(quiets[: 3 + number % 20])
         tried = [code for _, code in probe.pick_order(limit=place_of(probe, cutter))]
-        before = probe.worker[0]["history"].astype(int)
+        before = probe.learning[0]["quiet"].astype(int)
         probe.learn_cutoff(cutter, ply=5, depth=dice.choice((1, 2, 3, 7, 20, 250)))
-        after = probe.worker[0]["history"].astype(int)
+        after = probe.learning[0]["quiet"].astype(int)
         assert np.abs(after).max() <= HISTORY_MAX
         changed = {int(code) for code in np.flatnonzero(after[0] != before[0])}
         lowered = {code & 4095 for code in tried if is_quiet(board, code)} - {cutter & 4095}
@@ -204,13 +206,14 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
         assert after[0, cutter & 4095] >= before[0, cutter & 4095]
         assert lowered - changed <= {int(code) for code in np.flatnonzero(before[0] < -HISTORY_MAX // 2)}
         assert not after[1].any(), "the other side's"
-    assert np.abs(probe.worker[0]["history"]).max() > HISTORY_MAX // 2
+    assert np.abs(probe.learning[0]["quiet"]).max() > HISTORY_MAX // 2
 
 
 def test_the_move_that_keeps_cutting_comes_first(probe: NodeProbe) -> None:
     board = chess.Board()
     probe.set(board)
     probe.worker[0] = 0
+    probe.learning[0] = 0
     cutter = from_chess_move(chess.Move.from_uci("a2a3"), board)
     assert place_of(probe, cutter) > 1
     probe.pick_order(limit=place_of(probe, cutter))

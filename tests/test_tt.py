@@ -22,7 +22,6 @@ from psearch.core.constants import (
     BOUND_LOWER,
     BOUND_NONE,
     BOUND_UPPER,
-    EVAL_MAX,
     INFINITE,
     MATE,
     MATE_IN_MAX_PLY,
@@ -37,6 +36,8 @@ from psearch.kernels import load_kernels
 from psearch.results import Limits
 from psearch.roundrobin import run_interleaved
 from psearch.setup import SearchOptions, write_search
+
+EVAL_MAX = MATE_IN_MAX_PLY - 1
 
 MATE_IN_2 = "1B1Q1R2/8/qNrn3p/2p1rp2/Rn3k1K/8/5P2/bbN4B w - - 0 1"
 MATE_IN_2_KEY_MOVE = "d8f6"
