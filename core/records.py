@@ -159,7 +159,8 @@ visit_dtype = _record(
         ("resume", "i4"),  # worker state that takes the child's value
         ("worker", "i4"),  # who began this visit
         ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
-        ("p_needed", "i8"),  # of the child, in 1/65536
+        ("p_needed", "i4"),  # of the child, in 1/65536
+        ("shared", "i4"),  # 1: taken while others were inside the node
         ("claim", "u8"),  # hash of position and move in the table of moves being searched (ABDADA); 0 none
     ]
 )
@@ -214,6 +215,8 @@ TYPES = 3
 BOUNDS = 3  # of the table entry: none (or exact), upper, lower
 DEPTHS = 20  # remaining depth, the last for all above
 PROGRESS = 8  # moves done without a cutoff, in steps: see `progress_step`
+BINS = 16
+"""Of probabilities, in reliability curves."""
 CERTAIN = 1 << 16
 """Probabilities are integers in units of 1/65536, so that every machine computes the same."""
 
@@ -224,6 +227,11 @@ outcomes_dtype = _record(
         ("cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
         ("size_sum", "i8", (DEPTHS,)),  # nodes of unshared subtrees of this depth
         ("size_count", "i8", (DEPTHS,)),
+        # moves taken at nodes that other workers were inside, by P(needed) at that time: all, and those whose result
+        # was used in the end
+        ("needed_seen", "i8", (BINS,)),
+        ("needed_used", "i8", (BINS,)),
+        ("wasted", "i8", (TYPES,)),  # nodes thrown away, by the expected type of the node that was cut off
     ]
 )
 
@@ -235,6 +243,15 @@ prediction_dtype = _record(
         ("size_sum", "i8", (DEPTHS,)),
         ("size_count", "i8", (DEPTHS,)),
         ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
+        # for the study of predictions: what no merge forgets
+        ("all_seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        ("all_cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        # by the P(no cutoff) that was in force, at entry and after moves: nodes, nodes without cutoff, sum of the
+        # predictions and of their squared errors (in 1/65536)
+        ("bin_seen", "i8", (2, BINS)),
+        ("bin_no_cut", "i8", (2, BINS)),
+        ("bin_p", "i8", (2, BINS)),
+        ("bin_error", "i8", (2, BINS)),
     ]
 )
 
@@ -282,7 +299,7 @@ worker_dtype = _record(
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("tail", "u1", (40,)),  # to a whole number of cache lines
+        ("tail", "u1", (80,)),  # to a whole number of cache lines
     ]
 )
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from psearch import processes, root, roundrobin, step, virtual
+from psearch import prediction, processes, root, roundrobin, step, virtual
 from psearch.core import inspect, inspect_nodes, jit, perft, position, tables
 from psearch.core.jit import Progress
 
-_MODULES = (inspect, inspect_nodes, perft, position, tables, processes, root, roundrobin, step, virtual)
+_MODULES = (inspect, inspect_nodes, perft, position, tables, prediction, processes, root, roundrobin, step, virtual)
 
 
 def load_kernels(progress: Progress | None = None) -> float:

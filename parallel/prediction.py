@@ -17,8 +17,9 @@ import numpy as np
 
 from psearch.core.constants import ALL_NODE, PV_NODE
 from psearch.core.intrinsics import atomic_load, field_address
-from psearch.core.jit import kernel
+from psearch.core.jit import entry, kernel
 from psearch.core.records import (
+    BINS,
     BOUNDS,
     CERTAIN,
     DEPTHS,
@@ -28,7 +29,9 @@ from psearch.core.records import (
     Context,
     Header,
     Node,
+    Prediction,
     Worker,
+    context_at,
     header_at,
     i64,
     void,
@@ -110,6 +113,29 @@ def record_outcome(wk, node, cut):
         outcomes.size_count[depth] += 1
 
 
+@kernel(void(Prediction, i64, i64, i64, i64))
+def _judge(prediction, p, late, seen, no_cut):
+    """Compare the prediction that was in force for a class with what came: for reliability curves and Brier scores."""
+    slot = min(p * BINS // CERTAIN, BINS - 1)
+    prediction.bin_seen[late, slot] += seen
+    prediction.bin_no_cut[late, slot] += no_cut
+    prediction.bin_p[late, slot] += p * seen
+    miss = CERTAIN - p
+    prediction.bin_error[late, slot] += (no_cut * miss * miss + (seen - no_cut) * p * p) >> 16
+
+
+@kernel(void(Worker, i64))
+def count_shared_move(wk, p):
+    """A move is taken at a node that others are inside, with this P(needed)."""
+    wk.outcomes.needed_seen[min(p * BINS // CERTAIN, BINS - 1)] += 1
+
+
+@kernel(void(Worker, i64))
+def count_used_move(wk, p):
+    """The result of such a move was used."""
+    wk.outcomes.needed_used[min(p * BINS // CERTAIN, BINS - 1)] += 1
+
+
 @kernel(void(Context, i64, i64))
 def _merge_class(ctx, expected_type, bound):
     """Merge the counts of one class over all workers, and start them anew."""
@@ -119,12 +145,20 @@ def _merge_class(ctx, expected_type, bound):
         for step in range(PROGRESS):
             seen = prediction.seen[expected_type, bound, depth, step] >> _DECAY_SHIFT
             cut = prediction.cut[expected_type, bound, depth, step] >> _DECAY_SHIFT
+            fresh_seen = np.int64(0)
+            fresh_cut = np.int64(0)
             for i in range(hd.worker_count):
                 outcomes = worker_at(ctx.workers + i * WORKER_SIZE).outcomes
-                seen += outcomes.seen[expected_type, bound, depth, step]
-                cut += outcomes.cut[expected_type, bound, depth, step]
+                fresh_seen += outcomes.seen[expected_type, bound, depth, step]
+                fresh_cut += outcomes.cut[expected_type, bound, depth, step]
                 outcomes.seen[expected_type, bound, depth, step] = 0
                 outcomes.cut[expected_type, bound, depth, step] = 0
+            seen += fresh_seen
+            cut += fresh_cut
+            prediction.all_seen[expected_type, bound, depth, step] += fresh_seen
+            prediction.all_cut[expected_type, bound, depth, step] += fresh_cut
+            in_force = np.int64(prediction.p_no_cut[expected_type, bound, depth, step])
+            _judge(prediction, in_force, 1 if step > 0 else 0, fresh_seen, fresh_seen - fresh_cut)
             prediction.seen[expected_type, bound, depth, step] = seen
             prediction.cut[expected_type, bound, depth, step] = cut
             expected = _PRIOR_WEIGHT * prior(expected_type, step)
@@ -160,6 +194,12 @@ def merge_outcomes(ctx):
         for bound in range(BOUNDS):
             _merge_class(ctx, expected_type, bound)
     _merge_sizes(ctx)
+
+
+@entry(void(i64))
+def merge_now(context):
+    """`merge_outcomes` for Python, after a search."""
+    merge_outcomes(context_at(context))
 
 
 @kernel(i64(Context))

@@ -69,7 +69,7 @@ from psearch.core.records import (
     void,
 )
 from psearch.policy import open_priority
-from psearch.prediction import idle_workers_of, p_next_move_needed
+from psearch.prediction import count_shared_move, idle_workers_of, p_next_move_needed
 
 lock_of = field_address(Node, "lock")
 open_of = field_address(Node, "open")
@@ -248,6 +248,8 @@ def join(ctx, wk, home):
     base.visit.move = move
     base.visit.index = index
     base.visit.p_needed = p_needed
+    base.visit.shared = 1
+    count_shared_move(wk, p_needed)
     base.visit.claim = np.uint64(0)
     wk.stack = stack
     wk.ply = ply
@@ -343,4 +345,6 @@ def unwind(ctx, wk):
     state = leave(ctx, wk, home)
     if state != STATE_UNWIND:  # else a visit further up includes these nodes
         wk.aborted_nodes += lost
+        if not dead:
+            wk.outcomes.wasted[node.type] += lost
     return state

@@ -65,7 +65,7 @@ from psearch.core.search import (
 )
 from psearch.nodetypes import expected_child_type, expected_null_type, refined_type
 from psearch.policy import POLICY_ABDADA, may_open, open_priority
-from psearch.prediction import RECORD_DEPTH, p_next_move_needed, record_outcome
+from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
 from psearch.root import root_aborted, root_finished
 from psearch.splitting import (
     abort_epoch_of,
@@ -208,9 +208,12 @@ def _next_move(ctx, wk, frame):
     fr.visit.move = move
     fr.visit.index = node.moves_done
     fr.visit.p_needed = node.p_needed
+    fr.visit.shared = 0
     if is_open:
         if node.inside > 1:
             fr.visit.p_needed = p_next_move_needed(ctx, node)
+            fr.visit.shared = 1
+            count_shared_move(wk, np.int64(fr.visit.p_needed))
         node.moves_done += 1
         node.priority = open_priority(ctx, node)
         release(node)
@@ -242,6 +245,8 @@ def _after_child(ctx, wk, frame):
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
+    if fr.visit.shared and action != DO_CHILD:
+        count_used_move(wk, np.int64(fr.visit.p_needed))
     if action == DO_CUTOFF:
         learn(ctx, wk, frame, node)
         if not is_open:
