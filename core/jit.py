@@ -132,7 +132,7 @@ def _cache_folder() -> Path:
 
 
 CACHE_FOLDER = _cache_folder()
-numba.config.CACHE_DIR = str(CACHE_FOLDER)
+setattr(numba.config, "CACHE_DIR", str(CACHE_FOLDER))  # noqa: B010  # not in numba's type stubs
 
 
 def is_cached() -> bool:

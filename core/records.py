@@ -419,21 +419,29 @@ context_dtype = _record(
     ]
 )
 
-Position = numba.from_dtype(position_dtype)
-Tables = numba.from_dtype(tables_dtype)
-Node = numba.from_dtype(node_dtype)
-Visit = numba.from_dtype(visit_dtype)
-Frame = numba.from_dtype(frame_dtype)
-Stack = numba.from_dtype(stack_dtype)
-Worker = numba.from_dtype(worker_dtype)
-Options = numba.from_dtype(options_dtype)
-Info = numba.from_dtype(info_dtype)
-Outcomes = numba.from_dtype(outcomes_dtype)
-Prediction = numba.from_dtype(prediction_dtype)
-Learning = numba.from_dtype(learning_dtype)
-Header = numba.from_dtype(header_dtype)
-Context = numba.from_dtype(context_dtype)
-Simulation = numba.from_dtype(simulation_dtype)
+
+def _numba_record(dtype: np.dtype[np.void]) -> types.Record:
+    record = numba.from_dtype(dtype)
+    if not isinstance(record, types.Record):
+        raise AssertionError(f"{dtype} is no record")
+    return record
+
+
+Position = _numba_record(position_dtype)
+Tables = _numba_record(tables_dtype)
+Node = _numba_record(node_dtype)
+Visit = _numba_record(visit_dtype)
+Frame = _numba_record(frame_dtype)
+Stack = _numba_record(stack_dtype)
+Worker = _numba_record(worker_dtype)
+Options = _numba_record(options_dtype)
+Info = _numba_record(info_dtype)
+Outcomes = _numba_record(outcomes_dtype)
+Prediction = _numba_record(prediction_dtype)
+Learning = _numba_record(learning_dtype)
+Header = _numba_record(header_dtype)
+Context = _numba_record(context_dtype)
+Simulation = _numba_record(simulation_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)

@@ -45,12 +45,10 @@ def fill_weights(tb: np.ndarray) -> None:
     record["shield"] = weights.SHIELD
 
 
-def make_tables(buffer: memoryview | None = None) -> np.ndarray:
-    """Tables in a buffer (shared memory) or in memory of their own; an array of one record."""
-    if buffer is None:
+def make_tables(tb: np.ndarray | None = None) -> np.ndarray:
+    """Fill an array of one `tables_dtype` record, in shared memory or else in memory of its own; returns it."""
+    if tb is None:
         tb = np.zeros(1, tables_dtype)
-    else:
-        tb = np.frombuffer(buffer, tables_dtype, 1)
     fill_tables(tb.ctypes.data)
     fill_weights(tb)
     return tb

@@ -18,8 +18,10 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "DEFAULT_MOVETIME_MS",
+    "DEFAULT_POLICY",
     "MAX_DEPTH",
     "MAX_THREADS",
+    "POLICY_NAMES",
     "Info",
     "Limits",
     "PsearchError",
@@ -35,6 +37,21 @@ MAX_DEPTH = 100
 """Plies of nominal depth, for a search and for perft."""
 DEFAULT_MOVETIME_MS = 5_000
 """How long a search without any limit takes."""
+
+POLICY_NAMES = (
+    "serial",
+    "root",
+    "ybw",
+    "knuth",
+    "garms",
+    "kannan",
+    "felten",
+    "calibrated",
+    "lazy",
+    "abdada",
+)
+"""How work can be split; see `psearch.policy`."""
+DEFAULT_POLICY = "calibrated"
 
 _RESULT_TYPES = {"Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"}
 

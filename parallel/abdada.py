@@ -33,6 +33,8 @@ from psearch.core.records import (
 DEFER_DEPTH = 3
 """Remaining depth from which moves are put off."""
 _WAYS = 4
+_MOST_DEFERRED = 32
+"""So many fit behind the moves of the richest position."""
 
 _claims_of = field_address(Header, "claims")
 
@@ -85,7 +87,7 @@ def release_claim(ctx, claim):
 def pick_unclaimed(ctx, wk, frame, node):
     """The next move that nobody else is searching, or one put off earlier; NO_MOVE when there is none.
 
-    Sets the visit's claim. Put-off moves wait at the far end of the node's move list, which no position fills.
+    Sets the visit's claim. Put-off moves wait at the far end of the node's move list.
     """
     fr = frame_at(frame)
     key = fr.position.key
@@ -97,7 +99,7 @@ def pick_unclaimed(ctx, wk, frame, node):
         claim = claim_hash(key, move)
         if shallow or node.moves_done == 0:
             return move
-        if not is_claimed(ctx, claim):
+        if node.deferred == _MOST_DEFERRED or not is_claimed(ctx, claim):
             take_claim(ctx, claim)
             fr.visit.claim = claim
             return move

@@ -1,4 +1,4 @@
-"""The command line: `psearch FEN`, `psearch perft`, `psearch bench`.
+"""The command line: `psearch FEN`, `psearch perft`, `psearch bench`, and the studies in `cli_studies.py`.
 
 Results go to stdout, everything else to stderr. Exit status: 0 answered, 1 perft counts differ or the system
 refused something (a full disk), 2 bad input, 3 a worker died, 128 + N ended by signal N. Modules that take
@@ -10,16 +10,32 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import select
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
-from types import FrameType
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
-from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, MAX_THREADS, __version__
+from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, __version__
+from psearch.cli_common import (
+    DEFAULT_HASH_MB,
+    EXIT_BAD_INPUT,
+    EXIT_PERFT_FAILED,
+    EXIT_SIGNAL,
+    EXIT_SYSTEM,
+    EXIT_WORKER_DIED,
+    MAX_HASH_MB,
+    STUDIES,
+    Commands,
+    Signals,
+    check_hash,
+    complain,
+    make_parser,
+    prepare_kernels,
+    say,
+    usable_cores,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     import chess
@@ -27,25 +43,18 @@ if TYPE_CHECKING:
     from psearch.perft_suite import PerftCheck
     from psearch.results import Limits, Result
 
-EXIT_PERFT_FAILED = 1
-EXIT_SYSTEM = 1
-EXIT_BAD_INPUT = 2
-EXIT_WORKER_DIED = 3
-EXIT_SIGNAL = 128
-
-DEFAULT_HASH_MB = 64
 DEFAULT_MAX_NODES = 10_000_000
 _MAX_MOVETIME_MS = 1_000_000_000
 _MAX_NODES = 2**62
-_MAX_HASH_MB = 2**24
 _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
-psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--json] FEN
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME] [--json] FEN
        psearch perft [--threads N] DEPTH FEN
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
+       psearch speedup | simulate | calibrate ...
        psearch --help | --version"""
 
 _SEARCH_HELP = f"""\
@@ -63,7 +72,11 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch perft 5 startpos          move path counts, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
-  psearch bench                     a fixed search on one worker: `N nodes M nps`"""
+  psearch bench                     a fixed search on one worker: `N nodes M nps`
+  psearch speedup --suite FILE      time to depth with 1 and 2 worker processes
+  psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
+                                    the same in virtual time, with any number of workers
+  psearch calibrate --out FILE      what virtual time charges, measured on this machine"""
 
 _PERFT_USAGE = """\
 psearch perft [--threads N] DEPTH FEN
@@ -90,71 +103,25 @@ examples:
   psearch bench"""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Reports an error as one line, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        _complain(message)
-        sys.exit(EXIT_BAD_INPUT)
-
-
-class _Interrupted(KeyboardInterrupt):
-    """SIGINT or SIGTERM arrived where there is nothing yet to report."""
-
-
-class _Signals:
-    """SIGINT and SIGTERM: a stop request while a search runs, an exception at any other time.
-
-    A second signal is always an exception, so that an impatient user gets out.
-    """
-
-    def __init__(self) -> None:
-        # The handler runs in the main thread, so a search there must poll is_set(): inside wait() it would
-        # hold the lock that set() needs.
-        self.stop = threading.Event()
-        self.searching = False
-        self.received: int | None = None
-        self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
-
-    def __enter__(self) -> _Signals:
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._former[number] = signal.signal(number, self._receive)
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        for number, handler in self._former.items():
-            signal.signal(number, handler)
-
-    def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.searching and self.received is None:
-            self.received = number
-            self.stop.set()
-        else:
-            self.received = number
-            raise _Interrupted
-
-    @property
-    def exit_status(self) -> int:
-        """0, or 128 + the number of the signal that arrived."""
-        return EXIT_SIGNAL + self.received if self.received else 0
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; bad options leave through SystemExit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
-        _say(f"usage: {_SEARCH_USAGE}")
+        say(f"usage: {_SEARCH_USAGE}")
         return EXIT_BAD_INPUT
-    commands = {"perft": (_perft_parser, _perft), "bench": (_bench_parser, _bench)}
-    make_parser, command = commands.get(words[0], (_search_parser, _search))
-    options = make_parser().parse_intermixed_args(words[1:] if words[0] in commands else words)
-    with _Signals() as signals:
+    commands: Commands = {"perft": (_perft_parser, _perft), "bench": (_bench_parser, _bench)}
+    if words[0] in STUDIES:
+        from psearch import cli_studies
+
+        commands = cli_studies.COMMANDS
+    parser_of, command = commands.get(words[0], (_search_parser, _search))
+    options = parser_of().parse_intermixed_args(words[1:] if words[0] in commands else words)
+    with Signals() as signals:
         return _guarded(command, options, signals)
 
 
 def _guarded(
-    command: Callable[[argparse.Namespace, _Signals], int], options: argparse.Namespace, signals: _Signals
+    command: Callable[[argparse.Namespace, Signals], int], options: argparse.Namespace, signals: Signals
 ) -> int:
     """Run a command and turn what can go wrong into an exit status and at most one line."""
     try:
@@ -166,24 +133,24 @@ def _guarded(
                 sys.stdout.flush()
             return status
         except WorkerDied as error:
-            _complain(str(error))
+            complain(str(error))
             return EXIT_WORKER_DIED
         except PsearchError as error:
-            _complain(str(error))
+            complain(str(error))
             return EXIT_BAD_INPUT
     except KeyboardInterrupt:
-        _complain("interrupted")
+        complain("interrupted")
         return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
     except OSError as error:
         reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
         _abandon_stdout()
         if reader_left:
             return EXIT_SIGNAL + signal.SIGPIPE
-        _complain(f"cannot go on: {error}")
+        complain(f"cannot go on: {error}")
         return EXIT_SYSTEM
 
 
-def _search(options: argparse.Namespace, signals: _Signals) -> int:
+def _search(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.fen import parse_position
     from psearch.report import finished_result, terminal_line
 
@@ -201,23 +168,25 @@ def _search(options: argparse.Namespace, signals: _Signals) -> int:
     return 0
 
 
-def _search_with_workers(board: chess.Board, options: argparse.Namespace, signals: _Signals) -> int:
-    _check_hash(options.hash)
-    _load_kernels()
+def _search_with_workers(board: chess.Board, options: argparse.Namespace, signals: Signals) -> int:
+    check_hash(options.hash)
+    prepare_kernels()
 
     from psearch.report import final_report
+    from psearch.setup import SearchOptions
     from psearch.supervisor import Supervisor
 
+    how = SearchOptions(policy=options.policy)
     with Supervisor(threads=options.threads, hash_mb=options.hash) as engine:
         signals.searching = True
         if options.json:
-            result = engine.search(board, _limits(options), on_info=None, stop=signals.stop)
+            result = engine.search(board, _limits(options), stop=signals.stop, options=how)
             _print_json(board, result, options.threads)
         else:
             from psearch.progress import search_display
 
             with search_display(board) as display:
-                result = engine.search(board, _limits(options), on_info=display, stop=signals.stop)
+                result = engine.search(board, _limits(options), on_info=display, stop=signals.stop, options=how)
             print(final_report(board, result), flush=True)
     return signals.exit_status
 
@@ -229,7 +198,7 @@ def _limits(options: argparse.Namespace) -> Limits:
     return limits if limits != Limits() else Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
 
-def _perft(options: argparse.Namespace, signals: _Signals) -> int:
+def _perft(options: argparse.Namespace, signals: Signals) -> int:
     words = _without_dashes(options.words)
     if options.epd is not None:
         if words:
@@ -240,7 +209,7 @@ def _perft(options: argparse.Namespace, signals: _Signals) -> int:
     if len(words) < 2:
         _perft_parser().error("perft needs DEPTH and FEN, or --epd FILE")
     try:
-        depth = _whole_number(1, MAX_DEPTH)(words[0])
+        depth = whole_number(1, MAX_DEPTH)(words[0])
     except argparse.ArgumentTypeError as error:
         _perft_parser().error(f"DEPTH {error}")
     return _perft_divide(depth, words[1:], options.threads)
@@ -253,7 +222,7 @@ def _perft_divide(depth: int, fen: list[str], threads: int) -> int:
     divide: dict[chess.Move, int] = {}
     seconds = 0.0
     if any(board.legal_moves):
-        _load_kernels()
+        prepare_kernels()
 
         from psearch.supervisor import Supervisor
 
@@ -272,7 +241,7 @@ def _perft_suite(options: argparse.Namespace) -> int:
     cases = read_suite(options.epd)
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
 
-    _load_kernels()
+    prepare_kernels()
 
     from psearch.progress import StatusLine
     from psearch.supervisor import Supervisor
@@ -311,11 +280,11 @@ def _suite_summary(checks: list[PerftCheck], positions: int, max_nodes: int) -> 
     )
 
 
-def _bench(options: argparse.Namespace, signals: _Signals) -> int:
+def _bench(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.bench import run_bench
     from psearch.progress import StatusLine
 
-    _load_kernels()
+    prepare_kernels()
     with StatusLine(only_terminal=True) as status:
         nodes, seconds = run_bench(status)
     print(f"{nodes} nodes {_per_second(nodes, seconds)} nps")
@@ -323,20 +292,27 @@ def _bench(options: argparse.Namespace, signals: _Signals) -> int:
 
 
 def _search_parser() -> argparse.ArgumentParser:
-    parser = _parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
+    parser = make_parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
     _add_threads(parser)
     limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (_whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES))
+    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES))
     limit.add_argument("--depth", type=depth, metavar="D", help=f"plies, 1 to {MAX_DEPTH}")
     limit.add_argument("--movetime", type=milliseconds, metavar="MS", help="milliseconds")
     limit.add_argument("--nodes", type=nodes, metavar="N", help="nodes of all workers together")
     parser.add_argument(
         "--hash",
-        type=_whole_number(1, _MAX_HASH_MB),
+        type=whole_number(1, MAX_HASH_MB),
         default=DEFAULT_HASH_MB,
         metavar="MB",
         help=f"size of the shared transposition table in MiB (default {DEFAULT_HASH_MB})",
+    )
+    parser.add_argument(
+        "--policy",
+        choices=POLICY_NAMES,
+        default=DEFAULT_POLICY,
+        metavar="NAME",
+        help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
@@ -344,13 +320,13 @@ def _search_parser() -> argparse.ArgumentParser:
 
 
 def _perft_parser() -> argparse.ArgumentParser:
-    parser = _parser("psearch perft", _PERFT_USAGE, _PERFT_HELP, _PERFT_EXAMPLES)
+    parser = make_parser("psearch perft", _PERFT_USAGE, _PERFT_HELP, _PERFT_EXAMPLES)
     parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
     _add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
     parser.add_argument(
         "--max-nodes",
-        type=_whole_number(1, _MAX_NODES),
+        type=whole_number(1, _MAX_NODES),
         metavar="M",
         help=f"skip expected counts above M (default {DEFAULT_MAX_NODES:,})",
     )
@@ -358,63 +334,18 @@ def _perft_parser() -> argparse.ArgumentParser:
 
 
 def _bench_parser() -> argparse.ArgumentParser:
-    return _parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
-
-
-def _parser(name: str, usage: str, description: str, examples: str) -> argparse.ArgumentParser:
-    return _Parser(
-        prog=name,
-        usage=usage,
-        description=description,
-        epilog=examples,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    return make_parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
 
 
 def _add_threads(parser: argparse.ArgumentParser) -> None:
-    cores = _usable_cores()
+    cores = usable_cores()
     parser.add_argument(
         "--threads",
-        type=_whole_number(1, MAX_THREADS),
+        type=whole_number(1, MAX_THREADS),
         default=cores,
         metavar="N",
         help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
     )
-
-
-def _whole_number(low: int, high: int) -> Callable[[str], int]:
-    """A converter for argparse. int() alone would take `1_000` and digits of any script."""
-
-    def convert(text: str) -> int:
-        if not re.fullmatch("[+-]?[0-9]{1,30}", text) or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!a}")
-        return int(text)
-
-    return convert
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return min(MAX_THREADS, len(os.sched_getaffinity(0)))
-    return min(MAX_THREADS, os.cpu_count() or 1)
-
-
-def _check_hash(hash_mb: int) -> None:
-    """Refuse what cannot fit before kernels are compiled for it; the supervisor looks closer."""
-    from psearch.results import PsearchError
-
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    if hash_mb >= memory_mb:
-        raise PsearchError(f"--hash {hash_mb} does not fit in this machine's {memory_mb} MiB of memory")
-
-
-def _load_kernels() -> None:
-    from psearch.kernels import load_kernels
-    from psearch.progress import StatusLine
-
-    with StatusLine() as status:
-        load_kernels(progress=status)
 
 
 def _print_json(board: chess.Board, result: Result, threads: int) -> None:
@@ -431,17 +362,6 @@ def _without_dashes(words: list[str]) -> list[str]:
 
 def _per_second(nodes: int, seconds: float) -> int:
     return round(nodes / seconds) if seconds > 0 else 0
-
-
-def _say(text: str) -> None:
-    if sys.stderr is not None:  # print() would turn to stdout
-        print(text, file=sys.stderr, flush=True)
-
-
-def _complain(message: str) -> None:
-    """One line on stderr, whatever the message contains."""
-    line = " ".join(message.split())
-    _say("psearch: " + "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in line))
 
 
 def _stdout_has_no_reader() -> bool:

@@ -17,21 +17,28 @@ _TICKS_PER_NS = 1000
 class Costs:
     """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine."""
 
-    node: float = 420.0
+    node: float = 128.0
     """a node of the main search"""
-    qnode: float = 300.0
+    qnode: float = 454.0
     """a node of quiescence"""
-    open: float = 40.0
-    join: float = 1000.0
-    leave: float = 100.0
-    lock: float = 50.0
-    poll: float = 100.0
-    poll_stack: float = 1.0
+    open: float = 20.0
+    join: float = 652.0
+    leave: float = 60.0
+    lock: float = 114.0
+    poll: float = 151.0
+    poll_stack: float = 1.3
     """more for each stack of the pool"""
-    abort: float = 100.0
+    abort: float = 60.0
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
+    lock_contended: float = 0.0
+    """a lock that another core takes all the time; told, not used"""
+    side_by_side: float = 1.0
+    """time of a node while a second, independent search runs, over its time alone; told, not used: virtual workers
+    do not slow each other down"""
     machine: str = "2-core Xeon virtual machine"
+    measured: str = ""
+    """date"""
 
     def write(self, record: np.void, stacks: int) -> None:
         """Fill a `costs_dtype` record with ticks; a poll of a pool of this size."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch import POLICY_NAMES
 from psearch.core.constants import ALL_NODE, CUT_NODE, NO_SCORE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
@@ -27,22 +28,12 @@ from psearch.prediction import expected_gain, idle_workers, p_next_move_needed
     POLICY_ABDADA,
 ) = range(10)
 
-POLICIES = {
-    "serial": POLICY_SERIAL,
-    "root": POLICY_ROOT,
-    "ybw": POLICY_YBW,
-    "knuth": POLICY_KNUTH,
-    "garms": POLICY_GARMS,
-    "kannan": POLICY_KANNAN,
-    "felten": POLICY_FELTEN,
-    "calibrated": POLICY_CALIBRATED,
-    "lazy": POLICY_LAZY,
-    "abdada": POLICY_ABDADA,
-}
+POLICIES = {name: number for number, name in enumerate(POLICY_NAMES)}
 """serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
 knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose
-candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: any node whose
-next move is probably needed and big enough. lazy, abdada: nothing is opened, every worker searches the whole tree."""
+candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: PV nodes
+likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
+worker searches the whole tree."""
 
 # calibrated: P(needed) from which a node opens, when all are busy and when somebody is idle, in 1/65536
 _SURE_ENOUGH_BUSY = CERTAIN * 46 // 100

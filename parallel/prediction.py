@@ -38,8 +38,8 @@ from psearch.core.records import (
     worker_at,
 )
 
-RECORD_DEPTH = 2
-"""Shallower nodes are not counted: there are many, and none is ever opened."""
+RECORD_DEPTH = 1
+"""Quiescence is not counted: nothing is ever opened there."""
 _PRIOR_WEIGHT = 16
 _DECAY_SHIFT = 1
 """What earlier iterations count for is halved at each merge."""
@@ -108,7 +108,7 @@ def record_outcome(wk, node, cut):
     for step in range(last + 1):
         outcomes.seen[node.type, node.tt_bound, depth, step] += 1
         outcomes.cut[node.type, node.tt_bound, depth, step] += cut
-    if node.owner == wk.index and node.nodes_before <= wk.nodes:
+    if node.owner == wk.index and 0 <= node.nodes_before <= wk.nodes:
         outcomes.size_sum[depth] += wk.nodes - node.nodes_before
         outcomes.size_count[depth] += 1
 

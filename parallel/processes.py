@@ -43,7 +43,7 @@ _PARENT_CHECK_S = 0.2
 
 
 @kernel(void(i64))
-def _wait(rounds):
+def wait_between_polls(rounds):
     """Pass a little time, more the longer nothing was found: workers may outnumber cores."""
     if rounds < _SPINS:
         for _ in range(16):
@@ -67,7 +67,7 @@ def work(context, worker, bursts):
             return 1
         idle = step(ctx, worker, _BURST) == _BURST
         if idle:
-            _wait(rounds)
+            wait_between_polls(rounds)
             rounds += 1
         else:
             rounds = 0

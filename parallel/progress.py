@@ -125,6 +125,14 @@ def _summary_rows(workers: list[WorkerStats]) -> list[tuple[str, float, int]]:
     ]
 
 
+def time_left(start: float, share: float) -> str:
+    """`, about 3 min left`: after a share of the work, begun at `start` on the monotonic clock."""
+    seconds = (time.monotonic() - start) * (1 - share) / share if share > 0 else 0.0
+    if seconds < 1:
+        return ""
+    return f", about {seconds:.0f} s left" if seconds < 90 else f", about {seconds / 60:.0f} min left"
+
+
 class StatusLine:
     """What is going on, on stderr: redrawn in place on a terminal, else a line every few seconds.
 

@@ -246,7 +246,7 @@ def root_aborted(ctx, wk):
 
 @kernel(void(Worker, i64))
 def _reset_worker(wk, index):
-    """Fresh counters for a search; killers, history and outcomes are kept from the last one."""
+    """Fresh counters for a search; killers and outcomes are kept from the last one."""
     wk.index = index
     wk.nodes = 0
     wk.state = STATE_IDLE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import chess
 import numpy as np
 
+from psearch import DEFAULT_POLICY
 from psearch.arena import Arena
 from psearch.core.boards import from_chess_move, set_position
 from psearch.core.records import MAX_HISTORY, position_dtype
@@ -17,7 +18,6 @@ from psearch.results import Limits
 from psearch.root import begin_search
 
 MAX_DEPTH = 100
-DEFAULT_POLICY = "calibrated"
 DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_JOIN_COST = 4
 """Nodes that a worker could search in the time a join takes; see `psearch calibrate`."""
@@ -73,9 +73,9 @@ def write_search(
     options: SearchOptions,
     only: Sequence[chess.Move] | None = None,
 ) -> None:
-    """Set up the root and hand it to worker 0; every worker must be idle. The board must have a legal move.
+    """Set up the root and hand it to worker 0, or to all where nothing is split.
 
-    only: the legal moves to choose from, all if None.
+    Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None.
     """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)

@@ -7,23 +7,25 @@ side by side.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import chess
 import numpy as np
 
-from psearch.results import Info, Limits, Result
-from psearch.setup import SearchOptions
+from psearch.progress import time_left
+from psearch.results import Info, Limits, PsearchError, Result
+from psearch.setup import MAX_DEPTH, SearchOptions
 from psearch.suites import SuitePosition
 from psearch.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from psearch.simulate import VirtualSample
 
 Progress = Callable[[str], None]
 
@@ -71,8 +73,11 @@ class Row:
     aborted_share: float
 
 
-def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions) -> int:
-    """The first depth whose iterations take one worker `seconds` or more in all."""
+def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions) -> int | None:
+    """The first depth whose iterations take one worker `seconds` or more in all.
+
+    None when no depth does: a forced mate or draw ends every iteration at once.
+    """
     stop = threading.Event()
     depths: list[int] = []
 
@@ -85,7 +90,9 @@ def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: 
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
     _forget(engine)
     engine.search(board, limit, on_info=watch, stop=stop, options=options)
-    return max(depths[-1] if depths else 1, 1)
+    if not stop.is_set() and depths and depths[-1] == MAX_DEPTH:
+        return None
+    return depths[-1] if depths else 1
 
 
 def _forget(engine: Supervisor) -> None:
@@ -103,28 +110,42 @@ def measure(
     depth: int | None = None,
     split_depth: int | None = None,
     progress: Progress | None = None,
+    on_sample: Callable[[Sample], None] | None = None,
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
-    With `depth` every position is searched to it; otherwise to the depth that takes one worker `seconds`.
+    With `depth` every position is searched to it; otherwise to the depth that takes one worker `seconds`, and positions
+    without such a depth are left out. `on_sample` gets each search when it is finished: what a caller keeps when this
+    is interrupted.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
     counts = sorted({1, *threads})
-    engines = {count: Supervisor(count, hash_mb) for count in counts}
+    total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
+    left_out = 0
     samples: list[Sample] = []
+    start = time.monotonic()
+    engines: dict[int, Supervisor] = {}
     try:
+        for count in counts:
+            engines[count] = Supervisor(count, hash_mb)
         for number, position in enumerate(suite, start=1):
             wanted = depth or find_depth(engines[1], position.board, seconds, SearchOptions(policy="serial"))
+            if wanted is None:
+                total -= total // (len(suite) - left_out)
+                left_out += 1
+                continue
             for repeat in range(repeats):
                 for count in counts:
                     for policy in policies if count > 1 else policies[:1]:
                         options = SearchOptions(policy=policy, **extra)
                         sample = _search_once(engines[count], position, wanted, policy, count, repeat, options)
                         samples.append(sample)
+                        if on_sample:
+                            on_sample(sample)
                         if progress:
                             progress(
-                                f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: "
-                                f"{count} x {policy} {sample.seconds:.2f} s"
+                                f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
+                                f"{policy} {sample.seconds:.2f} s{time_left(start, len(samples) / total)}"
                             )
     finally:
         for engine in engines.values():
@@ -166,10 +187,13 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
-def _ratios(samples: Sequence[Sample], base: Sequence[Sample], field: str) -> list[float]:
+Samples = Sequence["Sample | VirtualSample"]
+
+
+def _ratios(samples: Samples, base: Samples, field: str) -> list[float]:
     """Per position, median of `field` in `samples` over its median in `base`."""
 
-    def medians(group: Sequence[Sample]) -> dict[str, float]:
+    def medians(group: Samples) -> dict[str, float]:
         by_position: dict[str, list[float]] = {}
         for sample in group:
             by_position.setdefault(sample.fen, []).append(float(getattr(sample, field)))
@@ -179,37 +203,45 @@ def _ratios(samples: Sequence[Sample], base: Sequence[Sample], field: str) -> li
     return [over[fen] / under[fen] for fen in over]
 
 
-def _bootstrap(samples: Sequence[Sample], base: Sequence[Sample], rounds: int = 2000) -> tuple[float, float]:
+def _bootstrap(samples: Samples, base: Samples, rounds: int = 2000) -> tuple[float, float]:
     """95% interval of the geometric mean speedup: positions, then repeats within them, drawn with replacement."""
     rng = np.random.default_rng(1)
 
-    def by_position(group: Sequence[Sample]) -> dict[str, np.ndarray]:
+    def by_position(group: Samples) -> dict[str, np.ndarray]:
         times: dict[str, list[float]] = {}
         for sample in group:
             times.setdefault(sample.fen, []).append(sample.seconds)
         return {fen: np.array(values) for fen, values in times.items()}
 
+    def medians(times: np.ndarray, count: int) -> np.ndarray:
+        return np.asarray(np.median(times[rng.integers(times.size, size=(count, times.size))], axis=1))
+
     over, under = by_position(samples), by_position(base)
-    fens = list(over)
-    means = np.empty(rounds)
-    for i in range(rounds):
-        logs = []
-        for pick in rng.integers(len(fens), size=len(fens)):
-            fen = fens[pick]
-            slow = np.median(rng.choice(under[fen], under[fen].size))
-            fast = np.median(rng.choice(over[fen], over[fen].size))
-            logs.append(math.log(slow / fast))
-        means[i] = math.exp(statistics.fmean(logs))
+    picks = rng.integers(len(over), size=(rounds, len(over)))
+    logs = np.empty(picks.shape)
+    for number, (fen, times) in enumerate(over.items()):
+        here = picks == number
+        count = int(here.sum())
+        logs[here] = np.log(medians(under[fen], count) / medians(times, count))
+    means = np.exp(logs.mean(axis=1))
     low, high = np.quantile(means, (0.025, 0.975))
     return float(low), float(high)
 
 
-def summarise(samples: Sequence[Sample]) -> list[Row]:
-    """One row per policy and worker count above one."""
+def summarise(samples: Samples) -> list[Row]:
+    """One row per policy and worker count above one, against the searches with one worker.
+
+    Only positions that one worker has searched count: an interrupted study may have others. Raises PsearchError when
+    a position was searched to several depths.
+    """
     base = [sample for sample in samples if sample.threads == 1]
+    if len({(sample.fen, sample.depth) for sample in samples}) != len({sample.fen for sample in samples}):
+        raise PsearchError("a position was searched to several depths: these samples cannot be compared")
+    known = {sample.fen for sample in base}
+    compared = [sample for sample in samples if sample.threads > 1 and sample.fen in known]
     rows = []
-    for policy, count in sorted({(s.policy, s.threads) for s in samples if s.threads > 1}):
-        group = [sample for sample in samples if (sample.policy, sample.threads) == (policy, count)]
+    for policy, count in sorted({(s.policy, s.threads) for s in compared}):
+        group = [sample for sample in compared if (sample.policy, sample.threads) == (policy, count)]
         times = _ratios(group, base, "seconds")
         nodes = _ratios(group, base, "nodes")
         low, high = _bootstrap(group, base)
@@ -278,31 +310,17 @@ def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Lim
     return sum(speeds)
 
 
-def table(rows: Sequence[Row], ceilings: dict[int, float]) -> str:
-    """The summary as text."""
-    lines = [
-        f"{'policy':<11}{'workers':>8}{'speedup':>9}{'95% interval':>16}{'ceiling':>9}{'nps':>7}{'nodes':>7}"
-        f"{'idle':>7}{'splits':>9}{'joins':>9}{'aborted':>9}"
-    ]
+def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
+    """The summary as text; `ceilings`, by worker count, are those of the hardware."""
+    head = f"{'policy':<11}{'workers':>8}{'speedup':>9}{'95% interval':>18}"
+    head += f"{'ceiling':>9}" if ceilings is not None else ""
+    lines = [head + f"{'nps':>9}{'nodes':>8}{'idle':>8}{'splits':>10}{'joins':>11}{'aborted':>9}"]
     for row in rows:
-        ceiling = f"{ceilings[row.threads]:.2f}" if row.threads in ceilings else "-"
+        line = f"{row.policy:<11}{row.threads:>8}{row.speedup:>9.2f}{f'{row.low:.2f} - {row.high:.2f}':>18}"
+        if ceilings is not None:
+            line += f"{ceilings[row.threads]:>9.2f}" if row.threads in ceilings else f"{'-':>9}"
         lines.append(
-            f"{row.policy:<11}{row.threads:>8}{row.speedup:>9.2f}{f'{row.low:.2f} - {row.high:.2f}':>16}{ceiling:>9}"
-            f"{row.nps_scaling:>7.2f}{row.node_overhead:>7.2f}{row.idle_share:>7.1%}{row.splits:>9.0f}"
-            f"{row.joins:>9.0f}{row.aborted_share:>9.2%}"
+            line + f"{row.nps_scaling:>9.2f}{row.node_overhead:>8.2f}{row.idle_share:>8.1%}{row.splits:>10,.0f}"
+            f"{row.joins:>11,.0f}{row.aborted_share:>9.2%}"
         )
     return "\n".join(lines)
-
-
-def write_log(path: Path, samples: Sequence[Sample], about: dict[str, Any]) -> None:
-    """The raw log: a line of JSON about the run, then one line for each search."""
-    with path.open("w", encoding="utf-8") as out:
-        out.write(json.dumps({"about": about, "written": time.strftime("%Y-%m-%dT%H:%M:%S")}) + "\n")
-        for sample in samples:
-            out.write(json.dumps(asdict(sample)) + "\n")
-
-
-def read_log(path: Path) -> list[Sample]:
-    """The samples of a raw log."""
-    lines = path.read_text("utf-8").splitlines()[1:]
-    return [Sample(**json.loads(line)) for line in lines]

@@ -63,7 +63,6 @@ from psearch.core.records import (
     i64,
     path_dtype,
     stack_at,
-    stack_dtype,
     tables_at,
     u64,
     void,
@@ -82,7 +81,7 @@ done_of = field_address(Header, "done")
 info_count_of = field_address(Header, "info_count")
 roots_of = field_address(Header, "roots")
 
-_PATH_OFFSET = stack_dtype.fields["path"][1]
+_PATH_OFFSET = Stack.offset("path")
 _PATH_ENTRY = path_dtype.itemsize
 _SPINS_BEFORE_YIELD = 100
 
@@ -162,9 +161,10 @@ def open_node(ctx, wk, frame_index):
     """Make the node of this worker's own frame a split node, with this worker inside."""
     node = frame_at(ctx.frames + frame_index * FRAME_SIZE).node
     acquire(node)  # a worker with an old offer may be looking at this frame
-    node.inside = 1
+    node.inside = 0
     node.joined = 0
-    node.priority = open_priority(ctx, node)
+    node.priority = open_priority(ctx, node)  # no move is under way yet
+    node.inside = 1
     atomic_store(closed_of(node), 0)
     atomic_store(open_of(node), 1)
     offer(ctx, frame_index)

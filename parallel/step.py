@@ -209,16 +209,14 @@ def _next_move(ctx, wk, frame):
     fr.visit.index = node.moves_done
     fr.visit.p_needed = node.p_needed
     fr.visit.shared = 0
+    node.moves_done += 1
     if is_open:
         if node.inside > 1:
             fr.visit.p_needed = p_next_move_needed(ctx, node)
             fr.visit.shared = 1
             count_shared_move(wk, np.int64(fr.visit.p_needed))
-        node.moves_done += 1
         node.priority = open_priority(ctx, node)
         release(node)
-    else:
-        node.moves_done += 1
     return _start_move(ctx, wk, frame)
 
 

@@ -47,7 +47,7 @@ def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
     return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
 
 
-def _start_method() -> str:
+def safe_start_method() -> str:
     """fork is quick and inherits the compiled kernels, but is unsafe once this process has threads."""
     return "fork" if threading.active_count() == 1 else "spawn"
 
@@ -88,7 +88,7 @@ class Supervisor:
         _LIVE.add(self)
         try:
             _allow_open_files(_FILES_PER_WORKER * threads)
-            self._start(multiprocess.get_context(start_method or _start_method()), threads)
+            self._start(multiprocess.get_context(start_method or safe_start_method()), threads)
         except OSError as error:
             self.close()
             raise PsearchError(f"cannot start {threads} worker processes: {error.strerror}") from error
@@ -305,7 +305,7 @@ class _Search:
             ready = wait([supervisor._pipes[0], *sentinels], pause)
             for item in ready:
                 if item in sentinels:
-                    raise supervisor._died(sentinels[item])  # type: ignore[index]
+                    raise supervisor._died(sentinels[item])
 
     def _collect(self, ignore_errors: bool = False) -> None:
         """Every worker has left the search."""

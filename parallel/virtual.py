@@ -9,7 +9,7 @@ What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for
 memory bandwidth shared by workers, and the scheduler of the operating system.
 
 A worker that finds nothing falls asleep instead of polling for ever: polls cost real time, and their outcome cannot
-change before a node is opened. Each opened node wakes one sleeper, each successful join the next.
+change before a node is opened. Each opened node wakes one sleeper, each successful join two more.
 """
 
 from __future__ import annotations
@@ -120,9 +120,11 @@ def _turn(ctx, sim, worker, clock, lock_free):
     """One turn of one worker; returns its new clock, or -1 when it has fallen asleep."""
     wk = worker_at(ctx.workers + worker * WORKER_SIZE)
     costs = sim.costs
+    begun = clock
     was_idle = wk.state == STATE_IDLE
     nodes, qnodes, opens = wk.nodes, wk.qnodes, wk.opens
     joins, aborts, leaves = wk.joins, wk.aborts, wk.parks + wk.adopts
+    failed = wk.failed_joins
     for _ in range(_MOST_TRANSITIONS):
         if step(ctx, worker, 1) > 0:
             break
@@ -136,14 +138,19 @@ def _turn(ctx, sim, worker, clock, lock_free):
         cost += costs.leave
     clock = _wait_for_lock(sim, wk, lock_free, clock)
     clock += _jittered(sim, cost)
-    if wk.opens != opens or wk.joins != joins:
+    if wk.opens != opens:
         _wake_one(sim, clock)
+    if wk.joins != joins:
+        # the others have seen the same offer at the same time: two more for each that joins, so all come at once
+        _wake_one(sim, begun)
+        _wake_one(sim, begun)
     if was_idle and wk.joins != joins:
-        sim.idle_time[worker] += max(clock - costs.join - sim.idle_since[worker], np.int64(0))
-    if wk.state == STATE_IDLE and not was_idle:
+        sim.idle_time[worker] += max(begun - sim.idle_since[worker], np.int64(0))
+    if wk.state == STATE_IDLE and (not was_idle or wk.joins != joins):
         sim.idle_since[worker] = clock
     elif was_idle and wk.joins == joins:
-        return -1
+        # an offer that was out of moves has been withdrawn by now: look again, there may be others
+        return clock + costs.poll if wk.failed_joins != failed else -1
     return clock
 
 

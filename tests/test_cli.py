@@ -66,7 +66,9 @@ class StandInEngine:
     def __exit__(self, *exception: object) -> None:
         self.open -= 1
 
-    def search(self, board: chess.Board, limits: Limits, on_info: Any = None, stop: Any = None) -> Result:
+    def search(
+        self, board: chess.Board, limits: Limits, on_info: Any = None, stop: Any = None, options: Any = None
+    ) -> Result:
         self.limits = limits
         best = next(iter(board.legal_moves))
         infos = [

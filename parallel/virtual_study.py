@@ -1,0 +1,277 @@
+"""The speedup study in virtual time: every position with every worker count, in one process or several.
+
+All searches are deterministic, so it does not matter where they run: the same arguments give the same samples in the
+same order with any number of jobs.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import multiprocess
+import numpy as np
+
+from psearch.costs import Costs
+from psearch.progress import time_left
+from psearch.results import PsearchError, WorkerDied
+from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions
+from psearch.simulate import Simulator, VirtualSample
+from psearch.speedup import Row
+from psearch.suites import SuitePosition
+from psearch.supervisor import safe_start_method
+
+Progress = Callable[[str], None]
+
+_BASE_POLICY = "serial"
+_PARENT_CHECK_S = 1.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """What to search: every position by one serial worker, then by each count above one with each policy."""
+
+    suite: Sequence[SuitePosition]
+    depth: int
+    workers: Sequence[int]
+    policies: Sequence[str]
+    costs: Costs
+    seed: int = 0
+    split_depth: int = DEFAULT_SPLIT_DEPTH
+    hash_mb: int = 64
+    validate: bool = False
+
+    def tasks(self) -> list[tuple[int, str, int]]:
+        """Worker count, policy, number of the position: in the order of the log, small counts first."""
+        counts = [count for count in sorted(set(self.workers)) if count > 1]
+        pairs = [(1, _BASE_POLICY)] + [(count, policy) for count in counts for policy in self.policies]
+        return [(count, policy, number) for count, policy in pairs for number in range(len(self.suite))]
+
+
+class _Desk:
+    """Searches task after task; keeps the arena as long as the worker count stays the same."""
+
+    def __init__(self, study: Study, watch: Callable[[], None] | None = None) -> None:
+        self._study = study
+        self._watch = watch
+        self._simulator: Simulator | None = None
+
+    def search(self, task: tuple[int, str, int]) -> VirtualSample:
+        study = self._study
+        count, policy, number = task
+        if self._simulator is None or self._simulator.arena.workers != count:
+            self.close()
+            self._simulator = Simulator(count, study.hash_mb, study.costs)
+        position = study.suite[number]
+        options = SearchOptions(policy=policy, split_depth=study.split_depth)
+        return self._simulator.search(
+            position.name, position.board, study.depth, options, study.seed, study.validate, self._watch
+        )
+
+    def close(self) -> None:
+        if self._simulator is not None:
+            self._simulator.close()
+            self._simulator = None
+
+
+def run_study(
+    study: Study, jobs: int, on_sample: Callable[[VirtualSample], None], progress: Progress | None = None
+) -> None:
+    """Search everything; `on_sample` gets each search, in the order of `tasks`.
+
+    With `jobs` above one that many processes share the work; on an interrupt `on_sample` still gets all that is
+    finished. Raises PsearchError when an invariant is violated, WorkerDied when a process ends.
+    """
+    tasks = study.tasks()
+    clock = _Clock(study, tasks)
+
+    def deliver(number: int, sample: VirtualSample) -> None:
+        on_sample(sample)
+        if progress:
+            progress(clock.line(number, sample))
+
+    if jobs == 1:
+        desk = _Desk(study)
+        try:
+            for number, task in enumerate(tasks):
+                deliver(number, desk.search(task))
+        finally:
+            desk.close()
+        return
+    early: dict[int, VirtualSample] = {}
+    delivered = 0
+    try:
+        for number, sample in _shared_out(study, tasks, jobs):
+            early[number] = sample
+            while delivered in early:
+                deliver(delivered, early.pop(delivered))
+                delivered += 1
+    finally:
+        for number in sorted(early):
+            on_sample(early[number])
+
+
+class _Clock:
+    """Tells how long the study will take: a search costs about its nodes, and those of one worker are known first."""
+
+    def __init__(self, study: Study, tasks: Sequence[tuple[int, str, int]]) -> None:
+        self._tasks = tasks
+        self._positions = len(study.suite)
+        self._start = time.monotonic()
+        self._weights: list[int] = []
+        self._done = 0
+
+    def line(self, number: int, sample: VirtualSample) -> str:
+        """After the search of task `number`."""
+        text = f"{number + 1}/{len(self._tasks)} {sample.threads} x {sample.policy}: {sample.position}"
+        if len(self._weights) < self._positions:
+            self._weights.append(sample.nodes)
+            self._done += sample.nodes
+            return text
+        self._done += self._weights[self._tasks[number][2]]
+        total = sum(self._weights) * (len(self._tasks) // self._positions)
+        return text + time_left(self._start, self._done / total)
+
+
+# -- several processes -----------------------------------------------------------------------------------------------
+
+
+def _job(study: Study, pipe: Connection, inherited: list[Connection], parent: int) -> None:
+    """A process that searches the tasks it is sent, until told to stop or left alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the parent decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for connection in inherited:
+        connection.close()
+    from psearch.kernels import load_kernels
+
+    load_kernels()
+
+    def check_parent() -> None:
+        if os.getppid() != parent:
+            os._exit(1)
+
+    desk = _Desk(study, check_parent)
+    try:
+        while True:
+            while not pipe.poll(_PARENT_CHECK_S):
+                check_parent()
+            task = pipe.recv()
+            try:
+                pipe.send(desk.search(task))
+            except PsearchError as error:
+                pipe.send(error)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _shared_out(study: Study, tasks: Sequence[tuple[int, str, int]], jobs: int) -> Iterator[tuple[int, VirtualSample]]:
+    """Every task's number and sample, in the order they finish."""
+    context = multiprocess.get_context(safe_start_method())
+    forking = context.get_start_method() == "fork"
+    pipes: list[Connection] = []
+    processes: list[Any] = []
+    busy: dict[Connection, int] = {}
+    todo = iter(range(len(tasks)))
+    try:
+        for _ in range(min(jobs, len(tasks))):
+            ours, theirs = context.Pipe()
+            pipes.append(ours)
+            arguments = (study, theirs, list(pipes) if forking else [], os.getpid())
+            process = context.Process(target=_job, args=arguments, daemon=True)
+            process.start()
+            theirs.close()
+            processes.append(process)
+        for pipe, number in zip(pipes, todo, strict=False):
+            pipe.send(tasks[number])
+            busy[pipe] = number
+        while busy:
+            for ready in wait(list(busy)):
+                pipe = ready  # type: ignore[assignment]  # wait gives back what it was given
+                sample = _receive(pipe)
+                number = busy.pop(pipe)
+                following = next(todo, None)
+                if following is not None:
+                    pipe.send(tasks[following])
+                    busy[pipe] = following
+                yield number, sample
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join()
+        for pipe in pipes:
+            pipe.close()
+
+
+def _receive(pipe: Connection) -> VirtualSample:
+    try:
+        answer = pipe.recv()
+    except (EOFError, OSError):
+        raise WorkerDied("a process of the simulation ended; the study was stopped") from None
+    if isinstance(answer, PsearchError):
+        raise answer
+    assert isinstance(answer, VirtualSample)
+    return answer
+
+
+# -- what the figures say --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fit:
+    """T(P) / T(1) = c + w / P for one policy: the critical path and the work, in units of the serial time."""
+
+    policy: str
+    c: float
+    w: float
+    error: float
+    """root mean square of the relative errors"""
+
+
+def fit_times(rows: Sequence[Row]) -> list[Fit]:
+    """A fit per policy that has two worker counts or more above one, by least squares of the relative errors.
+
+    The times are reciprocals of geometric mean speedups, with 1 at one worker. c and w are not negative.
+    """
+    fits = []
+    for policy in dict.fromkeys(row.policy for row in rows):
+        points = [(1, 1.0)] + [(row.threads, 1 / row.speedup) for row in rows if row.policy == policy]
+        if len(points) < 3:
+            continue
+        count, times = np.array(points).T
+        terms = np.stack([np.ones_like(count), 1 / count], axis=1) / times[:, None]
+        c, w = non_negative_pair(terms, np.ones_like(times))
+        relative = terms @ np.array([c, w]) - 1
+        fits.append(Fit(policy, c, w, math.sqrt(float(np.mean(relative**2)))))
+    return fits
+
+
+def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
+    """Least squares with two unknowns, neither below zero."""
+    both = np.linalg.lstsq(terms, wanted, rcond=None)[0]
+    if both.min() >= 0:
+        return float(both[0]), float(both[1])
+    best = (0.0, 0.0)
+    least = float(wanted @ wanted)
+    for column in range(2):
+        only = max(float(terms[:, column] @ wanted / (terms[:, column] @ terms[:, column])), 0.0)
+        rest = wanted - only * terms[:, column]
+        if float(rest @ rest) < least:
+            least = float(rest @ rest)
+            best = (only, 0.0) if column == 0 else (0.0, only)
+    return best
+
+
+def fit_lines(fits: Sequence[Fit]) -> str:
+    """The fits as text."""
+    lines = []
+    for fit in fits:
+        most = f"at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit in sight"
+        lines.append(f"{fit.policy:<11}T(P)/T(1) = {fit.c:.5f} + {fit.w:.3f}/P  (error {fit.error:.1%}; {most})")
+    return "\n".join(lines)
