@@ -195,9 +195,6 @@ def _load_entries() -> None:
 
 
 def _make_callable(dispatcher: Any, signature: Any) -> None:
-    if dispatcher.signatures:
-        # an earlier kernel called it with types of its own: a second copy, with other integer types
-        raise AssertionError(f"kernel {dispatcher.__name__} is called above its definition")
     dispatcher.compile(signature)
     # one signature each: a call with other types is an error here, not a second copy
     dispatcher.disable_compile()
@@ -206,7 +203,11 @@ def _make_callable(dispatcher: Any, signature: Any) -> None:
 
 def _compile(progress: Progress | None, start: float) -> None:
     missing = [pair for pair in _kernels + _entries if id(pair[0]) not in _loaded]
+    nothing_loaded = not _loaded
     for done, (dispatcher, signature) in enumerate(missing):
+        if nothing_loaded and dispatcher.signatures:
+            # an earlier kernel called it with types of its own: a second copy, with other integer types
+            raise AssertionError(f"kernel {dispatcher.__name__} is called above its definition")
         if progress:
             name = dispatcher.py_func.__name__
             seconds = time.perf_counter() - start
