@@ -24,7 +24,7 @@ class Costs:
     open: float = 20.0
     join: float = 652.0
     leave: float = 60.0
-    lock: float = 114.0
+    lock: float = 20.0
     poll: float = 151.0
     poll_stack: float = 1.3
     """more for each stack of the pool"""
