@@ -61,6 +61,7 @@ from psearch.core.records import (
     i64,
     stack_at,
     tables_at,
+    u64,
     void,
 )
 from psearch.core.see import see_at_least
@@ -202,6 +203,25 @@ def is_draw(ctx, wk, frame):
     return insufficient_material(pos)
 
 
+@kernel(u64(Context, Worker, Position))
+def _probe_counted(ctx, wk, pos):
+    """The table's data word for a position, U0 without one or with the table switched off."""
+    if not header_at(ctx.header).options.tt:
+        return U0
+    wk.tt_probes += 1
+    data = probe(ctx, pos.key)
+    if data != U0:
+        wk.tt_hits += 1
+    return data
+
+
+@kernel(i64(Context, Position, u64))
+def _static_eval(ctx, pos, data):
+    """The evaluation of a position not in check: what the table has kept of it, else anew."""
+    value = stored_eval(data)
+    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), pos)
+
+
 @kernel(i64(Context, Worker, i64))
 def enter(ctx, wk, frame):
     """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
@@ -239,15 +259,11 @@ def enter(ctx, wk, frame):
         return DO_QUIESCENCE
 
     # step 3: transposition table
-    data = U0
-    if hd.options.tt:
-        wk.tt_probes += 1
-        data = probe(ctx, pos.key)
-        if data != U0:
-            wk.tt_hits += 1
-            node.tt_move = entry_move(data)
-            bound = entry_bound(data)
-            node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
+    data = _probe_counted(ctx, wk, pos)
+    if data != U0:
+        node.tt_move = entry_move(data)
+        bound = entry_bound(data)
+        node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
     alpha = np.int64(node.alpha)
     beta = np.int64(node.beta)
     pv_node = beta - alpha > 1
@@ -258,8 +274,7 @@ def enter(ctx, wk, frame):
     # step 4: static evaluation
     node.eval = NO_SCORE
     if not node.in_check:
-        value = stored_eval(data)
-        node.eval = value if value != NO_SCORE else evaluate(tb, pos)
+        node.eval = _static_eval(ctx, pos, data)
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     path[ply].eval = node.eval
 
@@ -430,20 +445,15 @@ def enter_quiescence(ctx, wk, frame):
     tb = tables_at(ctx.tables)
     ply = wk.ply
     wk.qnodes += 1
-    data = U0
-    if hd.options.tt:
-        wk.tt_probes += 1
-        data = probe(ctx, pos.key)
-        if data != U0:
-            wk.tt_hits += 1
-            if node.beta - node.alpha == 1 and cuts(data, 0, np.int64(node.alpha), np.int64(node.beta), ply):
-                wk.value = entry_score(data, ply)
-                return DO_RETURN
-            node.tt_move = entry_move(data)
+    data = _probe_counted(ctx, wk, pos)
+    if data != U0:
+        if node.beta - node.alpha == 1 and cuts(data, 0, np.int64(node.alpha), np.int64(node.beta), ply):
+            wk.value = entry_score(data, ply)
+            return DO_RETURN
+        node.tt_move = entry_move(data)
     node.eval = NO_SCORE
     if not node.in_check:
-        value = stored_eval(data)
-        node.eval = value if value != NO_SCORE else evaluate(tb, pos)
+        node.eval = _static_eval(ctx, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = np.int64(node.best)

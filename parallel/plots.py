@@ -19,7 +19,7 @@ _IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
 def check_plot(path: Path) -> None:
     """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not a PNG."""
     try:
-        import matplotlib  # noqa: F401
+        import matplotlib  # noqa: F401  # only whether it is there
     except ImportError:
         raise PsearchError("--plot needs matplotlib: pip install 'psearch[study]'") from None
     if path.suffix.lower() != ".png":

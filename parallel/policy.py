@@ -65,7 +65,7 @@ def may_open(ctx, node, ply):
     """Whether a node that is not open opens before its next move is taken."""
     options = header_at(ctx.header).options
     policy = np.int64(options.policy)
-    if policy == POLICY_SERIAL or policy >= POLICY_LAZY or node.depth < options.split_depth:
+    if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
         return False
     if node.futility != NO_SCORE:
         return False  # futile moves raise `best` without the lock

@@ -35,6 +35,7 @@ from psearch.core.records import (
     MAX_PLY,
     WORKER_SIZE,
     Context,
+    Node,
     Worker,
     context_at,
     frame_at,
@@ -155,6 +156,16 @@ def _enter(ctx, wk, frame):
     return STATE_NEXT
 
 
+@kernel(i64(Context, Worker, i64, Node, i64, i64, i64, i64))
+def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
+    """Enter the child of the visit's move, already made; the window is in the node's view."""
+    policy = np.int64(header_at(ctx.header).options.policy)
+    expected = expected_child_type(policy, node, np.int64(frame_at(frame).visit.index), stage)
+    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
+    wk.ply += 1
+    return STATE_ENTER
+
+
 @kernel(i64(Context, Worker, i64))
 def _start_move(ctx, wk, frame):
     """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
@@ -171,11 +182,7 @@ def _start_move(ctx, wk, frame):
     stage = VISIT_FULL if full else VISIT_SCOUT
     beta = np.int64(node.beta) if full else alpha + 1
     depth = child_depth(ctx, wk, frame, node)
-    policy = np.int64(header_at(ctx.header).options.policy)
-    expected = expected_child_type(policy, node, np.int64(visit.index), stage)
-    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
-    wk.ply += 1
-    return STATE_ENTER
+    return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -258,21 +265,8 @@ def _after_child(ctx, wk, frame):
         release(node)
     if action == DO_CHILD:
         visit = fr.visit
-        stage = np.int64(visit.stage)
-        policy = np.int64(header_at(ctx.header).options.policy)
-        expected = expected_child_type(policy, node, np.int64(visit.index), stage)
-        push_move(
-            ctx,
-            wk,
-            frame,
-            stage,
-            np.int64(visit.alpha),
-            np.int64(visit.beta),
-            np.int64(visit.depth),
-            expected,
-        )
-        wk.ply += 1
-        return STATE_ENTER
+        alpha, beta = np.int64(visit.alpha), np.int64(visit.beta)
+        return _descend(ctx, wk, frame, node, np.int64(visit.stage), alpha, beta, np.int64(visit.depth))
     return STATE_NEXT
 
 

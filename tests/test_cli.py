@@ -403,7 +403,7 @@ def test_search_from_python(engine: StandInEngine) -> None:
 @pytest.mark.parametrize("limits", [{"depth": 0}, {"depth": 101}, {"nodes": -1}, {"movetime_ms": 0}])
 def test_search_from_python_refuses(limits: dict[str, int]) -> None:
     with pytest.raises(PsearchError):
-        search("startpos", **limits)  # type: ignore[arg-type]
+        search("startpos", **limits)  # type: ignore[arg-type]  # mypy cannot see which keywords a dict has
     with pytest.raises(PsearchError):
         search("not a fen")
 
