@@ -215,5 +215,7 @@ def learn_cutoff(wk, learning, pos, node, move, ply):
     if node.stage == PICK_QUIETS:
         for i in range(node.bad_end, node.cursor):
             tried = np.int64(node.moves[i]) & MOVE_MASK
+            if tried == move:
+                break
             if tried != move and is_quiet(pos, tried):
                 _add_history(learning, side, tried, -bonus)

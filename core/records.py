@@ -25,8 +25,8 @@ INFO_RING = 256
 """Iteration reports that may wait for the supervisor; more than it can fall behind between two looks."""
 CACHE_LINE = 64
 MAX_VIRTUAL_WORKERS = 1024
-CLAIM_SLOTS = 1 << 14
-"""Of the table of moves being searched (ABDADA), in groups of four."""
+CLAIM_SLOTS = 1 << 16
+"""Most of the table of positions being searched, in groups of four: 64 a worker."""
 
 i32 = types.int32
 i64 = types.int64
@@ -139,7 +139,7 @@ node_dtype = _record(
         ("cut_index", "i4"),  # number of the move that failed high
         ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
         ("owner", "i4"),  # the worker that entered it
-        ("deferred", "i4"),  # moves put off because another worker searches them (ABDADA); from the end of `moves`
+        ("deferred", "i4"),  # moves put off while another worker searches the position; from the end of `moves`
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
@@ -161,7 +161,8 @@ visit_dtype = _record(
         ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
         ("p_needed", "i4"),  # of the child, in 1/65536
         ("shared", "i4"),  # 1: taken while others were inside the node
-        ("claim", "u8"),  # hash of position and move in the table of moves being searched (ABDADA); 0 none
+        ("claim", "u8"),  # of the child's position in the table of positions being searched; 0 none
+        ("put_off", "i4"),  # 1: the move was put off once, and is not again
     ]
 )
 
@@ -171,7 +172,7 @@ frame_dtype = _record(
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own. An odd number of
         # lines per frame spreads the frames over the cache sets.
-        ("pad", "u1", (32,)),
+        ("pad", "u1", (24,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )
@@ -243,6 +244,7 @@ prediction_dtype = _record(
         ("size_sum", "i8", (DEPTHS,)),
         ("size_count", "i8", (DEPTHS,)),
         ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
+        ("join_cost", "i8"),  # nodes that a worker could search in the time a join takes, measured
         # for the study of predictions: what no merge forgets
         ("all_seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
         ("all_cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
@@ -314,7 +316,10 @@ options_dtype = _record(
         ("mate_distance", "i4"),
         ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
         ("split_depth", "i4"),  # a node of less depth is never opened
-        ("join_cost", "i4"),  # what a join costs, in nodes: nothing smaller than a few times that is opened
+        ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
+        ("open_idle", "i4"),  # and while somebody is idle
+        ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
+        ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are put off; 0 never
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
@@ -369,7 +374,8 @@ header_dtype = _record(
         ("best_move", "i8"),
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
-        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; hashes of moves being searched (ABDADA)
+        ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )

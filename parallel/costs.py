@@ -40,6 +40,11 @@ class Costs:
     measured: str = ""
     """date"""
 
+    @property
+    def join_in_nodes(self) -> int:
+        """What a join costs, in nodes, half of them of quiescence; at least 1."""
+        return max(1, round(2 * self.join / (self.node + self.qnode)))
+
     def write(self, record: np.void, stacks: int) -> None:
         """Fill a `costs_dtype` record with ticks; a poll of a pool of this size."""
         for name in record.dtype.names or ():

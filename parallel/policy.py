@@ -13,7 +13,7 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, NO_SCORE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
 from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
-from psearch.prediction import expected_gain, idle_workers, p_next_move_needed
+from psearch.prediction import expected_gain, finished_moves, idle_workers, join_cost, p_next_move_needed
 
 (
     POLICY_SERIAL,
@@ -35,12 +35,12 @@ candidate cutoff moves are exhausted. felten: kannan, but a table bound override
 likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
 worker searches the whole tree."""
 
-# calibrated: P(needed) from which a node opens, when all are busy and when somebody is idle, in 1/65536
-_SURE_ENOUGH_BUSY = CERTAIN * 46 // 100
-_SURE_ENOUGH_IDLE = CERTAIN * 40 // 100
-# and the expected gain, in joins
 _GAIN_BUSY = 8
-_GAIN_IDLE = 2
+"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
+has nothing better to do than to join, so while somebody is idle no gain is too small."""
+_UNPROVED = 4
+"""calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,
+and its successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
 _MAX_PRIORITY = (1 << 30) - 1
 
 
@@ -52,12 +52,14 @@ def splits_nothing(policy):
 
 @kernel(boolean(Context, Node))
 def _is_worth_opening(ctx, node):
-    """Calibrated: probably needed and worth a join; less is asked while somebody is idle."""
-    idle = idle_workers(ctx) > 0
-    if p_next_move_needed(ctx, node) < (_SURE_ENOUGH_IDLE if idle else _SURE_ENOUGH_BUSY):
+    """Calibrated: probably needed and worth some joins; less is asked while somebody is idle."""
+    hd = header_at(ctx.header)
+    needed = p_next_move_needed(ctx, node)
+    if idle_workers(ctx) > 0:
+        return needed * 100 >= hd.options.open_idle * CERTAIN
+    if needed * 100 < hd.options.open_busy * CERTAIN:
         return False
-    joins = _GAIN_IDLE if idle else _GAIN_BUSY
-    return expected_gain(ctx, node) >= joins * header_at(ctx.header).options.join_cost
+    return expected_gain(ctx, node) >= _GAIN_BUSY * join_cost(ctx)
 
 
 @kernel(boolean(Context, Node, i64))
@@ -84,11 +86,14 @@ def may_open(ctx, node, ply):
 
 @kernel(i64(Context, Node))
 def open_priority(ctx, node):
-    """What a helper looks for, bigger is better; at least 1.
+    """What a helper looks for, bigger is better; at least 1. Under the node's lock.
 
-    Calibrated: the useful nodes to expect. Else bigger subtrees first, they keep a helper busy for longer, and among
-    equals ALL nodes, where no cutoff threatens.
+    Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
+    helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
     """
     if header_at(ctx.header).options.policy == POLICY_CALIBRATED:
-        return min(max(expected_gain(ctx, node), np.int64(1)), _MAX_PRIORITY)
+        gain = expected_gain(ctx, node)
+        if finished_moves(node) == 0:
+            gain >>= _UNPROVED
+        return min(max(gain, np.int64(1)), _MAX_PRIORITY)
     return 2 * node.depth + (1 if node.type == ALL_NODE else 0)

@@ -43,6 +43,10 @@ RECORD_DEPTH = 1
 _PRIOR_WEIGHT = 16
 _DECAY_SHIFT = 1
 """What earlier iterations count for is halved at each merge."""
+_DEFAULT_JOIN_COST = 4
+"""Nodes, until joins have been measured."""
+_JOINS_TO_MEASURE = 64
+_MOST_JOIN_COST = 1000
 _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
 
@@ -79,11 +83,16 @@ def p_no_cutoff(ctx, node, moves_done):
     return np.int64(table[node.type, node.tt_bound, depth, progress_step(moves_done)])
 
 
+@kernel(i64(Node))
+def finished_moves(node):
+    """Moves done and not under way."""
+    return max(np.int64(0), np.int64(node.moves_done) - node.inside)
+
+
 @kernel(i64(Context, Node))
 def p_next_move_needed(ctx, node):
     """P(the next move of the node must be searched), the chain above included."""
-    finished = max(np.int64(0), np.int64(node.moves_done) - node.inside)
-    return node.p_needed * p_no_cutoff(ctx, node, finished) >> 16
+    return node.p_needed * p_no_cutoff(ctx, node, finished_moves(node)) >> 16
 
 
 @kernel(i64(Context, Node))
@@ -188,12 +197,41 @@ def _merge_sizes(ctx):
 
 
 @kernel(void(Context))
+def _measure_joins(ctx):
+    """What a join costs, in nodes, from the clocks of the workers; virtual workers have none, and keep the default."""
+    hd = header_at(ctx.header)
+    joins = np.int64(0)
+    join_cycles = np.int64(0)
+    nodes = np.int64(0)
+    busy_cycles = np.int64(0)
+    for i in range(hd.worker_count):
+        wk = worker_at(ctx.workers + i * WORKER_SIZE)
+        joins += wk.joins
+        join_cycles += wk.join_cycles
+        nodes += wk.nodes
+        busy_cycles += wk.search_cycles - wk.idle_cycles
+    if joins >= _JOINS_TO_MEASURE and busy_cycles > 0 and nodes > 0:
+        cost = join_cycles * nodes // (joins * max(np.int64(1), busy_cycles))
+        hd.prediction.join_cost = min(max(cost, np.int64(1)), _MOST_JOIN_COST)
+
+
+@kernel(i64(Context))
+def join_cost(ctx):
+    """Nodes that a worker could search in the time a join takes."""
+    hd = header_at(ctx.header)
+    if hd.options.join_cost > 0:
+        return np.int64(hd.options.join_cost)
+    return hd.prediction.join_cost if hd.prediction.join_cost > 0 else np.int64(_DEFAULT_JOIN_COST)
+
+
+@kernel(void(Context))
 def merge_outcomes(ctx):
     """Turn what the workers have counted into predictions. Only while nobody searches."""
     for expected_type in range(TYPES):
         for bound in range(BOUNDS):
             _merge_class(ctx, expected_type, bound)
     _merge_sizes(ctx)
+    _measure_joins(ctx)
 
 
 @entry(void(i64))

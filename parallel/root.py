@@ -323,7 +323,11 @@ def begin_search(context):
     atomic_store(info_count_of(hd), 0)
     atomic_store(roots_of(hd), roots)
     atomic_store(idle_workers_of(hd), hd.worker_count - roots)
-    for i in range(CLAIM_SLOTS):
+    slots = np.int64(256)
+    while slots < CLAIM_SLOTS and slots < 64 * hd.worker_count:
+        slots *= 2
+    hd.claim_slots = slots
+    for i in range(slots):
         hd.claims[i] = 0
     hd.depth = 1
     hd.score = 0

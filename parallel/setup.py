@@ -19,8 +19,11 @@ from psearch.root import begin_search
 
 MAX_DEPTH = 100
 DEFAULT_SPLIT_DEPTH = 1
-DEFAULT_JOIN_COST = 4
-"""Nodes that a worker could search in the time a join takes; see `psearch calibrate`."""
+DEFAULT_OPEN_BUSY = 25
+DEFAULT_OPEN_IDLE = 10
+"""Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
+DEFAULT_DEFER_DEPTH = 1
+"""Remaining depth of a child from which its move is put off while another worker searches the same position."""
 DEFAULT_ASPIRATION = 25
 
 
@@ -36,7 +39,11 @@ class SearchOptions:
     aspiration: int = DEFAULT_ASPIRATION
     policy: str = DEFAULT_POLICY
     split_depth: int = DEFAULT_SPLIT_DEPTH
-    join_cost: int = DEFAULT_JOIN_COST
+    open_busy: int = DEFAULT_OPEN_BUSY
+    open_idle: int = DEFAULT_OPEN_IDLE
+    join_cost: int = 0
+    """nodes; 0: as measured while searching"""
+    defer_depth: int = DEFAULT_DEFER_DEPTH
     record: bool = True
 
     @classmethod
@@ -92,4 +99,6 @@ def write_search(
     record = header["options"]
     for name in record.dtype.names:
         record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name))
+    if arena.workers == 1 or options.policy in ("serial", "lazy"):
+        record["defer_depth"] = 0  # there is nobody to keep out of the way of, or the policy does not
     begin_search(arena.context)

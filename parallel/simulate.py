@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import chess
 import numpy as np
@@ -69,6 +69,8 @@ class Simulator:
         arena.clear_table()
         arena.clear_learning()
         arena.header["age"] = 0
+        if options.join_cost == 0:
+            options = replace(options, join_cost=self.costs.join_in_nodes)
         write_search(arena, board, Limits(depth=depth), options)
         record = self.simulation[0]
         self.costs.write(record["costs"], arena.stacks)

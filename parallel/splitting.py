@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.claims import next_move
 from psearch.core.constants import (
     CLOSED_ABORTED,
+    MOVE_MASK,
     NO_MOVE,
     STACK_ACTIVE,
     STACK_FREE,
@@ -47,7 +49,6 @@ from psearch.core.intrinsics import (
     sched_yield,
 )
 from psearch.core.jit import kernel
-from psearch.core.movepick import pick_move
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_PLY,
@@ -63,7 +64,6 @@ from psearch.core.records import (
     i64,
     path_dtype,
     stack_at,
-    tables_at,
     u64,
     void,
 )
@@ -216,7 +216,7 @@ def join(ctx, wk, home):
     acquire(node)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
-        move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, split.position, node)
+        move = next_move(ctx, split.position, node)
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:
@@ -245,7 +245,8 @@ def join(ctx, wk, home):
     base = frame_at(ctx.frames + (stack * MAX_PLY + ply) * FRAME_SIZE)
     copy_record(base.position, split.position)
     base.visit.home = home
-    base.visit.move = move
+    base.visit.move = move & MOVE_MASK
+    base.visit.put_off = move >> 16
     base.visit.index = index
     base.visit.p_needed = p_needed
     base.visit.shared = 1

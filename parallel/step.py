@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.abdada import pick_unclaimed, release_claim
+from psearch.claims import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
 from psearch.core.constants import (
     CLOSED_CUTOFF,
+    MOVE_MASK,
     NO_MOVE,
     STATE_CHILD,
     STATE_ENTER,
@@ -29,7 +30,6 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
 from psearch.core.jit import entry, kernel
-from psearch.core.movepick import pick_move
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_PLY,
@@ -41,7 +41,6 @@ from psearch.core.records import (
     frame_at,
     header_at,
     i64,
-    tables_at,
     void,
     worker_at,
 )
@@ -65,7 +64,7 @@ from psearch.core.search import (
     push_null,
 )
 from psearch.nodetypes import expected_child_type, expected_null_type, refined_type
-from psearch.policy import POLICY_ABDADA, may_open, open_priority
+from psearch.policy import may_open, open_priority
 from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
 from psearch.root import root_aborted, root_finished
 from psearch.splitting import (
@@ -166,6 +165,22 @@ def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     return STATE_ENTER
 
 
+@kernel(i64(Context, Worker, i64, Node))
+def _put_off(ctx, wk, frame, node):
+    """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
+    visit = frame_at(frame).visit
+    is_open = atomic_load(open_of(node)) != 0
+    if is_open:
+        wk.last_lock = np.int64(visit.home)
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            return leave(ctx, wk, np.int64(visit.home))
+    done = put_off(node, np.int64(visit.move))
+    if is_open:
+        release(node)
+    return STATE_NEXT if done else STATE_ENTER
+
+
 @kernel(i64(Context, Worker, i64))
 def _start_move(ctx, wk, frame):
     """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
@@ -176,12 +191,21 @@ def _start_move(ctx, wk, frame):
     visit.nodes_before = wk.nodes
     if not make_child(ctx, wk, frame, node, np.int64(visit.move)):
         return STATE_NEXT
+    depth = child_depth(ctx, wk, frame, node)
+    defer_depth = header_at(ctx.header).options.defer_depth
+    if 0 < defer_depth <= depth:
+        claim = claim_of(wk, frame_at(frame + FRAME_SIZE).position.key)
+        if visit.index > 0 and visit.put_off == 0 and is_claimed_by_another(ctx, claim):
+            state = _put_off(ctx, wk, frame, node)
+            if state != STATE_ENTER:
+                return state
+        take_claim(ctx, claim)
+        visit.claim = claim
     # alpha may be rising under other hands: read it once
     alpha = np.int64(node.alpha)
     full = visit.index == 0 and node.beta - alpha > 1
     stage = VISIT_FULL if full else VISIT_SCOUT
     beta = np.int64(node.beta) if full else alpha + 1
-    depth = child_depth(ctx, wk, frame, node)
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
 
@@ -189,7 +213,6 @@ def _start_move(ctx, wk, frame):
 def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
     fr = frame_at(frame)
-    hd = header_at(ctx.header)
     home = np.int64(fr.visit.home)
     split = frame_at(ctx.frames + home * FRAME_SIZE)
     node = split.node
@@ -203,16 +226,14 @@ def _next_move(ctx, wk, frame):
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
     fr.visit.claim = np.uint64(0)
-    if hd.options.policy == POLICY_ABDADA:
-        move = pick_unclaimed(ctx, wk, frame, node)
-    else:
-        move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, split.position, node)
+    move = next_move(ctx, split.position, node)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
         withdraw(ctx, home)
         return leave(ctx, wk, home)
-    fr.visit.move = move
+    fr.visit.move = move & MOVE_MASK
+    fr.visit.put_off = move >> 16
     fr.visit.index = node.moves_done
     fr.visit.p_needed = node.p_needed
     fr.visit.shared = 0
