@@ -433,8 +433,11 @@ trace_event_dtype = _record(
         ("type", "i4"),  # expected type of the node
         ("p_needed", "i4"),  # in 1/65536
         ("move", "i4"),  # taken by the helper (TRACE_JOIN); best (TRACE_ROOT)
-        ("count", "i4"),  # helpers that joined (TRACE_SPLIT)
-        ("outcome", "i4"),  # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
+        ("helpers", "i4"),  # that joined (TRACE_SPLIT)
+        (
+            "outcome",
+            "i4",
+        ),  # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
     ]
 )
 

@@ -77,9 +77,9 @@ atexit.register(_close_all)  # after the import of multiprocess, so run before i
 class Supervisor:
     """Worker processes with their shared memory; a context manager.
 
-    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `spawn` or None to choose; trace: each
-    search is recorded, and `recorder` writes the last one to a file, also after WorkerDied. Raises PsearchError when
-    the memory is not there. Search histories and the table last from search to search.
+    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `spawn` or None to choose; trace:
+    each search is recorded, and `recorder` writes the last one to a file, also after WorkerDied. Raises PsearchError
+    when the memory is not there. Search histories and the table last from search to search.
     """
 
     def __init__(

@@ -218,7 +218,7 @@ class Recorder:
                 life["split"], life["frame"] = trace["split"], number * MAX_PLY + ply
                 for name in ("depth", "type", "p_needed"):
                     life[name] = node[name]
-                life["count"], life["outcome"] = node["joined"], _UNFINISHED
+                life["helpers"], life["outcome"] = node["joined"], _UNFINISHED
                 found.append(life)
         return np.concatenate([np.zeros(0, trace_event_dtype), *found])
 
@@ -239,7 +239,7 @@ class _Event(NamedTuple):
     type: int
     p_needed: int
     move: int
-    count: int
+    helpers: int
     outcome: int
 
 
@@ -314,7 +314,7 @@ def _life(event: _Event) -> _Slice:
         **_node_args(event),
         "type": kind,
         "p_needed": _probability(event),
-        "helpers": event.count,
+        "helpers": event.helpers,
         "outcome": _OUTCOMES[event.outcome],
     }
     begin = event.begin

@@ -12,7 +12,7 @@ complete, so that the logs of workers that were killed can be read.
     TRACE_JOIN      begin, move: it has joined the node, which is that of the stack it runs from now on
     TRACE_IDLE      it has no stack any more; no node
     TRACE_ABORT     begin, value, outcome: the work of the worker since then, on a move of the node, is thrown away
-    TRACE_SPLIT     begin, count, outcome: the life of an open node that helpers joined
+    TRACE_SPLIT     begin, helpers, outcome: the life of an open node that helpers joined
     TRACE_ROOT      begin, value, move, outcome: one search of a root; p_needed is not set
 
 Times are those of the time stamp counter, or of the worker's virtual clock when its turn began; `settle_turn` then
@@ -96,7 +96,7 @@ def _new_event(ctx, wk, kind, time):
     event.type = 0
     event.p_needed = 0
     event.move = 0
-    event.count = 0
+    event.helpers = 0
     event.outcome = 0
     return at
 
@@ -197,7 +197,7 @@ def trace_split(ctx, wk, home, outcome):
     frame = frame_at(ctx.frames + home * FRAME_SIZE)
     event = trace_event_at(at)
     event.begin = frame.trace.opened
-    event.count = frame.node.joined
+    event.helpers = frame.node.joined
     event.outcome = outcome
     _count_event(ctx, wk)
 

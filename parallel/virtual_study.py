@@ -59,9 +59,7 @@ class Study:
 class _Desk:
     """Searches task after task; keeps the arena as long as the worker count stays the same."""
 
-    def __init__(
-        self, study: Study, watch: Callable[[], None] | None = None, on_trace: OnTrace | None = None
-    ) -> None:
+    def __init__(self, study: Study, watch: Callable[[], None] | None = None, on_trace: OnTrace | None = None) -> None:
         self._study = study
         self._watch = watch
         self._on_trace = on_trace
