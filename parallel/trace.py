@@ -49,8 +49,10 @@ _MOST_EVENTS = 1 << 21
 _MOST_EVENTS_OF_A_WORKER = 1 << 18
 
 _SEARCH_PID, _WORKERS_PID, _SPLITS_PID = 1, 2, 3
-_PS_PER_US = 10**6
-_PS_PER_NS = 1000
+_ITERATIONS_TID, _FIRST_WORKER_TID, _FIRST_SPLITS_TID = 10, 1000, 10_000
+"""No thread number is 0, or used twice: some viewers forget the process."""
+_NS_PER_US = 1000
+_TICKS_PER_NS = 1000
 _MAIN_ROOT_FRAME = 0
 _TYPE_NAMES = ("PV", "CUT", "ALL")
 _UNFINISHED = -1
@@ -82,9 +84,9 @@ class Recorder:
         self._virtual = virtual
         self._start = 0
         self._start_ns = 0
-        self._ps_per_tick = 1.0
+        self._ns_per_cycle = 1.0
         self._end = 0
-        """picoseconds"""
+        """nanoseconds"""
 
     def begin(self) -> None:
         """Before a search is handed to the workers: empty logs, and the clock at 0."""
@@ -96,14 +98,13 @@ class Recorder:
         self._start = 0 if self._virtual else int(read_cycles())
 
     def end(self, now: int = 0) -> None:
-        """When no worker searches any more; now: virtual time, in picoseconds."""
+        """When no worker searches any more; now: virtual time, in ticks."""
         if self._virtual:
-            self._end = now
+            self._end = now // _TICKS_PER_NS
             return
         cycles = int(read_cycles()) - self._start
-        elapsed_ns = time.perf_counter_ns() - self._start_ns
-        self._ps_per_tick = _PS_PER_NS * elapsed_ns / max(cycles, 1)
-        self._end = _PS_PER_NS * elapsed_ns
+        self._end = time.perf_counter_ns() - self._start_ns
+        self._ns_per_cycle = self._end / max(cycles, 1)
 
     @property
     def dropped(self) -> dict[int, int]:
@@ -132,24 +133,27 @@ class Recorder:
     def _trace_events(self) -> Iterator[dict[str, Any]]:
         lives: list[np.ndarray] = []
         roots: list[np.ndarray] = []
-        yield from _process(_WORKERS_PID, "workers (virtual time)" if self._virtual else "workers")
+        name = "workers (virtual time)" if self._virtual else "workers"
+        yield from _process(_WORKERS_PID, _FIRST_WORKER_TID, name)
         for worker in range(self._arena.workers):
             events = self._events(worker)
             lives.append(events[events["kind"] == TRACE_SPLIT])
             roots.append(events[(events["kind"] == TRACE_ROOT) & (events["frame"] == _MAIN_ROOT_FRAME)])
-            yield from _thread(_WORKERS_PID, worker + 1, f"worker {worker}")
-            yield from _slice_events(_WORKERS_PID, worker + 1, self._track(worker, events))
-        yield from _process(_SEARCH_PID, "search")
-        yield from _thread(_SEARCH_PID, 1, "iterations")
-        yield from _slice_events(_SEARCH_PID, 1, self._iterations(np.concatenate(roots)))
-        yield from _process(_SPLITS_PID, "split points")
+            tid = _FIRST_WORKER_TID + worker
+            yield from _thread(_WORKERS_PID, tid, f"worker {worker}")
+            yield from _slice_events(_WORKERS_PID, tid, self._track(worker, events))
+        yield from _process(_SEARCH_PID, _ITERATIONS_TID, "search")
+        yield from _thread(_SEARCH_PID, _ITERATIONS_TID, "iterations")
+        yield from _slice_events(_SEARCH_PID, _ITERATIONS_TID, self._iterations(np.concatenate(roots)))
+        yield from _process(_SPLITS_PID, _FIRST_SPLITS_TID, "split points")
         yield from self._split_points(np.concatenate(lives))
 
     def _times(self, ticks: np.ndarray) -> np.ndarray:
-        """Picoseconds since the start, within the search; real times are rounded to nanoseconds."""
-        passed = ticks - self._start
-        if not self._virtual:
-            passed = np.rint(passed * (self._ps_per_tick / _PS_PER_NS)).astype(np.int64) * _PS_PER_NS
+        """Whole nanoseconds since the start, within the search: viewers know no shorter times."""
+        if self._virtual:
+            passed = ticks // _TICKS_PER_NS
+        else:
+            passed = ((ticks - self._start) * self._ns_per_cycle).astype(np.int64)
         return passed.clip(0, self._end)
 
     def _events(self, worker: int) -> np.ndarray:
@@ -198,8 +202,8 @@ class Recorder:
             if free:
                 track = heapq.heappop(free)
             else:
-                track = len(busy) + 1
-                yield from _thread(_SPLITS_PID, track, f"split points {track}")
+                track = _FIRST_SPLITS_TID + len(busy)
+                yield from _thread(_SPLITS_PID, track, f"split points {len(busy) + 1}")
             heapq.heappush(busy, (life.end, track))
             yield from _slice_events(_SPLITS_PID, track, iter([life]))
 
@@ -253,7 +257,7 @@ def _each(events: np.ndarray) -> Iterator[_Event]:
 
 @dataclass(slots=True)
 class _Slice:
-    """Something that lasts, in picoseconds from the start of the search, and what happened within it."""
+    """Something that lasts, in nanoseconds from the start of the search, and what happened within it."""
 
     name: str
     begin: int
@@ -383,14 +387,14 @@ class _WorkerTrack:
 def _slice_events(pid: int, tid: int, slices: Iterator[_Slice]) -> Iterator[dict[str, Any]]:
     """Complete events, each before those within it."""
     for part in slices:
-        ts, dur = part.begin / _PS_PER_US, (part.end - part.begin) / _PS_PER_US
+        ts, dur = part.begin / _NS_PER_US, (part.end - part.begin) / _NS_PER_US
         yield {"ph": "X", "name": part.name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": part.args}
         yield from _slice_events(pid, tid, iter(sorted(part.within, key=lambda inner: (inner.begin, -inner.end))))
 
 
-def _process(pid: int, name: str) -> Iterator[dict[str, Any]]:
-    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "ts": 0, "args": {"name": name}}
-    yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "ts": 0, "args": {"sort_index": pid}}
+def _process(pid: int, tid: int, name: str) -> Iterator[dict[str, Any]]:
+    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": tid, "ts": 0, "args": {"name": name}}
+    yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": tid, "ts": 0, "args": {"sort_index": pid}}
 
 
 def _thread(pid: int, tid: int, name: str) -> Iterator[dict[str, Any]]:

@@ -47,8 +47,9 @@ PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli import main; sys.
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
-PS_PER_US = 10**6
+NS_PER_US = 1000
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
+ITERATIONS, FIRST_WORKER, FIRST_SPLITS = 10, 1000, 10_000
 ACTIVITIES = {"search", "idle", "join", "not recorded"}
 OUTCOMES = {"exhausted", "cutoff", "aborted"}
 
@@ -63,7 +64,7 @@ def kernels() -> None:
 
 @dataclass(frozen=True)
 class Slice:
-    """A complete event, in whole picoseconds."""
+    """A complete event, in whole nanoseconds."""
 
     name: str
     begin: int
@@ -86,13 +87,13 @@ class Trace:
             track = (event["pid"], event["tid"])
             if event["ph"] == "M":
                 if event["name"] == "thread_name":
-                    assert track not in self.names
+                    assert event["tid"] > 0 and event["tid"] not in {tid for _, tid in self.names}
                     self.names[track] = event["args"]["name"]
                 continue
             assert event["ph"] == "X" and event["ts"] >= 0 and event["dur"] >= 0, event
             assert track in self.names
-            begin = round(event["ts"] * PS_PER_US)
-            part = Slice(event["name"], begin, begin + round(event["dur"] * PS_PER_US), event["args"])
+            begin = round(event["ts"] * NS_PER_US)
+            part = Slice(event["name"], begin, begin + round(event["dur"] * NS_PER_US), event["args"])
             # a viewer nests what it finds inside the last slice: nothing may overlap its end
             around = open_slices.setdefault(track, [])
             instant = part.name == "aborted work" and part.begin == part.end  # belongs to what ends there, too
@@ -106,10 +107,10 @@ class Trace:
             assert begins == sorted(begins)
 
     def worker(self, number: int) -> list[Slice]:
-        return self.top[WORKERS_PID, number + 1]
+        return self.top[WORKERS_PID, FIRST_WORKER + number]
 
     def within(self, number: int, name: str) -> list[Slice]:
-        return [part for part in self.nested.get((WORKERS_PID, number + 1), []) if part.name == name]
+        return [part for part in self.nested.get((WORKERS_PID, FIRST_WORKER + number), []) if part.name == name]
 
     @property
     def workers(self) -> int:
@@ -127,8 +128,8 @@ class Trace:
 
     @property
     def iterations(self) -> list[Slice]:
-        assert (SEARCH_PID, 1) not in self.nested
-        return self.top[SEARCH_PID, 1]
+        assert (SEARCH_PID, ITERATIONS) not in self.nested
+        return self.top[SEARCH_PID, ITERATIONS]
 
     def joins(self, number: int) -> list[Slice]:
         return [part for part in self.worker(number) if part.name == "join"]
@@ -185,6 +186,11 @@ def check_counters(trace: Trace, arena: Arena) -> None:
 # -- virtual time ----------------------------------------------------------------------------------------------------
 
 
+def end_of(sample: VirtualSample) -> int:
+    """Nanoseconds, rounded down as all times are."""
+    return round(sample.seconds * 1e12) // 1000
+
+
 def simulate(
     path: Path, workers: int, depth: int, policy: str = "calibrated", costs: Costs | None = None, room: int = 1 << 16
 ) -> tuple[Trace, VirtualSample, Simulator]:
@@ -209,15 +215,20 @@ def simulate(
 )
 def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy: str, depth: int, costs: Costs) -> None:
     trace, sample, simulator = simulate(tmp_path / "t.json", workers, depth, policy, costs)
-    end = round(sample.seconds * 1e12)
+    end = end_of(sample)
     assert trace.workers == workers
     check_tracks(trace, end)
     check_counters(trace, simulator.arena)
     assert sample.joins > 0 and trace.facts["dropped_events"] == 0
     assert trace.facts["clock"] == "virtual" and trace.facts["finished"] is True
     # the last idle span of a worker that was woken but has not looked yet is missing from the sample
+    tracks = [trace.worker(number) for number in range(workers)]
+    lost = sum(parts[-1].end - parts[-1].begin for parts in tracks if parts[-1].name == "idle")
     idle = sum(trace.time(number, "idle") for number in range(workers))
-    assert idle >= round(sample.idle_share * end * workers) - workers
+    rounding = sum(map(len, tracks))
+    assert -rounding <= idle - sample.idle_share * end * workers <= lost + rounding
+    for join in (join for number in range(workers) for join in trace.joins(number) if join.end < end):
+        assert join.end - join.begin >= costs.join + costs.lock - 1
     depths = [part.args["depth"] for part in trace.iterations]
     assert depths == sorted(depths) and set(depths) == set(range(1, depth + 1))
     assert [part.args["depth"] for part in trace.iterations if part.args["bound"] == "exact"] == [*range(1, depth + 1)]
@@ -233,7 +244,7 @@ def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
     assert {life.args["outcome"] for life in trace.lives.values()} == OUTCOMES
     # a node costs its time: whoever threw away many has spent that long on them
     for part in aborted:
-        assert part.end - part.begin >= 0.9 * part.args.get("nodes", 0) * Costs().node * 1000 or part.begin == part.end
+        assert part.end - part.begin >= 0.9 * part.args.get("nodes", 0) * Costs().node or part.begin == part.end
     assert max(part.args.get("nodes", 0) for part in aborted) > 10
     simulator.close()
 
@@ -241,13 +252,17 @@ def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("policy", ["lazy", "abdada"])
 def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: str) -> None:
     trace, sample, simulator = simulate(tmp_path / "t.json", 4, 6, policy)
-    check_tracks(trace, round(sample.seconds * 1e12))
+    check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.lives == {}
     for number in range(4):
         assert trace.worker(number)[0].name == "search"
         assert trace.worker(number)[0].args["split"] == "root"
-        roots = [part for part in trace.nested.get((WORKERS_PID, number + 1), []) if part.name.startswith("depth ")]
+        roots = [
+            part
+            for part in trace.nested.get((WORKERS_PID, FIRST_WORKER + number), [])
+            if part.name.startswith("depth ")
+        ]
         assert (len(roots) > 3) == (number > 0)  # those of worker 0 are the iterations
     assert trace.iterations[-1].args == {**trace.iterations[-1].args, "depth": 6, "bound": "exact"}
     simulator.close()
@@ -257,7 +272,7 @@ def test_every_worker_has_a_root_where_nothing_is_split(tmp_path: Path, policy: 
 def test_one_worker_searches_all_the_time(tmp_path: Path, policy: str) -> None:
     trace, sample, simulator = simulate(tmp_path / "t.json", 1, 5, policy)
     (only,) = [part for part in trace.worker(0) if part.end > part.begin]
-    assert (only.name, only.begin, only.end) == ("search", 0, round(sample.seconds * 1e12))
+    assert (only.name, only.begin, only.end) == ("search", 0, end_of(sample))
     assert trace.lives == {} and len(trace.iterations) >= 5
     simulator.close()
 
@@ -293,7 +308,7 @@ def test_the_same_bytes_every_time(tmp_path: Path) -> None:
 
 def test_1024_workers(tmp_path: Path) -> None:
     trace, sample, simulator = simulate(tmp_path / "t.json", 1024, 7, room=trace_capacity(1024))
-    check_tracks(trace, round(sample.seconds * 1e12))
+    check_tracks(trace, end_of(sample))
     check_counters(trace, simulator.arena)
     assert trace.workers == 1024
     simulator.close()
@@ -303,7 +318,7 @@ def test_a_full_log_says_so(tmp_path: Path) -> None:
     trace, sample, simulator = simulate(tmp_path / "t.json", 8, 7, room=20)
     _, unlimited, other = simulate(tmp_path / "other.json", 8, 7)
     assert sample == unlimited
-    end = round(sample.seconds * 1e12)
+    end = end_of(sample)
     dropped = 0
     assert simulator.recorder is not None and other.recorder is not None
     for number in range(8):
@@ -347,7 +362,7 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
         simulator.search("x", chess.Board(KIWIPETE), 9, SearchOptions(), watch=interrupt)
     simulator.recorder.write(tmp_path / "t.json", {})
     trace = Trace((tmp_path / "t.json").read_text())
-    check_tracks(trace, int(simulator.simulation[0]["now"]))
+    check_tracks(trace, int(simulator.simulation[0]["now"]) // 1000)
     assert trace.facts["finished"] is False
     assert trace.iterations[-1].args["bound"] == "unfinished"
     joins = Counter(join.args["split"] for number in range(8) for join in trace.joins(number))
@@ -365,7 +380,7 @@ def test_each_search_has_a_trace_of_its_own(tmp_path: Path) -> None:
         sample = simulator.search("x", chess.Board(KIWIPETE), depth, SearchOptions())
         simulator.recorder.write(tmp_path / "t.json", {})
         texts.append((tmp_path / "t.json").read_text())
-        check_tracks(Trace(texts[-1]), round(sample.seconds * 1e12))
+        check_tracks(Trace(texts[-1]), end_of(sample))
         check_counters(Trace(texts[-1]), simulator.arena)
     assert texts[0] == texts[2] != texts[1]
     simulator.close()
@@ -388,9 +403,11 @@ def by_hand(tmp_path: Path) -> Iterator[Callable[[int, list[dict[str, int]]], Tr
             event = np.zeros(1, trace_event_dtype)[0]
             for name, value in {"frame": 5, "split": 1 << 10, "begin": fields["time"], **fields}.items():
                 event[name] = value
+            event["time"] *= 1000
+            event["begin"] *= 1000
             log["events"][number] = event
         log["head"]["count"] = len(events)
-        recorder.end(end)
+        recorder.end(end * 1000)
         recorder.write(tmp_path / "t.json", {})
         return Trace((tmp_path / "t.json").read_text())
 
@@ -475,9 +492,9 @@ def test_lives_that_overlap_lie_on_different_tracks(by_hand: Any) -> None:
     trace = by_hand(100, events)
     tracks = {tid: spans(parts) for (pid, tid), parts in trace.top.items() if pid == SPLITS_PID}
     assert {tid: [(begin, end) for _, begin, end in parts] for tid, parts in tracks.items()} == {
-        1: [(0, 50), (60, 70)],
-        2: [(10, 20), (20, 60)],
-        3: [(30, 40)],
+        FIRST_SPLITS: [(0, 50), (60, 70)],
+        FIRST_SPLITS + 1: [(10, 20), (20, 60)],
+        FIRST_SPLITS + 2: [(30, 40)],
     }
 
 
@@ -513,7 +530,7 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
             assert trace.workers == threads and trace.facts["clock"] == "real"
             assert trace.iterations[-1].args["depth"] == depth
             # the supervisor's clock, read a little later at the start and earlier or later at the end
-            assert abs(end / 1e12 - result.info.time_s) < 0.25
+            assert abs(end / 1e9 - result.info.time_s) < 0.25
             assert trace.iterations[-1].end <= end
     if threads == 2:
         assert len(trace.lives) > 0
@@ -528,7 +545,7 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
         check_tracks(trace, max(part.end for part in trace.worker(0)))
         assert trace.iterations[-1].args["bound"] == "stopped"
         assert [len(trace.joins(number)) for number in range(3)] == engine.arena.worker["joins"].tolist()
-        assert 0.25 < trace.worker(0)[-1].end / 1e12 < 3
+        assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
 
 
 def test_a_worker_is_killed(tmp_path: Path) -> None:
@@ -544,7 +561,7 @@ def test_a_worker_is_killed(tmp_path: Path) -> None:
     assert trace.facts["finished"] is False
     assert trace.workers == 3 and len(trace.iterations) > 3
     end = trace.worker(0)[-1].end
-    assert end > 0.25e12
+    assert end > 0.25e9
     for number in range(3):
         assert trace.worker(number)[0].begin == 0 and trace.worker(number)[-1].end == end
 
