@@ -152,7 +152,8 @@ visit_dtype = _record(
         ("home", "i8"),  # frame whose node this visit works on: this frame, or a helper's split node
         ("move", "i4"),  # the move being searched
         ("index", "i4"),  # its number at the node, from 0
-        ("stage", "i4"),  # VISIT_NULL, VISIT_SCOUT, VISIT_FULL
+        ("stage", "i2"),  # VISIT_NULL, VISIT_SCOUT, VISIT_FULL
+        ("put_off", "i2"),  # 1: the move was put off once, and is not again
         ("alpha", "i4"),  # the window the child is searched with, in the node's view
         ("beta", "i4"),
         ("depth", "i4"),  # of the child
@@ -162,7 +163,16 @@ visit_dtype = _record(
         ("p_needed", "i4"),  # of the child, in 1/65536
         ("shared", "i4"),  # 1: taken while others were inside the node
         ("claim", "u8"),  # of the child's position in the table of positions being searched; 0 none
-        ("put_off", "i4"),  # 1: the move was put off once, and is not again
+    ]
+)
+
+# In the time of the trace's clock (`trace_log_dtype`), and written only while a trace is recorded
+frame_trace_dtype = _record(
+    [
+        ("opened", "i8"),  # when the node was opened. Under the lock
+        ("split", "i8"),  # number of the open node, unlike any other of the search. Under the lock
+        ("began", "i8"),  # when the visit's move was taken, at an open node. Runner of the stack
+        ("entered", "i8"),  # of a root: when the present search of it began. Runner of the stack
     ]
 )
 
@@ -170,9 +180,9 @@ frame_dtype = _record(
     [
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
-        # Helpers read the position of a split node while its visit changes: on a line of its own. An odd number of
-        # lines per frame spreads the frames over the cache sets.
-        ("pad", "u1", (24,)),
+        # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
+        # 32 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        ("trace", frame_trace_dtype),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )
@@ -412,6 +422,42 @@ simulation_dtype = _record(
     ]
 )
 
+# -- the trace: what the workers did, if somebody wants to see it ------------------------------------------------------
+
+# Events that a worker may have in its log; which fields an event has is said in `psearch.tracelog`
+TRACE_TAKE, TRACE_JOIN, TRACE_IDLE, TRACE_ABORT, TRACE_SPLIT, TRACE_ROOT = range(1, 7)
+
+trace_event_dtype = _record(
+    [
+        ("time", "i8"),  # when it happened, or ended: time stamp counter, or virtual ticks
+        ("begin", "i8"),  # when it began
+        ("split", "i8"),  # number of the open node it is about, as in `frame_trace_dtype`
+        ("value", "i8"),  # nodes thrown away (TRACE_ABORT); score (TRACE_ROOT)
+        ("kind", "i4"),
+        ("frame", "i4"),  # of the node it is about, -1 none
+        ("depth", "i4"),
+        ("type", "i4"),  # expected type of the node
+        ("p_needed", "i4"),  # in 1/65536
+        ("move", "i4"),  # taken by the helper (TRACE_JOIN); best (TRACE_ROOT)
+        ("helpers", "i4"),  # that joined (TRACE_SPLIT)
+        (
+            "outcome",
+            "i4",
+        ),  # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
+    ]
+)
+
+trace_log_dtype = _record(
+    [
+        # Before the events of each worker, and written by that worker; the clock also by the driver in virtual time
+        ("count", "i8"),  # atomic; events in the log: an event is complete once it is counted
+        ("dropped", "i8"),  # events that found no room
+        ("dropped_from", "i8"),  # when the first of them happened
+        ("clock", "i8"),  # virtual time at which this worker's turn began; -1: use the time stamp counter
+        ("pad", "i8", (4,)),
+    ]
+)
+
 context_dtype = _record(
     [
         # addresses in this process; each process has its own copy of this record
@@ -422,6 +468,8 @@ context_dtype = _record(
         ("tables", "i8"),
         ("tt", "i8"),
         ("tt_clusters", "u8"),
+        ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
+        ("trace_capacity", "i8"),  # events in each log
     ]
 )
 
@@ -448,6 +496,8 @@ Learning = _numba_record(learning_dtype)
 Header = _numba_record(header_dtype)
 Context = _numba_record(context_dtype)
 Simulation = _numba_record(simulation_dtype)
+TraceEvent = _numba_record(trace_event_dtype)
+TraceLog = _numba_record(trace_log_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)
@@ -458,10 +508,16 @@ header_at = view(Header)
 learning_at = view(Learning)
 context_at = view(Context)
 simulation_at = view(Simulation)
+trace_event_at = view(TraceEvent)
+trace_log_at = view(TraceLog)
 
 FRAME_SIZE = frame_dtype.itemsize
 STACK_SIZE = stack_dtype.itemsize
 WORKER_SIZE = worker_dtype.itemsize
+TRACE_EVENT_SIZE = trace_event_dtype.itemsize
+TRACE_LOG_SIZE = trace_log_dtype.itemsize
 
 if FRAME_SIZE % (2 * CACHE_LINE) != CACHE_LINE or STACK_SIZE % CACHE_LINE or WORKER_SIZE % CACHE_LINE:
     raise AssertionError(f"record sizes: frame {FRAME_SIZE}, stack {STACK_SIZE}, worker {WORKER_SIZE}")
+if TRACE_EVENT_SIZE != CACHE_LINE or TRACE_LOG_SIZE != CACHE_LINE:
+    raise AssertionError(f"record sizes: trace event {TRACE_EVENT_SIZE}, trace log {TRACE_LOG_SIZE}")

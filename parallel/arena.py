@@ -22,6 +22,8 @@ from psearch.core.records import (
     header_dtype,
     stack_dtype,
     tables_dtype,
+    trace_event_dtype,
+    trace_log_dtype,
     worker_dtype,
 )
 from psearch.core.tables import make_tables
@@ -98,10 +100,11 @@ class Arena:
     """The memory of one searcher, as numpy arrays, and the context record that kernels take.
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
-    (tests make it small). Raises PsearchError when the memory is not there.
+    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded. Raises
+    PsearchError when the memory is not there.
     """
 
-    def __init__(self, workers: int, hash_mb: int, stacks: int | None = None) -> None:
+    def __init__(self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0) -> None:
         if not 1 <= workers <= MAX_WORKERS:
             raise PsearchError(f"threads must be between 1 and {MAX_WORKERS}, not {workers}")
         if hash_mb < 1:
@@ -109,10 +112,12 @@ class Arena:
         self.workers = workers
         self.hash_mb = hash_mb
         self.stacks = stacks or stack_pool_size(workers)
+        self.trace_events = trace_events
         self._check_memory()
         self._block = SharedBlock(self._lay_out())
         self._table = SharedBlock(hash_mb * MIB)
         self._table.advise_huge_pages()
+        self._trace = SharedBlock(self._trace_bytes()) if trace_events else None
         self._map()
         make_tables(self.tables)
         self.header[0]["worker_count"] = workers
@@ -120,13 +125,17 @@ class Arena:
 
     def _check_memory(self) -> None:
         touched = self.stacks * _TOUCHED_PLIES * frame_dtype.itemsize + self.workers * worker_dtype.itemsize
-        needed = self.hash_mb * MIB + touched
+        needed = self.hash_mb * MIB + touched + self._trace_bytes()
         available = available_memory()
         if needed > available:
             raise PsearchError(
                 f"not enough memory: a hash of {self.hash_mb} MB and {self.workers} threads need about "
                 f"{needed // MIB:,} MB, {max(available, 0) // MIB:,} MB are available"
             )
+
+    def _trace_bytes(self) -> int:
+        log = trace_log_dtype.itemsize + self.trace_events * trace_event_dtype.itemsize
+        return self.workers * log if self.trace_events else 0
 
     def _lay_out(self) -> int:
         self._offsets: dict[str, tuple[int, np.dtype[Any], int]] = {}
@@ -164,6 +173,12 @@ class Arena:
         record["tables"] = self.tables.ctypes.data
         record["tt"] = self.tt.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
+        self.trace_logs: np.ndarray | None = None
+        if self._trace is not None:
+            log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
+            self.trace_logs = np.frombuffer(self._trace.map, log)
+            record["trace"] = self.trace_logs.ctypes.data
+            record["trace_capacity"] = self.trace_events
 
     @property
     def context(self) -> int:
@@ -198,6 +213,8 @@ class Arena:
             "stacks": self.stacks,
             "block": (self._block.size, reduction.DupFd(self._block.fd)),
             "table": (self._table.size, reduction.DupFd(self._table.fd)),
+            "trace_events": self.trace_events,
+            "trace": (self._trace.size, reduction.DupFd(self._trace.fd)) if self._trace is not None else None,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -209,10 +226,17 @@ class Arena:
         self._block = SharedBlock(size, descriptor.detach())
         size, descriptor = state["table"]
         self._table = SharedBlock(size, descriptor.detach())
+        self.trace_events = state["trace_events"]
+        self._trace = None
+        if state["trace"] is not None:
+            size, descriptor = state["trace"]
+            self._trace = SharedBlock(size, descriptor.detach())
         self._map()
 
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""
-        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt
+        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
         self._block.close()
         self._table.close()
+        if self._trace is not None:
+            self._trace.close()

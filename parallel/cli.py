@@ -8,12 +8,14 @@ long to import are imported when they are needed, so that `--help` and errors an
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, __version__
@@ -26,6 +28,7 @@ from psearch.cli_common import (
     EXIT_WORKER_DIED,
     MAX_HASH_MB,
     STUDIES,
+    TRACE_HELP,
     Commands,
     Signals,
     check_hash,
@@ -33,6 +36,7 @@ from psearch.cli_common import (
     make_parser,
     prepare_kernels,
     say,
+    tell_of_trace,
     usable_cores,
     whole_number,
 )
@@ -42,6 +46,7 @@ if TYPE_CHECKING:
 
     from psearch.perft_suite import PerftCheck
     from psearch.results import Limits, Result
+    from psearch.supervisor import Supervisor
 
 DEFAULT_MAX_NODES = 10_000_000
 _MAX_MOVETIME_MS = 1_000_000_000
@@ -50,7 +55,8 @@ _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
-psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME] [--json] FEN
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME]
+               [--json] [--trace FILE] FEN
        psearch perft [--threads N] DEPTH FEN
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
@@ -70,6 +76,8 @@ examples:
   psearch startpos
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
+  psearch --depth 10 --trace trace.json startpos
+                                    a picture of the search for https://ui.perfetto.dev
   psearch perft 5 startpos          move path counts, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
   psearch bench                     a fixed search on one worker: `N nodes M nps`
@@ -158,9 +166,15 @@ def _search(options: argparse.Namespace, signals: Signals) -> int:
     if not words:
         _search_parser().error("no position given: a FEN or startpos (see psearch --help)")
     board = parse_position(words)
+    if options.trace is not None:
+        from psearch.tracefile import check_trace
+
+        check_trace(options.trace)
     finished = finished_result(board)
     if finished is None:
         return _search_with_workers(board, options, signals)
+    if options.trace is not None:
+        complain("the game is over: nothing is searched, and no trace written")
     if options.json:
         _print_json(board, finished, options.threads)
     else:
@@ -177,18 +191,42 @@ def _search_with_workers(board: chess.Board, options: argparse.Namespace, signal
     from psearch.supervisor import Supervisor
 
     how = SearchOptions(policy=options.policy)
-    with Supervisor(threads=options.threads, hash_mb=options.hash) as engine:
+    with Supervisor(threads=options.threads, hash_mb=options.hash, trace=options.trace is not None) as engine:
         signals.searching = True
-        if options.json:
-            result = engine.search(board, _limits(options), stop=signals.stop, options=how)
-            _print_json(board, result, options.threads)
-        else:
-            from psearch.progress import search_display
+        with _traced(board, options, engine):
+            if options.json:
+                result = engine.search(board, _limits(options), stop=signals.stop, options=how)
+                _print_json(board, result, options.threads)
+            else:
+                from psearch.progress import search_display
 
-            with search_display(board) as display:
-                result = engine.search(board, _limits(options), on_info=display, stop=signals.stop, options=how)
-            print(final_report(board, result), flush=True)
+                with search_display(board) as display:
+                    result = engine.search(board, _limits(options), on_info=display, stop=signals.stop, options=how)
+                print(final_report(board, result), flush=True)
     return signals.exit_status
+
+
+@contextlib.contextmanager
+def _traced(board: chess.Board, options: argparse.Namespace, engine: Supervisor) -> Iterator[None]:
+    """Write the trace when the answer is out; also of a search that ended with a worker."""
+    from psearch.results import WorkerDied
+
+    recorder = engine.recorder
+    if recorder is None:
+        yield
+        return
+    facts = {"position": board.fen(), "policy": options.policy}
+    try:
+        yield
+    except WorkerDied:
+        try:
+            recorder.write(options.trace, facts)
+            tell_of_trace(recorder.dropped, options.trace)
+        except OSError as error:
+            complain(f"cannot write the trace {options.trace}: {error.strerror}")
+        raise
+    recorder.write(options.trace, facts)
+    tell_of_trace(recorder.dropped, options.trace)
 
 
 def _limits(options: argparse.Namespace) -> Limits:
@@ -315,6 +353,7 @@ def _search_parser() -> argparse.ArgumentParser:
         help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--trace", type=Path, metavar="FILE", help=TRACE_HELP)
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
     return parser
 

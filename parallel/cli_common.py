@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
@@ -28,6 +29,8 @@ MAX_HASH_MB = 2**24
 
 STUDIES = ("speedup", "simulate", "predict", "calibrate")
 """Commands of `cli_studies.py`, which is imported when one of them is asked for."""
+
+TRACE_HELP = "record what each worker does, for https://ui.perfetto.dev (Trace Event format)"
 
 
 class Parser(argparse.ArgumentParser):
@@ -130,6 +133,14 @@ def prepare_kernels() -> None:
 
     with StatusLine() as status:
         load_kernels(progress=status)
+
+
+def tell_of_trace(dropped: dict[int, int], path: Path) -> None:
+    """That a trace has been written, and whether all of it; dropped: events, by worker."""
+    say(f"trace: {path}")
+    if dropped:
+        workers = f"worker {next(iter(dropped))}" if len(dropped) == 1 else f"{len(dropped)} workers"
+        complain(f"the trace is not complete: {sum(dropped.values()):,} events of {workers} found no room")
 
 
 def say(text: str) -> None:

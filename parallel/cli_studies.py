@@ -15,12 +15,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.cli_common import Commands, Signals, check_hash, prepare_kernels, say, usable_cores
+from psearch.cli_common import Commands, Signals, check_hash, prepare_kernels, say, tell_of_trace, usable_cores
 from psearch.cli_study_args import DEFAULT_SECONDS, calibrate_parser, predict_parser, simulate_parser, speedup_parser
 
 if TYPE_CHECKING:
     from psearch.speedup import Row, Sample
     from psearch.suites import SuitePosition
+    from psearch.trace import Recorder
 
 _CEILING_ROUNDS = 7
 _CEILING_S = (0.2, 2.0)
@@ -40,6 +41,18 @@ def _check(options: argparse.Namespace, parser: argparse.ArgumentParser, needed:
         from psearch.plots import check_plot
 
         check_plot(options.plot)
+
+
+def _check_trace(options: argparse.Namespace) -> None:
+    if options.trace is None:
+        return
+    from psearch.tracefile import check_trace
+
+    if options.from_log is not None:
+        simulate_parser().error("--from-log searches nothing: leave out --trace")
+    if options.jobs > 1:
+        simulate_parser().error("--trace follows one search: leave out --jobs")
+    check_trace(options.trace)
 
 
 def _read_positions(options: argparse.Namespace) -> list[SuitePosition]:
@@ -74,7 +87,7 @@ def _log_path(options: argparse.Namespace, study: str) -> Path:
 
 def _about(options: argparse.Namespace, study: str) -> dict[str, Any]:
     """The first line of the log: every argument that changes the figures."""
-    left_out = ("json", "plot", "log", "from_log", "jobs", "costs")
+    left_out = ("json", "plot", "log", "from_log", "jobs", "costs", "trace")
     arguments = {name: value for name, value in vars(options).items() if name not in left_out}
     return {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments}
 
@@ -194,6 +207,7 @@ def _tell_of_log(options: argparse.Namespace, path: Path, interrupted: bool) -> 
 def simulate(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
     _check(options, simulate_parser(), ["workers", "suite", "depth"])
+    _check_trace(options)
     from psearch.rawlog import read_log
     from psearch.simulate import VirtualSample
     from psearch.speedup import summarise, table
@@ -235,6 +249,12 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
     """The searches, and whether they were cut short."""
     suite = _read_positions(options)
     policies = _policies(options.policy)
+    counts = {count for count in options.workers if count > 1} or {1}
+    if options.trace is not None and not len(suite) == len(counts) == len(policies) == 1:
+        simulate_parser().error(
+            "--trace follows one search: give one position (--positions 1), one worker count and one policy, "
+            f"not {len(suite)}, {len(counts)} and {len(policies)}"
+        )
     from dataclasses import replace
 
     from psearch.costs import Costs
@@ -266,11 +286,20 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
             hash_mb=options.hash,
             validate=options.validate,
         )
+        traced: list[dict[int, int]] = []
+
+        def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
+            recorder.write(options.trace, facts)
+            traced.append(recorder.dropped)
+
         try:
             with StatusLine() as status:
-                run_study(study, options.jobs, keep, status)
+                run_study(study, options.jobs, keep, status, write_trace if options.trace is not None else None)
         except KeyboardInterrupt:
             return samples, True
+        finally:
+            for dropped in traced:
+                tell_of_trace(dropped, options.trace)
     return samples, False
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from psearch import MAX_DEPTH, MAX_THREADS
-from psearch.cli_common import DEFAULT_HASH_MB, MAX_HASH_MB, make_parser, whole_number
+from psearch.cli_common import DEFAULT_HASH_MB, MAX_HASH_MB, TRACE_HELP, make_parser, whole_number
 
 DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
@@ -41,6 +41,7 @@ _SIMULATE_USAGE = """\
 psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth D [--policy P,Q]
                         [--seed S] [--jitter J] [--costs FILE] [--split-depth N] [--hash MB]
                         [--positions K] [--jobs N] [--validate] [--json] [--plot PNG] [--log FILE]
+                        [--trace FILE]
        psearch simulate --from-log FILE [--json] [--plot PNG]"""
 
 _SIMULATE_HELP = """\
@@ -54,7 +55,8 @@ _SIMULATE_EXAMPLES = """\
 examples:
   psearch simulate --workers 1,2,4,...,64 --suite bratko_kopec_24.epd --depth 9
   psearch simulate --workers 8 --policy calibrated,ybw --suite suite.epd --depth 9 --costs costs.json --jobs 2
-  psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7"""
+  psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
+  psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json"""
 
 _CALIBRATE_USAGE = "psearch calibrate [--out FILE]"
 
@@ -193,6 +195,9 @@ def simulate_parser() -> argparse.ArgumentParser:
         help="processes to run the searches in; the results are the same (default 1)",
     )
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
+    parser.add_argument(
+        "--trace", type=Path, metavar="FILE", help=f"{TRACE_HELP}; of one position, worker count and policy"
+    )
     return parser
 
 

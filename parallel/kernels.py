@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from psearch import prediction, processes, root, roundrobin, step, virtual
+from psearch import prediction, processes, root, roundrobin, step, tracelog, virtual
 from psearch.core import inspect, inspect_nodes, jit, perft, position, tables
 from psearch.core.jit import Progress
 
-_MODULES = (inspect, inspect_nodes, perft, position, tables, prediction, processes, root, roundrobin, step, virtual)
+_CORE = (inspect, inspect_nodes, perft, position, tables)
+_MODULES = (*_CORE, prediction, processes, root, roundrobin, step, tracelog, virtual)
 
 
 def load_kernels(progress: Progress | None = None) -> float:

@@ -57,6 +57,7 @@ from psearch.splitting import (
     state_of,
     stop_of,
 )
+from psearch.tracelog import ROOT_STOPPED, trace_root, trace_root_entered, trace_take
 
 MAIN_ROOT = 0
 """The stack whose root gives the answer."""
@@ -81,6 +82,8 @@ def _enter_root(ctx, wk):
     node.p_needed = CERTAIN
     node.best_move = NO_MOVE  # a stop may come before the node is entered
     wk.ply = 0
+    if ctx.trace != 0:
+        trace_root_entered(ctx, wk)
     return STATE_ENTER
 
 
@@ -196,6 +199,14 @@ def _deepen(ctx, wk):
             merge_outcomes(ctx)  # all others are idle: the root has just been left by the last one
 
 
+@kernel(i64(i64, i64, i64))
+def _bound(alpha, beta, score):
+    """What a search with this window has shown."""
+    if score <= alpha:
+        return BOUND_UPPER
+    return BOUND_LOWER if score >= beta else BOUND_EXACT
+
+
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
     """The root has a value: report, then search again with a wider window or one ply deeper, or end."""
@@ -203,6 +214,8 @@ def root_finished(ctx, wk):
     stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
     main = wk.stack == MAIN_ROOT
     score = wk.value
+    if ctx.trace != 0:
+        trace_root(ctx, wk, score, _bound(stack.root_alpha, stack.root_beta, score))
     if score <= stack.root_alpha:
         if main:
             _report(ctx, score, BOUND_UPPER)
@@ -234,6 +247,8 @@ def root_finished(ctx, wk):
 def root_aborted(ctx, wk):
     """The search was stopped inside an iteration: a move that has raised alpha by then is the better one."""
     node = frame_at(ctx.frames + _root_frame(wk.stack) * FRAME_SIZE).node
+    if ctx.trace != 0:
+        trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
     if wk.stack == MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
         _take_best_move(ctx, wk, score)
@@ -293,6 +308,8 @@ def _begin_root(ctx, index):
     copy_record(frame.position, hd.root)
     wk = worker_at(ctx.workers + index * WORKER_SIZE)
     wk.stack = index
+    if ctx.trace != 0:
+        trace_take(ctx, wk)
     atomic_store(state_of(stack), STACK_ACTIVE)
     wk.state = _enter_root(ctx, wk)
 

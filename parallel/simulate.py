@@ -13,6 +13,7 @@ from psearch.core.records import simulation_dtype
 from psearch.costs import Costs
 from psearch.results import Limits, PsearchError
 from psearch.setup import SearchOptions, write_search
+from psearch.trace import Recorder
 from psearch.validate import describe, violations
 from psearch.virtual import begin_virtual, run_virtual
 
@@ -42,10 +43,15 @@ class VirtualSample:
 
 
 class Simulator:
-    """An arena for `workers` virtual workers, and the driver's state. Reusable; close when done."""
+    """An arena for `workers` virtual workers, and the driver's state. Reusable; close when done.
 
-    def __init__(self, workers: int, hash_mb: int, costs: Costs) -> None:
-        self.arena = Arena(workers, hash_mb)
+    trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
+    one that was interrupted.
+    """
+
+    def __init__(self, workers: int, hash_mb: int, costs: Costs, trace_events: int = 0) -> None:
+        self.arena = Arena(workers, hash_mb, trace_events=trace_events)
+        self.recorder = Recorder(self.arena, virtual=True) if trace_events else None
         self.costs = costs
         self.simulation = np.zeros(1, simulation_dtype)
         self.lock_free = np.zeros(len(self.arena.frames), np.int64)
@@ -71,13 +77,19 @@ class Simulator:
         arena.header["age"] = 0
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
+        if self.recorder is not None:
+            self.recorder.begin()
         write_search(arena, board, Limits(depth=depth), options)
         record = self.simulation[0]
         self.costs.write(record["costs"], arena.stacks)
         record["random"] = seed
         self.lock_free[:] = 0
         begin_virtual(arena.context, self.simulation.ctypes.data)
-        self._run(validate, watch)
+        try:
+            self._run(validate, watch)
+        finally:
+            if self.recorder is not None:
+                self.recorder.end(int(record["now"]))
         workers = arena.worker
         seconds = int(record["now"]) / TICKS_PER_SECOND
         asleep = record["sleeping"][: int(record["sleepers"])]

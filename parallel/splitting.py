@@ -69,6 +69,7 @@ from psearch.core.records import (
 )
 from psearch.policy import open_priority
 from psearch.prediction import count_shared_move, idle_workers_of, p_next_move_needed
+from psearch.tracelog import trace_abort, trace_idle, trace_join, trace_open, trace_split, trace_take, trace_time
 
 lock_of = field_address(Node, "lock")
 open_of = field_address(Node, "open")
@@ -138,6 +139,8 @@ def become_idle(ctx, wk):
     """This worker has no stack any more."""
     wk.stack = -1
     atomic_add(idle_workers_of(header_at(ctx.header)), 1)
+    if ctx.trace != 0:
+        trace_idle(ctx, wk)
 
 
 @kernel(void(Context, i64))
@@ -165,6 +168,8 @@ def open_node(ctx, wk, frame_index):
     node.joined = 0
     node.priority = open_priority(ctx, node)  # no move is under way yet
     node.inside = 1
+    if ctx.trace != 0:
+        trace_open(ctx, wk, frame_index)
     atomic_store(closed_of(node), 0)
     atomic_store(open_of(node), 1)
     offer(ctx, frame_index)
@@ -207,6 +212,7 @@ def best_offer(ctx, wk):
 @kernel(boolean(Context, Worker, i64))
 def join(ctx, wk, home):
     """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame."""
+    began = trace_time(ctx, wk) if ctx.trace != 0 else 0
     stack = claim_stack(ctx, wk)
     if stack < 0:
         return False
@@ -257,6 +263,8 @@ def join(ctx, wk, home):
     wk.seen_epoch = -1
     wk.last_victim = home // MAX_PLY
     wk.joins += 1
+    if ctx.trace != 0:
+        trace_join(ctx, wk, home, began)
     return True
 
 
@@ -275,7 +283,7 @@ def leave(ctx, wk, home):
     home_stack = home // MAX_PLY
     node.inside -= 1
     last = node.inside == 0
-    aborted = atomic_load(closed_of(node)) == CLOSED_ABORTED
+    closed = atomic_load(closed_of(node))
     if last:
         withdraw(ctx, home)
         atomic_store(open_of(node), 0)
@@ -287,6 +295,8 @@ def leave(ctx, wk, home):
         atomic_store(state_of(parked), STACK_PARKED)
     release(node)
 
+    if ctx.trace != 0 and last and node.joined > 0:
+        trace_split(ctx, wk, home, closed)
     if helper:
         free_stack(ctx, wk.stack)
     if not last:
@@ -299,7 +309,9 @@ def leave(ctx, wk, home):
         wk.stack = home_stack
         wk.seen_epoch = -1
         wk.adopts += 1
-    return STATE_UNWIND if aborted else STATE_FINISH
+        if ctx.trace != 0:
+            trace_take(ctx, wk)
+    return STATE_UNWIND if closed == CLOSED_ABORTED else STATE_FINISH
 
 
 # -- abort -----------------------------------------------------------------------------------------------------------
@@ -343,6 +355,8 @@ def unwind(ctx, wk):
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)
         withdraw(ctx, home)
+    if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
+        trace_abort(ctx, wk, home, lost, 0)
     state = leave(ctx, wk, home)
     if state != STATE_UNWIND:  # else a visit further up includes these nodes
         wk.aborted_nodes += lost

@@ -83,6 +83,7 @@ from psearch.splitting import (
     unwind,
     withdraw,
 )
+from psearch.tracelog import trace_abort, trace_move
 
 _FOUND_NOTHING = -1
 
@@ -239,6 +240,8 @@ def _next_move(ctx, wk, frame):
     fr.visit.shared = 0
     node.moves_done += 1
     if is_open:
+        if ctx.trace != 0:
+            trace_move(ctx, wk)
         if node.inside > 1:
             fr.visit.p_needed = p_next_move_needed(ctx, node)
             fr.visit.shared = 1
@@ -269,6 +272,8 @@ def _after_child(ctx, wk, frame):
         wk.last_lock = home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
+            if ctx.trace != 0:
+                trace_abort(ctx, wk, home, wk.nodes - fr.visit.nodes_before if fr.visit.worker == wk.index else 0, 1)
             return leave(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
     if fr.visit.shared and action != DO_CHILD:

@@ -27,6 +27,7 @@ from psearch.processes import DONE, GO, PERFT, QUIT, READY, worker_main
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 from psearch.root import request_stop
 from psearch.setup import SearchOptions, write_search
+from psearch.trace import Recorder, trace_capacity
 
 OnInfo = Callable[[Info], None]
 
@@ -76,13 +77,17 @@ atexit.register(_close_all)  # after the import of multiprocess, so run before i
 class Supervisor:
     """Worker processes with their shared memory; a context manager.
 
-    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `spawn` or None to choose.
-    Raises PsearchError when the memory is not there. Search histories and the table last from search to search.
+    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `spawn` or None to choose; trace:
+    each search is recorded, and `recorder` writes the last one to a file, also after WorkerDied. Raises PsearchError
+    when the memory is not there. Search histories and the table last from search to search.
     """
 
-    def __init__(self, threads: int = 1, hash_mb: int = 64, start_method: str | None = None) -> None:
+    def __init__(
+        self, threads: int = 1, hash_mb: int = 64, start_method: str | None = None, trace: bool = False
+    ) -> None:
         load_kernels()
-        self.arena = Arena(threads, hash_mb)
+        self.arena = Arena(threads, hash_mb, trace_events=trace_capacity(threads) if trace else 0)
+        self.recorder = Recorder(self.arena) if trace else None
         self._processes: list[Any] = []
         self._pipes: list[Connection] = []
         _LIVE.add(self)
@@ -259,6 +264,16 @@ class _Search:
         self.latest = Info(0, 0, to_score(0, board.turn), "exact", 0, 0.0)
 
     def run(self) -> Result:
+        recorder = self.supervisor.recorder
+        if recorder is None:
+            return self._run()
+        recorder.begin()
+        try:
+            return self._run()
+        finally:
+            recorder.end()
+
+    def _run(self) -> Result:
         supervisor = self.supervisor
         write_search(self.arena, self.board, self.limits, self.options)
         self.start = time.perf_counter()

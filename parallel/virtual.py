@@ -34,6 +34,7 @@ from psearch.core.records import (
 from psearch.core.zobrist import splitmix64
 from psearch.splitting import done_of
 from psearch.step import step
+from psearch.tracelog import begin_turn, settle_turn
 
 _WORKER_BITS = 10
 _WORKER_MASK = (1 << _WORKER_BITS) - 1
@@ -125,6 +126,7 @@ def _turn(ctx, sim, worker, clock, lock_free):
     nodes, qnodes, opens = wk.nodes, wk.qnodes, wk.opens
     joins, aborts, leaves = wk.joins, wk.aborts, wk.parks + wk.adopts
     failed = wk.failed_joins
+    first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     for _ in range(_MOST_TRANSITIONS):
         if step(ctx, worker, 1) > 0:
             break
@@ -137,7 +139,10 @@ def _turn(ctx, sim, worker, clock, lock_free):
     if not was_idle and wk.state == STATE_IDLE:
         cost += costs.leave
     clock = _wait_for_lock(sim, wk, lock_free, clock)
+    joined = clock + costs.join
     clock += _jittered(sim, cost)
+    if ctx.trace != 0:
+        settle_turn(ctx, worker, first_event, min(joined, clock), clock)
     if wk.opens != opens:
         _wake_one(sim, clock)
     if wk.joins != joins:

@@ -26,8 +26,10 @@ from psearch.simulate import Simulator, VirtualSample
 from psearch.speedup import Row
 from psearch.suites import SuitePosition
 from psearch.supervisor import safe_start_method
+from psearch.trace import Recorder, trace_capacity
 
 Progress = Callable[[str], None]
+OnTrace = Callable[[Recorder, dict[str, Any]], None]
 
 _BASE_POLICY = "serial"
 _PARENT_CHECK_S = 1.0
@@ -57,22 +59,29 @@ class Study:
 class _Desk:
     """Searches task after task; keeps the arena as long as the worker count stays the same."""
 
-    def __init__(self, study: Study, watch: Callable[[], None] | None = None) -> None:
+    def __init__(self, study: Study, watch: Callable[[], None] | None = None, on_trace: OnTrace | None = None) -> None:
         self._study = study
         self._watch = watch
+        self._on_trace = on_trace
         self._simulator: Simulator | None = None
 
     def search(self, task: tuple[int, str, int]) -> VirtualSample:
         study = self._study
         count, policy, number = task
+        traced = self._on_trace is not None and count == max(study.workers)
         if self._simulator is None or self._simulator.arena.workers != count:
             self.close()
-            self._simulator = Simulator(count, study.hash_mb, study.costs)
+            self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
         options = SearchOptions(policy=policy, split_depth=study.split_depth)
-        return self._simulator.search(
-            position.name, position.board, study.depth, options, study.seed, study.validate, self._watch
-        )
+        try:
+            return self._simulator.search(
+                position.name, position.board, study.depth, options, study.seed, study.validate, self._watch
+            )
+        finally:
+            if self._on_trace is not None and self._simulator.recorder is not None:
+                facts = {"position": position.board.fen(), "policy": policy, "depth": study.depth, "seed": study.seed}
+                self._on_trace(self._simulator.recorder, facts)
 
     def close(self) -> None:
         if self._simulator is not None:
@@ -81,9 +90,16 @@ class _Desk:
 
 
 def run_study(
-    study: Study, jobs: int, on_sample: Callable[[VirtualSample], None], progress: Progress | None = None
+    study: Study,
+    jobs: int,
+    on_sample: Callable[[VirtualSample], None],
+    progress: Progress | None = None,
+    on_trace: OnTrace | None = None,
 ) -> None:
     """Search everything; `on_sample` gets each search, in the order of `tasks`.
+
+    `on_trace` gets the recording of each search with most workers, and facts about it, also when it did not get to its
+    end; only with one job.
 
     With `jobs` above one that many processes share the work; on an interrupt `on_sample` still gets all that is
     finished. Raises PsearchError when an invariant is violated, WorkerDied when a process ends.
@@ -97,7 +113,7 @@ def run_study(
             progress(clock.line(number, sample))
 
     if jobs == 1:
-        desk = _Desk(study)
+        desk = _Desk(study, on_trace=on_trace)
         try:
             for number, task in enumerate(tasks):
                 deliver(number, desk.search(task))

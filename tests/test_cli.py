@@ -54,9 +54,10 @@ class StandInEngine:
         self.open = 0
         self.during_search: Callable[[], None] = lambda: None
         self.perft_error = 0
+        self.recorder = None
 
-    def __call__(self, threads: int, hash_mb: int) -> StandInEngine:
-        self.arguments = {"threads": threads, "hash_mb": hash_mb}
+    def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
+        self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
         return self
 
     def __enter__(self) -> StandInEngine:
@@ -251,13 +252,13 @@ def test_fen_as_words_anywhere(capsys: pytest.CaptureFixture[str], engine: Stand
 
 def test_defaults(engine: StandInEngine) -> None:
     assert cli.main(["startpos"]) == 0
-    assert engine.arguments == {"threads": len(os.sched_getaffinity(0)), "hash_mb": 64}
+    assert engine.arguments == {"threads": len(os.sched_getaffinity(0)), "hash_mb": 64, "trace": False}
     assert engine.limits == Limits(movetime_ms=5000)
 
 
 def test_options_reach_the_engine(engine: StandInEngine) -> None:
     assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
-    assert engine.arguments == {"threads": 3, "hash_mb": 7}
+    assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
     assert engine.limits == Limits(nodes=500)
 
 
@@ -394,7 +395,7 @@ def test_full_disk_is_one_line() -> None:
 def test_search_from_python(engine: StandInEngine) -> None:
     result = search(chess.Board(), threads=3, hash_mb=5, depth=4)
     assert result.bestmove is not None
-    assert engine.arguments == {"threads": 3, "hash_mb": 5}
+    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
     assert engine.limits == Limits(depth=4)
     search("startpos")
     assert engine.limits == Limits(movetime_ms=5000)

@@ -1,0 +1,255 @@
+"""The workers' side of a trace: a log of events for each worker, in shared memory.
+
+A trace is recorded when the context holds the address of the logs; the search asks for that only where it opens,
+shares, leaves or aborts a node, never at a node that nobody shares. Open nodes are many and joined ones few, so an
+opening leaves only a time stamp in the frame, and the event is written by the last one out, if anybody had joined.
+
+A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
+complete, so that the logs of workers that were killed can be read.
+
+    event           fields besides kind, time, and the node's split, frame, depth, type, p_needed
+    TRACE_TAKE      this worker runs another stack from now on; the node is the one that stack helps, none for a root
+    TRACE_JOIN      begin, move: it has joined the node, which is that of the stack it runs from now on
+    TRACE_IDLE      it has no stack any more; no node
+    TRACE_ABORT     begin, value, outcome: the work of the worker since then, on a move of the node, is thrown away
+    TRACE_SPLIT     begin, helpers, outcome: the life of an open node that helpers joined
+    TRACE_ROOT      begin, value, move, outcome: one search of a root; p_needed is not set
+
+Times are those of the time stamp counter, or of the worker's virtual clock when its turn began; `settle_turn` then
+moves the events of the turn to where they belong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter, field_address
+from psearch.core.jit import entry, kernel
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    STACK_SIZE,
+    TRACE_ABORT,
+    TRACE_EVENT_SIZE,
+    TRACE_IDLE,
+    TRACE_JOIN,
+    TRACE_LOG_SIZE,
+    TRACE_ROOT,
+    TRACE_SPLIT,
+    TRACE_TAKE,
+    Context,
+    TraceLog,
+    Worker,
+    frame_at,
+    i64,
+    stack_at,
+    trace_event_at,
+    trace_log_at,
+    void,
+)
+
+ROOT_STOPPED = -1
+"""Outcome of a search of the root that was stopped; else a bound."""
+WORKER_BITS = 10
+"""Of the number of an open node: the worker that opened it; above them, how many it had opened before."""
+
+_count_of = field_address(TraceLog, "count")
+
+
+@entry(i64())
+def read_cycles():
+    """The time stamp counter, for the parent."""
+    return cycle_counter()
+
+
+@kernel(i64(Context, i64))
+def _log_address(ctx, worker):
+    return ctx.trace + worker * (TRACE_LOG_SIZE + ctx.trace_capacity * TRACE_EVENT_SIZE)
+
+
+@kernel(i64(Context, Worker))
+def trace_time(ctx, wk):
+    """Now. Only while a trace is recorded."""
+    clock = np.int64(trace_log_at(_log_address(ctx, np.int64(wk.index))).clock)
+    return clock if clock >= 0 else cycle_counter()
+
+
+@kernel(i64(Context, Worker, i64, i64))
+def _new_event(ctx, wk, kind, time):
+    """Address of the next event, not yet counted, with all other fields unset; 0 when the log is full."""
+    where = _log_address(ctx, np.int64(wk.index))
+    log = trace_log_at(where)
+    if log.count >= ctx.trace_capacity:
+        if log.dropped == 0:
+            log.dropped_from = time
+        log.dropped += 1
+        return np.int64(0)
+    at = where + TRACE_LOG_SIZE + log.count * TRACE_EVENT_SIZE
+    event = trace_event_at(at)
+    event.kind = kind
+    event.time = time
+    event.begin = time
+    event.split = 0
+    event.value = 0
+    event.frame = -1
+    event.depth = 0
+    event.type = 0
+    event.p_needed = 0
+    event.move = 0
+    event.helpers = 0
+    event.outcome = 0
+    return at
+
+
+@kernel(void(Context, Worker))
+def _count_event(ctx, wk):
+    count = _count_of(trace_log_at(_log_address(ctx, np.int64(wk.index))))
+    atomic_store(count, atomic_load(count) + 1)
+
+
+@kernel(void(Context, i64, i64))
+def _set_node(ctx, at, home):
+    """The event is about this open node, which cannot go meanwhile."""
+    event = trace_event_at(at)
+    frame = frame_at(ctx.frames + home * FRAME_SIZE)
+    event.split = frame.trace.split
+    event.frame = home
+    event.depth = frame.node.depth
+    event.type = frame.node.type
+    event.p_needed = frame.node.p_needed
+
+
+@kernel(void(Context, Worker, i64))
+def trace_open(ctx, wk, home):
+    """Note when this worker opened a node, and give it a number. Under the node's lock, before helpers see it."""
+    trace = frame_at(ctx.frames + home * FRAME_SIZE).trace
+    trace.opened = trace_time(ctx, wk)
+    trace.split = (wk.opens + 1) << WORKER_BITS | wk.index
+
+
+@kernel(void(Context, Worker))
+def trace_move(ctx, wk):
+    """Note when this worker took the move in the visit of its frame."""
+    frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).trace.began = trace_time(ctx, wk)
+
+
+@kernel(void(Context, Worker, i64, i64))
+def trace_join(ctx, wk, home, begin):
+    """This worker has joined the open node `home`, and has a stack whose frame at that ply holds its visit."""
+    now = trace_time(ctx, wk)
+    frame = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
+    frame.trace.began = now
+    at = _new_event(ctx, wk, TRACE_JOIN, now)
+    if at == 0:
+        return
+    _set_node(ctx, at, home)
+    event = trace_event_at(at)
+    event.begin = begin
+    event.p_needed = frame.visit.p_needed
+    event.move = frame.visit.move
+    _count_event(ctx, wk)
+
+
+@kernel(void(Context, Worker))
+def trace_take(ctx, wk):
+    """This worker runs the stack `wk.stack` from now on, and has not joined it."""
+    at = _new_event(ctx, wk, TRACE_TAKE, trace_time(ctx, wk))
+    if at == 0:
+        return
+    home = np.int64(stack_at(ctx.stacks + wk.stack * STACK_SIZE).home)
+    if home >= 0:
+        _set_node(ctx, at, home)
+    _count_event(ctx, wk)
+
+
+@kernel(void(Context, Worker))
+def trace_idle(ctx, wk):
+    at = _new_event(ctx, wk, TRACE_IDLE, trace_time(ctx, wk))
+    if at != 0:
+        _count_event(ctx, wk)
+
+
+@kernel(void(Context, Worker, i64, i64, i64))
+def trace_abort(ctx, wk, home, nodes, late):
+    """What was done on the move under way in this worker's frame, at the open node `home`, is thrown away.
+
+    Before the node is left: its frame is somebody else's then. nodes: what it cost this worker, as far as known; late:
+    1 when the move had got a value, but the node was closed by then.
+    """
+    at = _new_event(ctx, wk, TRACE_ABORT, trace_time(ctx, wk))
+    if at == 0:
+        return
+    _set_node(ctx, at, home)
+    event = trace_event_at(at)
+    event.begin = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).trace.began
+    event.value = nodes
+    event.outcome = late
+    _count_event(ctx, wk)
+
+
+@kernel(void(Context, Worker, i64, i64))
+def trace_split(ctx, wk, home, outcome):
+    """The last one has left the open node `home`, which had helpers."""
+    at = _new_event(ctx, wk, TRACE_SPLIT, trace_time(ctx, wk))
+    if at == 0:
+        return
+    _set_node(ctx, at, home)
+    frame = frame_at(ctx.frames + home * FRAME_SIZE)
+    event = trace_event_at(at)
+    event.begin = frame.trace.opened
+    event.helpers = frame.node.joined
+    event.outcome = outcome
+    _count_event(ctx, wk)
+
+
+@kernel(void(Context, Worker))
+def trace_root_entered(ctx, wk):
+    frame_at(ctx.frames + wk.stack * MAX_PLY * FRAME_SIZE).trace.entered = trace_time(ctx, wk)
+
+
+@kernel(void(Context, Worker, i64, i64))
+def trace_root(ctx, wk, score, outcome):
+    """A search of the root of this worker's stack has ended."""
+    at = _new_event(ctx, wk, TRACE_ROOT, trace_time(ctx, wk))
+    if at == 0:
+        return
+    root = wk.stack * MAX_PLY
+    frame = frame_at(ctx.frames + root * FRAME_SIZE)
+    event = trace_event_at(at)
+    event.begin = frame.trace.entered
+    event.frame = root
+    event.depth = stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth
+    event.type = frame.node.type
+    event.move = frame.node.best_move
+    event.value = score
+    event.outcome = outcome
+    _count_event(ctx, wk)
+
+
+# -- virtual time ----------------------------------------------------------------------------------------------------
+
+
+@kernel(i64(Context, i64, i64))
+def begin_turn(ctx, worker, clock):
+    """What this worker does from now on happens at `clock`. Returns what `settle_turn` wants to know."""
+    log = trace_log_at(_log_address(ctx, worker))
+    log.clock = clock
+    return np.int64(log.count)
+
+
+@kernel(void(Context, i64, i64, i64, i64))
+def settle_turn(ctx, worker, first, joined, ended):
+    """Spread the events of a turn over its time; they all have the time when it began.
+
+    first: number of the first event; joined: when a join ended, if there was one (a turn begins with it); ended: when
+    the turn did. A worker that has become idle was busy until then.
+    """
+    where = _log_address(ctx, worker)
+    earliest = np.int64(0)
+    for i in range(first, trace_log_at(where).count):
+        event = trace_event_at(where + TRACE_LOG_SIZE + i * TRACE_EVENT_SIZE)
+        if event.kind == TRACE_JOIN:
+            earliest = joined
+        event.time = max(np.int64(event.time), earliest)
+        if event.kind == TRACE_IDLE:
+            event.time = ended
