@@ -206,7 +206,9 @@ def _tell_of_log(options: argparse.Namespace, path: Path, interrupted: bool) -> 
 
 def simulate(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
-    _check(options, simulate_parser(), ["workers", "suite", "depth"])
+    _check(options, simulate_parser(), ["workers", "suite"])
+    if options.from_log is None and options.depth is None and options.tree_nodes is None:
+        simulate_parser().error("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
     from psearch.rawlog import read_log
     from psearch.simulate import VirtualSample
@@ -240,9 +242,16 @@ def simulate(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.plots import plot_simulation
 
         positions = len({sample.fen for sample in samples})
-        title = f"virtual time to depth {samples[0].depth}, {positions} positions, geometric means"
+        title = f"virtual time to depth, {positions} positions of {_tree_size(samples)} nodes, geometric means"
         plot_simulation(options.plot, rows, title)
     return signals.exit_status
+
+
+def _tree_size(samples: Sequence[Any]) -> str:
+    """The mean nodes of one worker, in words."""
+    nodes = [sample.nodes for sample in samples if sample.threads == 1]
+    mean = sum(nodes) / max(len(nodes), 1)
+    return f"{mean / 1e6:.1f} M" if mean >= 1e6 else f"{mean / 1e3:.0f} k"
 
 
 def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]:
@@ -259,9 +268,13 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
 
     from psearch.costs import Costs
     from psearch.rawlog import RawLog
-    from psearch.setup import DEFAULT_SPLIT_DEPTH
+    from psearch.setup import SearchOptions
 
-    options.split_depth = options.split_depth or DEFAULT_SPLIT_DEPTH
+    how = SearchOptions()
+    for name in ("split_depth", "open_busy", "open_idle", "defer_depth"):
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(how, name))
+        how = replace(how, **{name: getattr(options, name)})
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
     if options.jitter is not None:
         costs = replace(costs, jitter=options.jitter)
@@ -282,7 +295,8 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
             policies=policies,
             costs=costs,
             seed=options.seed,
-            split_depth=options.split_depth,
+            options=how,
+            tree_nodes=options.tree_nodes,
             hash_mb=options.hash,
             validate=options.validate,
         )

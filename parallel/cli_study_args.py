@@ -16,6 +16,7 @@ DEFAULT_POLICIES = "calibrated"
 _MAX_SECONDS = 3600.0
 _MAX_REPEATS = 1000
 _MAX_SEED = 2**63 - 1
+_MAX_TREE_NODES = 10**12
 _MAX_JOBS = 256
 
 _SPEEDUP_USAGE = """\
@@ -38,8 +39,9 @@ examples:
   psearch speedup --from-log psearch-speedup-20260101-120000.jsonl"""
 
 _SIMULATE_USAGE = """\
-psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth D [--policy P,Q]
-                        [--seed S] [--jitter J] [--costs FILE] [--split-depth N] [--hash MB]
+psearch simulate --workers 1,2,4,...,1024 --suite FILE (--depth D | --tree-nodes N) [--policy P,Q]
+                        [--seed S] [--jitter J] [--costs FILE] [--hash MB] [--split-depth N]
+                        [--open-busy P] [--open-idle P] [--defer-depth N]
                         [--positions K] [--jobs N] [--validate] [--json] [--plot PNG] [--log FILE]
                         [--trace FILE]
        psearch simulate --from-log FILE [--json] [--plot PNG]"""
@@ -175,7 +177,14 @@ def simulate_parser() -> argparse.ArgumentParser:
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
     _add_shared(parser)
-    parser.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies, the same for all")
+    size.add_argument(
+        "--tree-nodes",
+        type=whole_number(1000, _MAX_TREE_NODES),
+        metavar="N",
+        help="each position to the depth that one worker finishes within N nodes",
+    )
     parser.add_argument(
         "--seed", type=whole_number(0, _MAX_SEED), default=0, metavar="S", help="of the jitter (default 0)"
     )
@@ -187,6 +196,17 @@ def simulate_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--costs", type=Path, metavar="FILE", help="from `psearch calibrate --out FILE`")
     parser.add_argument("--split-depth", type=whole_number(1, MAX_DEPTH), metavar="N", help="least depth to split at")
+    percent = whole_number(0, 100)
+    parser.add_argument(
+        "--open-busy", type=percent, metavar="P", help="calibrated: percent P(needed) to open a node, all being busy"
+    )
+    parser.add_argument("--open-idle", type=percent, metavar="P", help="calibrated: the same while somebody is idle")
+    parser.add_argument(
+        "--defer-depth",
+        type=whole_number(0, MAX_DEPTH),
+        metavar="N",
+        help="least depth to put moves off that another worker is searching; 0 never",
+    )
     parser.add_argument(
         "--jobs",
         type=whole_number(1, _MAX_JOBS),

@@ -18,6 +18,7 @@ from psearch.validate import describe, violations
 from psearch.virtual import begin_virtual, run_virtual
 
 _EVENTS_PER_CALL = 1 << 20
+_TOO_QUICK = 0.05
 TICKS_PER_SECOND = 10**12
 
 
@@ -72,19 +73,10 @@ class Simulator:
         one does not hold.
         """
         arena = self.arena
-        arena.clear_table()
-        arena.clear_learning()
-        arena.header["age"] = 0
-        if options.join_cost == 0:
-            options = replace(options, join_cost=self.costs.join_in_nodes)
+        record = self.simulation[0]
         if self.recorder is not None:
             self.recorder.begin()
-        write_search(arena, board, Limits(depth=depth), options)
-        record = self.simulation[0]
-        self.costs.write(record["costs"], arena.stacks)
-        record["random"] = seed
-        self.lock_free[:] = 0
-        begin_virtual(arena.context, self.simulation.ctypes.data)
+        self._begin(board, Limits(depth=depth), options, seed)
         try:
             self._run(validate, watch)
         finally:
@@ -111,6 +103,33 @@ class Simulator:
             aborted_nodes=int(workers["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
         )
+
+    def depth_within(
+        self, board: chess.Board, nodes: int, options: SearchOptions, watch: Callable[[], None] | None = None
+    ) -> int:
+        """The deepest iteration that finishes within so many nodes; 0 if all together need less than 5% of them."""
+        self._begin(board, Limits(nodes=nodes), options, seed=0)
+        self._run(False, watch)
+        header = self.arena.header[0]
+        searched = int(self.arena.worker["nodes"].sum())
+        if searched < nodes:
+            return int(header["depth"]) if searched >= _TOO_QUICK * nodes else 0
+        return int(header["depth"]) - 1
+
+    def _begin(self, board: chess.Board, limits: Limits, options: SearchOptions, seed: int) -> None:
+        """Everything as it is before a first search."""
+        arena = self.arena
+        arena.clear_table()
+        arena.clear_learning()
+        arena.header["age"] = 0
+        if options.join_cost == 0:
+            options = replace(options, join_cost=self.costs.join_in_nodes)
+        write_search(arena, board, limits, options)
+        record = self.simulation[0]
+        self.costs.write(record["costs"], arena.stacks)
+        record["random"] = seed
+        self.lock_free[:] = 0
+        begin_virtual(arena.context, self.simulation.ctypes.data)
 
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
         events = 1 if validate else _EVENTS_PER_CALL

@@ -340,6 +340,7 @@ def advance(ctx, wk):
         below = frame_at(frame - FRAME_SIZE).visit
         if below.claim != np.uint64(0):
             release_claim(ctx, below.claim)
+            below.claim = np.uint64(0)
         return unwind(ctx, wk)
     return root_finished(ctx, wk)
 

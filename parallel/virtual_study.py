@@ -11,9 +11,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, NamedTuple
 
 import multiprocess
 import numpy as np
@@ -21,7 +21,7 @@ import numpy as np
 from psearch.costs import Costs
 from psearch.progress import time_left
 from psearch.results import PsearchError, WorkerDied
-from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions
+from psearch.setup import SearchOptions
 from psearch.simulate import Simulator, VirtualSample
 from psearch.speedup import Row
 from psearch.suites import SuitePosition
@@ -35,25 +35,48 @@ _BASE_POLICY = "serial"
 _PARENT_CHECK_S = 1.0
 
 
+class Task(NamedTuple):
+    """A search: workers, policy, number of the position, depth. Depth 0: find the depth instead."""
+
+    workers: int
+    policy: str
+    number: int
+    depth: int
+
+
 @dataclass(frozen=True)
 class Study:
-    """What to search: every position by one serial worker, then by each count above one with each policy."""
+    """What to search: every position by one serial worker, then by each count above one with each policy.
+
+    Either all to the same `depth`, or each to the depth that one worker finishes within `tree_nodes` nodes.
+    """
 
     suite: Sequence[SuitePosition]
-    depth: int
+    depth: int | None
     workers: Sequence[int]
     policies: Sequence[str]
     costs: Costs
     seed: int = 0
-    split_depth: int = DEFAULT_SPLIT_DEPTH
+    options: SearchOptions = field(default_factory=SearchOptions)
+    """with every policy"""
     hash_mb: int = 64
     validate: bool = False
+    tree_nodes: int | None = None
 
-    def tasks(self) -> list[tuple[int, str, int]]:
-        """Worker count, policy, number of the position: in the order of the log, small counts first."""
+    def surveys(self) -> list[Task]:
+        """To find the depth of each position."""
+        return [Task(1, _BASE_POLICY, number, 0) for number in range(len(self.suite))]
+
+    def tasks(self, depths: Sequence[int]) -> list[Task]:
+        """In the order of the log, small counts first; positions of depth 0 are left out."""
         counts = [count for count in sorted(set(self.workers)) if count > 1]
         pairs = [(1, _BASE_POLICY)] + [(count, policy) for count in counts for policy in self.policies]
-        return [(count, policy, number) for count, policy in pairs for number in range(len(self.suite))]
+        return [
+            Task(count, policy, number, depth)
+            for count, policy in pairs
+            for number, depth in enumerate(depths)
+            if depth > 0
+        ]
 
 
 class _Desk:
@@ -65,22 +88,26 @@ class _Desk:
         self._on_trace = on_trace
         self._simulator: Simulator | None = None
 
-    def search(self, task: tuple[int, str, int]) -> VirtualSample:
+    def search(self, task: Task) -> VirtualSample | int:
+        """The search, or the depth if that is to be found."""
         study = self._study
-        count, policy, number = task
+        count, policy, number, depth = task
         traced = self._on_trace is not None and count == max(study.workers)
         if self._simulator is None or self._simulator.arena.workers != count:
             self.close()
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
-        options = SearchOptions(policy=policy, split_depth=study.split_depth)
+        options = replace(study.options, policy=policy)
+        if depth == 0:
+            assert study.tree_nodes is not None
+            return self._simulator.depth_within(position.board, study.tree_nodes, options, self._watch)
         try:
             return self._simulator.search(
-                position.name, position.board, study.depth, options, study.seed, study.validate, self._watch
+                position.name, position.board, depth, options, study.seed, study.validate, self._watch
             )
         finally:
             if self._on_trace is not None and self._simulator.recorder is not None:
-                facts = {"position": position.board.fen(), "policy": policy, "depth": study.depth, "seed": study.seed}
+                facts = {"position": position.board.fen(), "policy": policy, "depth": depth, "seed": study.seed}
                 self._on_trace(self._simulator.recorder, facts)
 
     def close(self) -> None:
@@ -96,62 +123,84 @@ def run_study(
     progress: Progress | None = None,
     on_trace: OnTrace | None = None,
 ) -> None:
-    """Search everything; `on_sample` gets each search, in the order of `tasks`.
+    """Search everything; `on_sample` gets each search, in the order of `Study.tasks`.
 
     `on_trace` gets the recording of each search with most workers, and facts about it, also when it did not get to its
     end; only with one job.
 
     With `jobs` above one that many processes share the work; on an interrupt `on_sample` still gets all that is
-    finished. Raises PsearchError when an invariant is violated, WorkerDied when a process ends.
+    finished. Raises PsearchError when an invariant is violated or all positions are too quick, WorkerDied when a
+    process ends.
     """
-    tasks = study.tasks()
-    clock = _Clock(study, tasks)
-
-    def deliver(number: int, sample: VirtualSample) -> None:
-        on_sample(sample)
-        if progress:
-            progress(clock.line(number, sample))
-
-    if jobs == 1:
-        desk = _Desk(study, on_trace=on_trace)
-        try:
-            for number, task in enumerate(tasks):
-                deliver(number, desk.search(task))
-        finally:
-            desk.close()
-        return
+    depths = _find_depths(study, jobs, progress)
+    if not any(depths):
+        raise PsearchError(f"no position takes one worker {study.tree_nodes:,} nodes at any depth")
+    tasks = study.tasks(depths)
+    clock = _Clock(tasks)
     early: dict[int, VirtualSample] = {}
     delivered = 0
     try:
-        for number, sample in _shared_out(study, tasks, jobs):
-            early[number] = sample
+        for place, sample in _perform(study, tasks, jobs, on_trace):
+            assert isinstance(sample, VirtualSample)
+            early[place] = sample
             while delivered in early:
-                deliver(delivered, early.pop(delivered))
+                on_sample(early[delivered])
+                if progress:
+                    progress(clock.line(delivered, early[delivered]))
+                del early[delivered]
                 delivered += 1
     finally:
-        for number in sorted(early):
-            on_sample(early[number])
+        for place in sorted(early):
+            on_sample(early[place])
+
+
+def _find_depths(study: Study, jobs: int, progress: Progress | None) -> list[int]:
+    """To search each position to; 0: leave it out."""
+    if study.depth is not None:
+        return [study.depth] * len(study.suite)
+    depths = [0] * len(study.suite)
+    for done, (number, depth) in enumerate(_perform(study, study.surveys(), jobs)):
+        assert isinstance(depth, int)
+        depths[number] = depth
+        if progress:
+            progress(f"depth {depth} for {study.suite[number].name} ({done + 1}/{len(depths)})")
+    return depths
+
+
+def _perform(
+    study: Study, tasks: Sequence[Task], jobs: int, on_trace: OnTrace | None = None
+) -> Iterator[tuple[int, VirtualSample | int]]:
+    """Every task's place in the list and its result, in the order they finish."""
+    if jobs > 1:
+        yield from _shared_out(study, tasks, jobs)
+        return
+    desk = _Desk(study, on_trace=on_trace)
+    try:
+        for place, task in enumerate(tasks):
+            yield place, desk.search(task)
+    finally:
+        desk.close()
 
 
 class _Clock:
     """Tells how long the study will take: a search costs about its nodes, and those of one worker are known first."""
 
-    def __init__(self, study: Study, tasks: Sequence[tuple[int, str, int]]) -> None:
+    def __init__(self, tasks: Sequence[Task]) -> None:
         self._tasks = tasks
-        self._positions = len(study.suite)
+        self._alone = sum(task.workers == 1 for task in tasks)
         self._start = time.monotonic()
-        self._weights: list[int] = []
+        self._weights: dict[int, int] = {}
         self._done = 0
 
-    def line(self, number: int, sample: VirtualSample) -> str:
-        """After the search of task `number`."""
-        text = f"{number + 1}/{len(self._tasks)} {sample.threads} x {sample.policy}: {sample.position}"
-        if len(self._weights) < self._positions:
-            self._weights.append(sample.nodes)
-            self._done += sample.nodes
+    def line(self, place: int, sample: VirtualSample) -> str:
+        """After the search of the task at this place of the list."""
+        text = f"{place + 1}/{len(self._tasks)} {sample.threads} x {sample.policy}: {sample.position}"
+        task = self._tasks[place]
+        self._weights.setdefault(task.number, sample.nodes)
+        self._done += self._weights[task.number]
+        if place + 1 < self._alone:
             return text
-        self._done += self._weights[self._tasks[number][2]]
-        total = sum(self._weights) * (len(self._tasks) // self._positions)
+        total = sum(self._weights.values()) * (len(self._tasks) // self._alone)
         return text + time_left(self._start, self._done / total)
 
 
@@ -186,8 +235,8 @@ def _job(study: Study, pipe: Connection, inherited: list[Connection], parent: in
         return
 
 
-def _shared_out(study: Study, tasks: Sequence[tuple[int, str, int]], jobs: int) -> Iterator[tuple[int, VirtualSample]]:
-    """Every task's number and sample, in the order they finish."""
+def _shared_out(study: Study, tasks: Sequence[Task], jobs: int) -> Iterator[tuple[int, VirtualSample | int]]:
+    """`_perform` in several processes."""
     context = multiprocess.get_context(safe_start_method())
     forking = context.get_start_method() == "fork"
     pipes: list[Connection] = []
@@ -225,14 +274,14 @@ def _shared_out(study: Study, tasks: Sequence[tuple[int, str, int]], jobs: int) 
             pipe.close()
 
 
-def _receive(pipe: Connection) -> VirtualSample:
+def _receive(pipe: Connection) -> VirtualSample | int:
     try:
         answer = pipe.recv()
     except (EOFError, OSError):
         raise WorkerDied("a process of the simulation ended; the study was stopped") from None
     if isinstance(answer, PsearchError):
         raise answer
-    assert isinstance(answer, VirtualSample)
+    assert isinstance(answer, VirtualSample | int)
     return answer
 
 

@@ -64,8 +64,10 @@ def plain_values(simulators: dict[int, Simulator]) -> dict[tuple[str, int], int]
     return found
 
 
-def search(simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0) -> VirtualSample:
-    sample = simulator.search("x", chess.Board(fen), depth, SearchOptions(policy=policy), seed)
+def search(
+    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: int
+) -> VirtualSample:
+    sample = simulator.search("x", chess.Board(fen), depth, SearchOptions(policy=policy, **how), seed)
     assert leftovers(simulator.arena) == []
     return sample
 
@@ -154,6 +156,48 @@ def test_plain_values_are_those_of_negamax(
     assert joins > 0 or policy in ("lazy", "abdada")
 
 
+@pytest.mark.parametrize("workers", [2, 3, 8, 64])
+def test_plain_values_in_hundreds_of_interleavings(plain_values: dict[tuple[str, int], int], workers: int) -> None:
+    """Every seed is another order of events; the policies and positions take turns."""
+    jittery = Simulator(workers, 1, replace(Costs(), jitter=1.0))
+    cases = list(plain_values.items())
+    joins = 0
+    for seed in range(300):
+        (fen, depth), expected = cases[seed % len(cases)]
+        policy = OTHERS[seed % len(OTHERS)]
+        sample = jittery.search("x", chess.Board(fen), depth, SearchOptions.plain(policy), seed)
+        assert sample.score == expected, (fen, depth, policy, seed)
+        assert leftovers(jittery.arena) == []
+        joins += sample.joins
+    assert joins > 300
+    jittery.close()
+
+
+def claims(simulator: Simulator) -> int:
+    return int(np.count_nonzero(simulator.arena.header[0]["claims"]))
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "ybw", "abdada"])
+def test_moves_are_put_off_and_no_claim_is_left(simulators: dict[int, Simulator], policy: str) -> None:
+    nodes = set()
+    for depth in (0, 1, 3):
+        nodes.add(search(simulators[8], MIDDLE_GAME, 8, policy, defer_depth=depth).nodes)
+        assert claims(simulators[8]) == 0
+    assert len(nodes) == 3
+    limited = Limits(nodes=50_000)
+    simulators[8]._begin(chess.Board(MIDDLE_GAME), limited, SearchOptions(policy=policy), 0)
+    while not simulators[8].arena.header[0]["done"]:
+        simulators[8]._run(False, None)
+    assert claims(simulators[8]) == 0
+
+
+def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simulator]) -> None:
+    """The dearer a join, the fewer nodes are opened ahead of need."""
+    cheap = search(simulators[2], MIDDLE_GAME, 8, join_cost=1)
+    dear = search(simulators[2], MIDDLE_GAME, 8, join_cost=1000)
+    assert cheap.nodes != dear.nodes
+
+
 @pytest.mark.parametrize("policy", OTHERS)
 def test_every_invariant_after_every_event(policy: str) -> None:
     jittery = Simulator(3, 1, JITTER)
@@ -178,7 +222,24 @@ def test_1024_workers() -> None:
     simulator.close()
 
 
+def test_the_depth_within_a_number_of_nodes(simulators: dict[int, Simulator]) -> None:
+    depth = simulators[1].depth_within(chess.Board(MIDDLE_GAME), 200_000, SearchOptions(policy="serial"))
+    assert search(simulators[1], MIDDLE_GAME, depth, "serial").nodes <= 200_000
+    assert search(simulators[1], MIDDLE_GAME, depth + 1, "serial").nodes > 200_000
+
+
 # The study
+
+
+def test_a_study_chooses_depths_and_leaves_out_what_is_too_quick() -> None:
+    mate = SuitePosition("mate in one", chess.Board("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"))
+    study = Study([SUITE[0], mate, SUITE[1]], None, [2], ["ybw"], Costs(), hash_mb=2, tree_nodes=1_000_000)
+    samples = run(study, 2)
+    assert {sample.position for sample in samples} == {"middle game", "kiwipete"}
+    alone = [sample for sample in samples if sample.threads == 1]
+    assert all(100_000 < sample.nodes <= 1_000_000 for sample in alone)
+    with pytest.raises(PsearchError, match="no position takes one worker"):
+        run(replace(study, suite=[mate]), 1)
 
 
 def run(study: Study, jobs: int) -> list[VirtualSample]:
