@@ -326,6 +326,7 @@ options_dtype = _record(
         ("mate_distance", "i4"),
         ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
         ("split_depth", "i4"),  # a node of less depth is never opened
+        ("wait", "i4"),  # 1: nothing opens before its first move is done (young brothers wait)
         ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`

@@ -39,6 +39,8 @@ class SearchOptions:
     aspiration: int = DEFAULT_ASPIRATION
     policy: str = DEFAULT_POLICY
     split_depth: int = DEFAULT_SPLIT_DEPTH
+    wait: bool = False
+    """nothing opens before its first move is done: young brothers wait, under every policy"""
     open_busy: int = DEFAULT_OPEN_BUSY
     open_idle: int = DEFAULT_OPEN_IDLE
     join_cost: int = 0

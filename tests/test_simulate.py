@@ -191,6 +191,16 @@ def test_moves_are_put_off_and_no_claim_is_left(simulators: dict[int, Simulator]
     assert claims(simulators[8]) == 0
 
 
+@pytest.mark.parametrize("policy", ["calibrated", "kannan"])
+def test_young_brothers_may_be_told_to_wait(simulators: dict[int, Simulator], policy: str) -> None:
+    eager = search(simulators[8], MIDDLE_GAME, 8, policy)
+    waiting = search(simulators[8], MIDDLE_GAME, 8, policy, wait=True)
+    assert eager.nodes != waiting.nodes
+    assert waiting.joins > 0
+    for which in ("ybw", "root"):  # they wait anyway
+        assert search(simulators[8], KIWIPETE, 6, which) == search(simulators[8], KIWIPETE, 6, which, wait=True)
+
+
 def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simulator]) -> None:
     """The dearer a join, the fewer nodes are opened ahead of need."""
     cheap = search(simulators[2], MIDDLE_GAME, 8, join_cost=1)
