@@ -60,10 +60,13 @@ def _join_cost(study: Study, factor: int) -> Study:
 PANELS = (
     Panel("open-idle", "P(needed) to open, percent, while somebody is idle", (0, 5, 10, 20, 40, 60), _threshold,
           policies=("calibrated",)),
-    Panel("split-depth", "least depth to split at", (1, 2, 3, 4, 6), _options("split_depth")),
-    Panel("join-cost", "cost of join and leave, times the measured one", (1, 4, 16, 64), _join_cost, log_scale=True),
-    Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 3, 5), _options("defer_depth")),
-    Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 1_500_000, 5_000_000),
+    Panel("split-depth", "least depth to split at", (1, 2, 3, 4, 6), _options("split_depth"),
+          policies=("calibrated",)),
+    Panel("join-cost", "cost of join and leave, times the measured one", (1, 4, 16, 64), _join_cost,
+          policies=("calibrated",), log_scale=True),
+    Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
+          policies=("calibrated",)),
+    Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
           lambda study, value: replace(study, tree_nodes=value), log_scale=True),
 )  # fmt: skip
 
@@ -123,7 +126,7 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
         where.set(xlabel=panel.title, ylabel="speedup, virtual time")
         where.set_ylim(bottom=0)
         where.grid(alpha=0.3)
-    axes[0].figure.legend(*axes[1].get_legend_handles_labels(), loc="center", bbox_to_anchor=(0.84, 0.25))
+    axes[0].figure.legend(*axes[4].get_legend_handles_labels(), loc="center", bbox_to_anchor=(0.84, 0.25))
     for where in axes[len(PANELS) :]:
         where.axis("off")
     figure.savefig(path, dpi=120)
@@ -134,8 +137,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tree-nodes", type=int, default=1_500_000)
-    parser.add_argument("--workers", default="16,64")
+    parser.add_argument("--tree-nodes", type=int, default=500_000)
+    parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     load_kernels()

@@ -208,7 +208,8 @@ def simulate_parser() -> argparse.ArgumentParser:
         "--defer-depth",
         type=whole_number(0, MAX_DEPTH),
         metavar="N",
-        help="least depth to put moves off that another worker is searching; 0 never",
+        help="least depth to put moves off to positions that another worker is searching; 0 never "
+        "(default: 3 with abdada, else never)",
     )
     parser.add_argument(
         "--jobs",

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
@@ -65,7 +66,7 @@ def plain_values(simulators: dict[int, Simulator]) -> dict[tuple[str, int], int]
 
 
 def search(
-    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: int
+    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: Any
 ) -> VirtualSample:
     sample = simulator.search("x", chess.Board(fen), depth, SearchOptions(policy=policy, **how), seed)
     assert leftovers(simulator.arena) == []
