@@ -23,7 +23,7 @@ DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
 ABDADA_DEFER_DEPTH = 3
-"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the same position."""
+"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 
 
