@@ -16,15 +16,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, __version__
+from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, __version__
+from psearch.cli_args import MAX_NODES, add_hash, add_limits, add_policy, add_threads, limits_of
 from psearch.cli_common import (
-    DEFAULT_HASH_MB,
     EXIT_BAD_INPUT,
     EXIT_PERFT_FAILED,
     EXIT_SIGNAL,
     EXIT_SYSTEM,
     EXIT_WORKER_DIED,
-    MAX_HASH_MB,
     STUDIES,
     Commands,
     Signals,
@@ -33,7 +32,6 @@ from psearch.cli_common import (
     make_parser,
     prepare_kernels,
     say,
-    usable_cores,
     whole_number,
 )
 
@@ -41,11 +39,9 @@ if TYPE_CHECKING:
     import chess
 
     from psearch.perft_suite import PerftCheck
-    from psearch.results import Limits, Result
+    from psearch.results import Result
 
 DEFAULT_MAX_NODES = 10_000_000
-_MAX_MOVETIME_MS = 1_000_000_000
-_MAX_NODES = 2**62
 _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
@@ -114,6 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from psearch import cli_studies
 
         commands = cli_studies.COMMANDS
+    elif words[0] == "analyse":
+        from psearch import cli_analyse
+
+        commands = cli_analyse.COMMANDS
     parser_of, command = commands.get(words[0], (_search_parser, _search))
     options = parser_of().parse_intermixed_args(words[1:] if words[0] in commands else words)
     with Signals() as signals:
@@ -179,23 +179,19 @@ def _search_with_workers(board: chess.Board, options: argparse.Namespace, signal
     how = SearchOptions(policy=options.policy)
     with Supervisor(threads=options.threads, hash_mb=options.hash) as engine:
         signals.searching = True
+        limits = limits_of(options, DEFAULT_MOVETIME_MS)
         if options.json:
-            result = engine.search(board, _limits(options), stop=signals.stop, options=how)
+            result = engine.search(board, limits, stop=signals.stop, options=how)
             _print_json(board, result, options.threads)
         else:
             from psearch.progress import search_display
 
             with search_display(board) as display:
-                result = engine.search(board, _limits(options), on_info=display, stop=signals.stop, options=how)
+                result = engine.search(
+                    board, limits_of(options, DEFAULT_MOVETIME_MS), on_info=display, stop=signals.stop, options=how
+                )
             print(final_report(board, result), flush=True)
     return signals.exit_status
-
-
-def _limits(options: argparse.Namespace) -> Limits:
-    from psearch.results import Limits
-
-    limits = Limits(options.depth, options.movetime, options.nodes)
-    return limits if limits != Limits() else Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
 
 def _perft(options: argparse.Namespace, signals: Signals) -> int:
@@ -294,26 +290,10 @@ def _bench(options: argparse.Namespace, signals: Signals) -> int:
 def _search_parser() -> argparse.ArgumentParser:
     parser = make_parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
-    _add_threads(parser)
-    limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES))
-    limit.add_argument("--depth", type=depth, metavar="D", help=f"plies, 1 to {MAX_DEPTH}")
-    limit.add_argument("--movetime", type=milliseconds, metavar="MS", help="milliseconds")
-    limit.add_argument("--nodes", type=nodes, metavar="N", help="nodes of all workers together")
-    parser.add_argument(
-        "--hash",
-        type=whole_number(1, MAX_HASH_MB),
-        default=DEFAULT_HASH_MB,
-        metavar="MB",
-        help=f"size of the shared transposition table in MiB (default {DEFAULT_HASH_MB})",
-    )
-    parser.add_argument(
-        "--policy",
-        choices=POLICY_NAMES,
-        default=DEFAULT_POLICY,
-        metavar="NAME",
-        help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
-    )
+    add_threads(parser)
+    add_limits(parser)
+    add_hash(parser)
+    add_policy(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
     return parser
@@ -322,11 +302,11 @@ def _search_parser() -> argparse.ArgumentParser:
 def _perft_parser() -> argparse.ArgumentParser:
     parser = make_parser("psearch perft", _PERFT_USAGE, _PERFT_HELP, _PERFT_EXAMPLES)
     parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
-    _add_threads(parser)
+    add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
     parser.add_argument(
         "--max-nodes",
-        type=whole_number(1, _MAX_NODES),
+        type=whole_number(1, MAX_NODES),
         metavar="M",
         help=f"skip expected counts above M (default {DEFAULT_MAX_NODES:,})",
     )
@@ -335,17 +315,6 @@ def _perft_parser() -> argparse.ArgumentParser:
 
 def _bench_parser() -> argparse.ArgumentParser:
     return make_parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
-
-
-def _add_threads(parser: argparse.ArgumentParser) -> None:
-    cores = usable_cores()
-    parser.add_argument(
-        "--threads",
-        type=whole_number(1, MAX_THREADS),
-        default=cores,
-        metavar="N",
-        help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
-    )
 
 
 def _print_json(board: chess.Board, result: Result, threads: int) -> None:

@@ -34,10 +34,13 @@ def terminal_line(board: chess.Board) -> str:
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
     """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3; `>=` or `<=` before a bound."""
-    relative = score.pov(board.turn)
-    mate = relative.mate()
-    text = f"#{mate}" if mate is not None else f"{(relative.score() or 0) / 100:+.2f}"
-    return _BOUND_MARKS[bound] + text
+    return _BOUND_MARKS[bound] + relative_text(score.pov(board.turn))
+
+
+def relative_text(score: chess.engine.Score) -> str:
+    """A score from the point of view that it is already seen from, in the notation of `score_text`."""
+    mate = score.mate()
+    return f"#{mate}" if mate is not None else f"{(score.score() or 0) / 100:+.2f}"
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
