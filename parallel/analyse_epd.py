@@ -88,6 +88,7 @@ class Table:
 
 
 def _cut(text: str, width: int) -> str:
+    text = "".join(mark if mark.isprintable() else "?" for mark in text)
     return text if len(text) <= width else text[: width - 1] + "…"
 
 

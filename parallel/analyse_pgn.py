@@ -133,7 +133,7 @@ def annotate(work: GameTasks, answers: dict[int, Answer], tally: Tally) -> str:
         after.push(child.move)
         _annotate_move(child, board, after, answers.get(ply), answers.get(ply + 1), tally)
         node, board, ply = child, after, ply + 1
-    if work.problem is not None:
+    if work.problem is not None and work.readable:
         last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem)}".strip()
     exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
     return work.game.accept(exporter) + "\n\n"
@@ -152,8 +152,8 @@ def _annotate_move(
         child.set_eval(chess.engine.PovScore(reached.score, after.turn))
     elif after.is_stalemate():
         child.set_eval(chess.engine.PovScore(chess.engine.Cp(0), after.turn))
-    if best is None or before.parse_uci(best.best) == child.move:
-        return
+    if best is None or not child.move or before.parse_uci(best.best) == child.move:
+        return  # nothing to say about a null move
     loss = expected_points(best.score, before) - _points_of_mover(after, reached)
     for least, nag, mark in MARKS:
         if loss >= least:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXIT_BROKEN_GAMES = 1
 DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
+_MOST_PROBLEMS = 10
+"""broken games that are told of one by one"""
 
 _USAGE = """\
 psearch analyse [--depth D | --movetime MS | --nodes N] [--threads N] [--hash MB]
@@ -83,9 +85,11 @@ def analyse(options: argparse.Namespace, signals: Signals) -> int:
 
 def _check_out(file: str, out: str) -> None:
     """The input must stay as it is: a journal is only good for the input that it was made from."""
+    from psearch.analyse import place_of
     from psearch.results import PsearchError
 
     try:
+        place_of(out)
         same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
@@ -145,7 +149,7 @@ def _session(
 
         engine = stack.enter_context(Supervisor(threads=options.threads, hash_mb=options.hash))
         if journal is not None and len(journal):
-            say(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
+            complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
         progress = stack.enter_context(AnalysisProgress(total))
         signals.searching = True
         analysis = Analysis(
@@ -246,9 +250,13 @@ def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) 
     from psearch.analyse import Stopped
     from psearch.analyse_pgn import Tally, read_games
 
-    total, broken = _survey(source)
+    total, problems = _survey(source)
     tally = Tally()
     with _session(source, options, signals, total) as (analysis, output, progress):
+        for problem in problems[:_MOST_PROBLEMS]:
+            complain(problem)
+        if len(problems) > _MOST_PROBLEMS:
+            complain(f"{source.name}: {len(problems) - _MOST_PROBLEMS:,} more games like these")
         try:
             for work in read_games(source):
                 progress.say(f"game {work.number}")
@@ -260,11 +268,11 @@ def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) 
         progress.close()
         _finish(analysis, output)
         say(tally.text())
-    return EXIT_BROKEN_GAMES if broken else 0
+    return EXIT_BROKEN_GAMES if problems else 0
 
 
-def _survey(source: Source) -> tuple[int, int]:
-    """Positions to search, and how many games are broken; tells of each of those."""
+def _survey(source: Source) -> tuple[int, list[str]]:
+    """How many positions there are to search, and what is wrong with which game."""
     from psearch.analyse_pgn import read_games
     from psearch.progress import StatusLine
     from psearch.results import PsearchError
@@ -281,9 +289,7 @@ def _survey(source: Source) -> tuple[int, int]:
             status(f"reading {source.name}: {games:,} games, {positions:,} positions")
     if not positions:
         raise PsearchError(problems[0] if problems else f"{source.name} has no game with moves")
-    for problem in problems:
-        complain(problem)
-    return positions, len(problems)
+    return positions, problems
 
 
 def _annotated(work: GameTasks, analysis: Analysis, tally: Tally) -> str:
