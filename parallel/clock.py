@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import chess
+if TYPE_CHECKING:
+    import chess
 
 DEFAULT_OVERHEAD_S = 0.03
 """What a move costs beyond the search: the way of the answer, and workers that wait for a core before they stop."""

@@ -74,6 +74,28 @@ class Info:
         """Nodes per second of wall time over all workers."""
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
 
+    def as_dict(self) -> chess.engine.InfoDict:
+        """The same as python-chess's engines report it: a dictionary with a key for everything that is known."""
+        info: chess.engine.InfoDict = {
+            "depth": self.depth,
+            "seldepth": self.seldepth,
+            "multipv": self.multipv,
+            "score": self.score,
+            "nodes": self.nodes,
+            "nps": self.nps,
+            "hashfull": self.hashfull,
+            "time": self.time_s,
+            "pv": list(self.pv),
+        }
+        if self.bound == "lower":
+            info["lowerbound"] = True
+        elif self.bound == "upper":
+            info["upperbound"] = True
+        if self.currmove is not None:
+            info["currmove"] = self.currmove
+            info["currmovenumber"] = self.currmovenumber
+        return info
+
 
 @dataclass(frozen=True)
 class Result:

@@ -7,6 +7,7 @@ import os
 import select
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import chess.engine
 import numpy as np
 
 from psearch.arena import Arena
+from psearch.control import SearchControl
 from psearch.core.boards import set_position
 from psearch.core.records import position_dtype
 from psearch.kernels import load_kernels
@@ -25,7 +27,7 @@ from psearch.processes import PERFT, QUIT, READY
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 from psearch.root import request_stop
 from psearch.setup import SearchOptions
-from psearch.watch import OnInfo, SearchControl, SearchRequest, Watch
+from psearch.watch import OnInfo, SearchRequest, Watch
 
 _START_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 1.0
@@ -69,6 +71,7 @@ class Supervisor:
         """a worker has died or does not answer: only `close` is left"""
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
+        self._is_counting = False
         self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._poll = select.epoll()
         self._poll.register(self._wake_fd, select.EPOLLIN)
@@ -100,6 +103,11 @@ class Supervisor:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        if getattr(self, "_is_open", False) and self._owner == os.getpid():
+            warnings.warn("an engine was not closed", ResourceWarning, stacklevel=2, source=self)
+            self.close()
+
     def close(self) -> None:
         """End the workers and give the memory back. May be called twice, and while another thread searches."""
         if not self._is_open or self._owner != os.getpid():
@@ -108,7 +116,7 @@ class Supervisor:
         mine = self._busy_thread == threading.get_ident()
         if not mine and not self._lock.acquire(blocking=False):
             request_stop(self.arena.context)
-            if not self._lock.acquire(timeout=_CLOSE_TIMEOUT_S):
+            if self._is_counting or not self._lock.acquire(timeout=_CLOSE_TIMEOUT_S):
                 self._kill()  # it notices, and lets go
                 self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)
         for worker in self.workers:
@@ -149,6 +157,11 @@ class Supervisor:
         finally:
             self._busy_thread = None
             self._lock.release()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it can search: not closed, and no worker is lost."""
+        return self._is_open and not self.is_broken
 
     # -- talking to workers ----------------------------------------------------------------------------------------
 
@@ -248,11 +261,14 @@ class Supervisor:
         if depth == 0:
             return counts, 0.0
         with self._alone():
+            self._is_counting = True
             try:
                 self._share_out(board, list(board.legal_moves), depth - 1, counts)
             except BaseException:
                 self.close()  # workers may be at it for hours, and their answers would be read by the next call
                 raise
+            finally:
+                self._is_counting = False
         return counts, time.perf_counter() - start
 
     def forget(self) -> None:

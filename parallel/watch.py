@@ -12,8 +12,10 @@ import chess
 import chess.engine
 
 from psearch.clock import Budget, TimeManager
+from psearch.control import SearchControl
 from psearch.core.boards import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
+from psearch.core.inspect_nodes import evaluate_position
 from psearch.core.records import INFO_RING
 from psearch.processes import DONE, GO
 from psearch.results import Info, Limits, PsearchError, Result, WorkerStats
@@ -41,50 +43,6 @@ def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
         return chess.engine.PovScore(chess.engine.Cp(value), turn)
     moves = (MATE - abs(value) + 1) // 2
     return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
-
-
-class SearchControl:
-    """Steers a search from any thread: before it begins, while it runs, and without effect once it is over."""
-
-    def __init__(self, clock: TimeManager | None = None) -> None:
-        self.clock = clock
-        """decides when to stop; the watching thread feeds it"""
-        self._lock = threading.Lock()
-        self._wake: Callable[[], None] | None = None
-        self._stop = False
-        self._ponderhit = False
-
-    def stop(self) -> None:
-        """End the search as soon as it has a move to show."""
-        with self._lock:
-            self._stop = True
-            self._call()
-
-    def ponderhit(self) -> None:
-        """The expected move was played: the clock of `clock` begins to run."""
-        with self._lock:
-            self._ponderhit = True
-            self._call()
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether `stop` was called."""
-        return self._stop
-
-    def _call(self) -> None:
-        if self._wake is not None:
-            self._wake()
-
-    def attach(self, wake: Callable[[], None] | None) -> None:
-        """Called by the search: what to call when something was said; None when it is over."""
-        with self._lock:
-            self._wake = wake
-
-    def take_ponderhit(self) -> bool:
-        """Whether `ponderhit` was called since the last look."""
-        with self._lock:
-            called, self._ponderhit = self._ponderhit, False
-        return called
 
 
 @dataclass(frozen=True)
@@ -135,7 +93,7 @@ class Watch:
         try:
             write_search(self.arena, self.board, request.limits, request.options, request.only, request.multipv)
             self.wanted_lines = int(self.arena.header[0]["multipv"])
-            self.start = time.perf_counter()
+            self.start = request.control.asked_at or time.perf_counter()
             try:
                 for index in range(self.arena.workers):
                     self.working.add(index)
@@ -158,10 +116,14 @@ class Watch:
         if self.wanted_lines > 1 and lines:
             self.latest = lines[0]
             best = self.latest.pv[0]
+        elif self.latest.depth == 0:  # ended by its node limit before it had anything to report
+            static = evaluate_position(self.arena.tables.ctypes.data, self.arena.header["root"].ctypes.data)
+            self.latest = replace(self.latest, score=to_score(int(static), self.board.turn))
         info = replace(self._now(), is_live=False)
         if not info.pv:
             info = replace(info, pv=[best])
-        return Result(best, info, self.interrupted, [info, *lines[1:]])
+        counters = {"nodes": info.nodes, "time_s": info.time_s, "hashfull": info.hashfull, "workers": info.workers}
+        return Result(best, info, self.interrupted, [info, *(replace(line, **counters) for line in lines[1:])])
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
