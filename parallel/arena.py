@@ -187,29 +187,27 @@ class Arena:
         age = int(self.header[0]["age"])
         return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
 
-    # -- the way to a spawned worker: descriptors travel, addresses are made anew ------------------------------------
+    # -- the way to another process: descriptors travel, addresses are made anew -------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
-        from multiprocess import reduction
+    def layout(self) -> dict[str, int]:
+        """What `attach` must know beside the descriptors."""
+        return {"workers": self.workers, "hash_mb": self.hash_mb, "stacks": self.stacks}
 
-        return {
-            "workers": self.workers,
-            "hash_mb": self.hash_mb,
-            "stacks": self.stacks,
-            "block": (self._block.size, reduction.DupFd(self._block.fd)),
-            "table": (self._table.size, reduction.DupFd(self._table.fd)),
-        }
+    def descriptors(self) -> list[int]:
+        """Of the block and of the transposition table."""
+        return [self._block.fd, self._table.fd]
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.workers = state["workers"]
-        self.hash_mb = state["hash_mb"]
-        self.stacks = state["stacks"]
-        self._lay_out()
-        size, descriptor = state["block"]
-        self._block = SharedBlock(size, descriptor.detach())
-        size, descriptor = state["table"]
-        self._table = SharedBlock(size, descriptor.detach())
-        self._map()
+    @classmethod
+    def attach(cls, workers: int, hash_mb: int, stacks: int, block_fd: int, table_fd: int) -> Arena:
+        """Map memory that another process has taken; takes over the descriptors."""
+        arena = cls.__new__(cls)
+        arena.workers = workers
+        arena.hash_mb = hash_mb
+        arena.stacks = stacks
+        arena._block = SharedBlock(arena._lay_out(), block_fd)
+        arena._table = SharedBlock(hash_mb * MIB, table_fd)
+        arena._map()
+        return arena
 
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""

@@ -51,6 +51,7 @@ psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--pol
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
        psearch speedup | simulate | calibrate ...
+       psearch uci
        psearch --help | --version"""
 
 _SEARCH_HELP = f"""\
@@ -69,6 +70,7 @@ examples:
   psearch perft 5 startpos          move path counts, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
   psearch bench                     a fixed search on one worker: `N nodes M nps`
+  psearch uci                       the engine for chess programs; also plain `psearch`
   psearch speedup --suite FILE      time to depth with 1 and 2 worker processes
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
                                     the same in virtual time, with any number of workers
@@ -99,13 +101,27 @@ examples:
   psearch bench"""
 
 
+_UCI_HELP = """\
+Talk UCI on standard input and output, as chess programs with a board expect an engine to.
+`psearch` without arguments does the same."""
+
+_UCI_EXAMPLES = """\
+example:
+  printf 'position startpos\\ngo movetime 1000\\n' | (cat; sleep 2) | psearch uci"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; bad options leave through SystemExit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
-        say(f"usage: {_SEARCH_USAGE}")
-        return EXIT_BAD_INPUT
-    commands: Commands = {"perft": (_perft_parser, _perft), "bench": (_bench_parser, _bench)}
+        words = ["uci"]
+        if sys.stdin is not None and sys.stdin.isatty():
+            say("psearch speaks UCI now; `quit` ends it, `psearch --help` tells what else there is")
+    commands: Commands = {
+        "perft": (_perft_parser, _perft),
+        "bench": (_bench_parser, _bench),
+        "uci": (_uci_parser, _uci),
+    }
     if words[0] in STUDIES:
         from psearch import cli_studies
 
@@ -287,6 +303,15 @@ def _bench(options: argparse.Namespace, signals: Signals) -> int:
     return 0
 
 
+def _uci(options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.uci import run_uci
+
+    if not run_uci():
+        sys.stdout.flush()
+        os._exit(0)  # a thread is inside the compiler and cannot be told to stop
+    return 0
+
+
 def _search_parser() -> argparse.ArgumentParser:
     parser = make_parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
@@ -315,6 +340,10 @@ def _perft_parser() -> argparse.ArgumentParser:
 
 def _bench_parser() -> argparse.ArgumentParser:
     return make_parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
+
+
+def _uci_parser() -> argparse.ArgumentParser:
+    return make_parser("psearch uci", "psearch uci", _UCI_HELP, _UCI_EXAMPLES)
 
 
 def _print_json(board: chess.Board, result: Result, threads: int) -> None:
