@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, __version__
@@ -24,6 +25,7 @@ from psearch.cli_common import (
     EXIT_SIGNAL,
     EXIT_SYSTEM,
     EXIT_WORKER_DIED,
+    SHELLS,
     STUDIES,
     Commands,
     Signals,
@@ -34,23 +36,28 @@ from psearch.cli_common import (
     say,
     whole_number,
 )
+from psearch.cli_search import add_root_options, candidates, choose, draw, play, probe, table_line, table_object
 
 if TYPE_CHECKING:
     import chess
 
     from psearch.perft_suite import PerftCheck
     from psearch.results import Result
+    from psearch.syzygy import RootProbe
 
 DEFAULT_MAX_NODES = 10_000_000
 _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
-psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME] [--json] FEN
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME]
+               [--moves "M M"] [--searchmoves "M M"] [--multipv N] [--syzygy PATH] [--board | --json] FEN
+       psearch analyse [--out FILE] FILE.epd | FILE.pgn | -
        psearch perft [--threads N] DEPTH FEN
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
-       psearch speedup | simulate | calibrate ...
+       psearch speedup | simulate | predict | calibrate ...
+       psearch completion bash|zsh|fish
        psearch uci
        psearch --help | --version"""
 
@@ -67,6 +74,10 @@ examples:
   psearch startpos
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
+  psearch --multipv 3 --moves "e4 e5 Nf3" --board startpos
+  psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+  psearch analyse --movetime 1000 --out annotated.pgn games.pgn
+  psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
   psearch perft 5 startpos          move path counts, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
   psearch bench                     a fixed search on one worker: `N nodes M nps`
@@ -101,6 +112,15 @@ examples:
   psearch bench"""
 
 
+_COMPLETION_HELP = """\
+Print a script that lets the shell complete psearch's commands, options and file names."""
+
+_COMPLETION_EXAMPLES = """\
+examples:
+  eval "$(psearch completion bash)"            in ~/.bashrc
+  psearch completion zsh > ~/.zfunc/_psearch   a folder of $fpath
+  psearch completion fish > ~/.config/fish/completions/psearch.fish"""
+
 _UCI_HELP = """\
 Talk UCI on standard input and output, as chess programs with a board expect an engine to.
 `psearch` without arguments does the same."""
@@ -117,23 +137,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
             say("psearch speaks UCI now; `quit` ends it, `psearch --help` tells what else there is")
-    commands: Commands = {
-        "perft": (_perft_parser, _perft),
-        "bench": (_bench_parser, _bench),
-        "uci": (_uci_parser, _uci),
-    }
-    if words[0] in STUDIES:
-        from psearch import cli_studies
-
-        commands = cli_studies.COMMANDS
-    elif words[0] == "analyse":
-        from psearch import cli_analyse
-
-        commands = cli_analyse.COMMANDS
+    commands = _commands_for(words[0])
     parser_of, command = commands.get(words[0], (_search_parser, _search))
     options = parser_of().parse_intermixed_args(words[1:] if words[0] in commands else words)
     with Signals() as signals:
         return _guarded(command, options, signals)
+
+
+def _commands_for(word: str) -> Commands:
+    """The commands of the module that holds this one; other modules are not imported."""
+    if word in STUDIES:
+        from psearch import cli_studies
+
+        return cli_studies.COMMANDS
+    if word == "analyse":
+        from psearch import cli_analyse
+
+        return cli_analyse.COMMANDS
+    return {
+        "perft": (_perft_parser, _perft),
+        "bench": (_bench_parser, _bench),
+        "uci": (_uci_parser, _uci),
+        "completion": (_completion_parser, _completion),
+    }
 
 
 def _guarded(
@@ -173,10 +199,18 @@ def _search(options: argparse.Namespace, signals: Signals) -> int:
     words = _without_dashes(options.fen)
     if not words:
         _search_parser().error("no position given: a FEN or startpos (see psearch --help)")
+    if options.board and options.json:
+        _search_parser().error("--board draws, --json is for programs: choose one")
     board = parse_position(words)
+    if options.moves is not None:
+        play(board, options.moves)
+    asked = choose(board, options.searchmoves) if options.searchmoves is not None else None
+    found = probe(board, options.syzygy) if options.syzygy is not None else None
+    if options.board:
+        draw(board)
     finished = finished_result(board)
     if finished is None:
-        return _search_with_workers(board, options, signals)
+        return _search_with_workers(board, options, signals, asked, found)
     if options.json:
         _print_json(board, finished, options.threads)
     else:
@@ -184,29 +218,42 @@ def _search(options: argparse.Namespace, signals: Signals) -> int:
     return 0
 
 
-def _search_with_workers(board: chess.Board, options: argparse.Namespace, signals: Signals) -> int:
+def _search_with_workers(
+    board: chess.Board,
+    options: argparse.Namespace,
+    signals: Signals,
+    asked: list[chess.Move] | None,
+    found: RootProbe | None,
+) -> int:
+    """asked: the only moves to choose from, if the user named some; found: what the endgame tables say, if anything."""
     check_hash(options.hash)
     prepare_kernels()
 
+    from psearch.progress import search_display
     from psearch.report import final_report
     from psearch.setup import SearchOptions
     from psearch.supervisor import Supervisor
 
-    how = SearchOptions(policy=options.policy)
     with Supervisor(threads=options.threads, hash_mb=options.hash) as engine:
         signals.searching = True
-        limits = limits_of(options, DEFAULT_MOVETIME_MS)
+        search = partial(
+            engine.search,
+            board,
+            limits_of(options, DEFAULT_MOVETIME_MS),
+            stop=signals.stop,
+            options=SearchOptions(policy=options.policy),
+            only=candidates(asked, found),
+            multipv=options.multipv,
+        )
         if options.json:
-            result = engine.search(board, limits, stop=signals.stop, options=how)
-            _print_json(board, result, options.threads)
+            more = {} if found is None else {"syzygy": table_object(board, found)}
+            _print_json(board, search(), options.threads, **more)
         else:
-            from psearch.progress import search_display
-
             with search_display(board) as display:
-                result = engine.search(
-                    board, limits_of(options, DEFAULT_MOVETIME_MS), on_info=display, stop=signals.stop, options=how
-                )
+                result = search(on_info=display)
             print(final_report(board, result), flush=True)
+            if found is not None:
+                print(table_line(board, found), flush=True)
     return signals.exit_status
 
 
@@ -319,6 +366,7 @@ def _search_parser() -> argparse.ArgumentParser:
     add_limits(parser)
     add_hash(parser)
     add_policy(parser)
+    add_root_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
     return parser
@@ -342,15 +390,32 @@ def _bench_parser() -> argparse.ArgumentParser:
     return make_parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
 
 
+def _completion(options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.completion import completion_script
+
+    every: Commands = {}
+    for word in ("perft", "analyse", *STUDIES):
+        every |= _commands_for(word)
+    print(completion_script(options.shell, _search_parser(), every), end="")
+    return 0
+
+
+def _completion_parser() -> argparse.ArgumentParser:
+    usage = f"psearch completion {'|'.join(SHELLS)}"
+    parser = make_parser("psearch completion", usage, _COMPLETION_HELP, _COMPLETION_EXAMPLES)
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    return parser
+
+
 def _uci_parser() -> argparse.ArgumentParser:
     return make_parser("psearch uci", "psearch uci", _UCI_HELP, _UCI_EXAMPLES)
 
 
-def _print_json(board: chess.Board, result: Result, threads: int) -> None:
+def _print_json(board: chess.Board, result: Result, threads: int, **more: object) -> None:
     from psearch.report import json_object
 
     # default=int: counters may come as numpy integers
-    print(json.dumps(json_object(board, result, threads), default=int), flush=True)
+    print(json.dumps({**json_object(board, result, threads), **more}, default=int), flush=True)
 
 
 def _without_dashes(words: list[str]) -> list[str]:
