@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Mapping
 
 import shtab
 
@@ -48,12 +47,10 @@ def _copy_arguments(source: argparse.ArgumentParser, target: argparse.ArgumentPa
 
 def _with_files(action: argparse.Action) -> argparse.Action:
     """Tell shtab which values are names of files; by the metavar, which says so to people."""
-    kinds: Mapping[str, dict[str, str]] = {
-        **dict.fromkeys(_FILES, shtab.FILE),
-        **dict.fromkeys(_FOLDERS, shtab.DIRECTORY),
-    }
-    if isinstance(action.metavar, str) and action.metavar in kinds:
-        action.complete = kinds[action.metavar]  # type: ignore[attr-defined]  # shtab's own convention
+    if action.metavar in _FILES:
+        action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
+    elif action.metavar in _FOLDERS:
+        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
     return action
 
 

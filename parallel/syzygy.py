@@ -15,7 +15,6 @@ import chess.syzygy
 
 from psearch.results import PsearchError
 
-_SUFFIXES = (chess.Board.tbw_suffix, chess.Board.tbz_suffix)
 _FIFTY_MOVES = 100
 """plies without capture or pawn move after which the game is drawn"""
 
@@ -84,7 +83,7 @@ class RootProber:
             raise PsearchError(f"cannot read endgame tables in {folder}: {reason}") from None
         if not self.files:
             self.close()
-            raise PsearchError(f"no Syzygy tables ({' or '.join(_SUFFIXES)}) in {path!r}")
+            raise PsearchError(f"no Syzygy tables (.rtbw, .rtbz) in {path!r}")
         self.most_men = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
         """men on the board in the largest table that was found"""
 

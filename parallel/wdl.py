@@ -30,7 +30,8 @@ _LARGEST_EXPONENT = 700.0
 def material(board: chess.Board) -> int:
     """Material of both sides in pawn units (1, 3, 3, 5, 9): 78 in the initial position."""
     return sum(
-        units * chess.popcount(board.pieces_mask(piece, side)) for piece, units in _PAWN_UNITS for side in (0, 1)
+        units * chess.popcount(board.pieces_mask(piece, chess.WHITE) | board.pieces_mask(piece, chess.BLACK))
+        for piece, units in _PAWN_UNITS
     )
 
 
