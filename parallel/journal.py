@@ -1,8 +1,8 @@
 """The journal of a long analysis: every finished position, one JSON object a line, so that nothing is searched twice.
 
 The first line says what is analysed and how; each further line is one finished position under its key. A line is handed
-to the system before the next search begins, so a kill at any moment loses no finished position, and is on the disk a
-second later at most. A last line cut short by a kill or a full disk is dropped; the position is searched again.
+to the system before the next search begins, so a kill at any moment loses no finished position, and a power cut no more
+than the last few. A last line cut short by a kill or a full disk is dropped; the position is searched again.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from psearch.results import PsearchError
 
 _FORMAT = "psearch analysis 1"
 _SYNC_INTERVAL_S = 1.0
+"""least time between two waits for the disk: searches can be shorter than those"""
 _BLOCK = 1 << 20
 
 

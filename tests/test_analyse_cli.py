@@ -262,6 +262,28 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
     assert all(node.eval() for node in list(game.mainline())[:-1])
 
 
+def test_killed_after_the_result_but_before_the_journal_is_gone(tmp_path: Path) -> None:
+    """The next run makes the same result again and searches nothing."""
+    source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    source.write_text(GAME)
+    words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
+    with start(*words) as running:
+        wait_for_lines(journal, 1)
+        os.link(journal, tmp_path / "kept")
+        running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 0
+    first = out.read_bytes()
+    assert not journal.exists()
+    before = (tmp_path / "kept").read_bytes()
+    os.link(tmp_path / "kept", journal)
+    done = analyse(*words)
+    assert done.returncode == 0
+    assert f"{POSITIONS_IN_GAME} of {POSITIONS_IN_GAME} positions are in {journal}" in done.stderr
+    assert out.read_bytes() == first
+    assert (tmp_path / "kept").read_bytes() == before
+    assert not journal.exists()
+
+
 def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
     """Depth and one worker: what was interrupted ends like what was not, times apart."""
     words = ["--depth", "6", "--threads", "1", "--json"]
