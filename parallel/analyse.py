@@ -7,8 +7,10 @@ what to make of the answers; `Output` is where the result goes.
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -185,6 +187,9 @@ class Output:
         self._place = place
         self._part: Path | None = None
         if place is None:
+            # as in a file, whatever the locale says: names of players must not end the analysis
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")
             return
         part = Path(f"{place}.part")
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 
 import chess
 import chess.engine
@@ -33,16 +34,92 @@ _LINE_PLIES = 10
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
 """!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
 _COLUMNS = 80
+_RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+"""the parser takes them for moves inside a variation"""
+
+
+class Where(Enum):
+    """Where a game cannot be read."""
+
+    GAME = "it is left as it is"
+    MAIN_LINE = "what comes after that is left out"
+    VARIATION = "the rest of that variation is left out"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a game."""
+
+    text: str
+    """one line"""
+    where: Where
+
+    @property
+    def consequence(self) -> str:
+        """What becomes of the game."""
+        return self.where.value
 
 
 class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Collects errors in `game.errors` and logs nothing."""
+    """Keeps problems, those of the main line first, and logs nothing.
+
+    What follows an unreadable move is skipped here and not by the parser: that one goes on after a variation with the
+    board of the variation (python-chess 1.11), and would take the main line for moves of another position.
+    """
 
     def __init__(self) -> None:
         super().__init__(Game=chess.pgn.Game)
+        self._skips_from: int | None = None
+        """depth of variations, 1 for the main line, from which on moves are skipped"""
+        self._move = chess.Move.null()
+
+    def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
+        if self._skips_from is not None or san in _RESULTS:
+            return chess.pgn.SKIP
+        try:
+            self._move = board.parse_san(san)
+        except ValueError as error:
+            self._skips_from = len(self.variation_stack)
+            self.handle_error(error)
+            return chess.pgn.SKIP
+        return None
+
+    def parse_san(self, board: chess.Board, san: str) -> chess.Move:
+        return self._move
+
+    def begin_variation(self) -> chess.pgn.SkipType | None:  # type: ignore[override]  # as BaseVisitor has it
+        if self._skips_from is not None:
+            self.variation_stack.append(self.variation_stack[-1])  # end_variation takes it off
+            return chess.pgn.SKIP
+        return super().begin_variation()
+
+    def end_variation(self) -> None:
+        super().end_variation()
+        if self._skips_from is not None and len(self.variation_stack) < self._skips_from:
+            self._skips_from = None
+
+    def visit_comment(self, comment: str) -> None:
+        if self._skips_from is None:
+            super().visit_comment(comment)
+
+    def visit_nag(self, nag: int) -> None:
+        if self._skips_from is None:
+            super().visit_nag(nag)
 
     def handle_error(self, error: Exception) -> None:
-        self.game.errors.append(error)
+        text = " ".join(str(error).split())
+        if len(self.variation_stack) > 1:
+            self.game.errors.append(_Problem(Problem(f"in a variation, {text}", Where.VARIATION)))
+        else:
+            self.game.errors.insert(0, _Problem(Problem(text, Where.MAIN_LINE)))
+
+
+class _Problem(Exception):
+    """A problem among the errors of a game, which must be exceptions."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.text)
+        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -62,10 +139,13 @@ class GameTasks:
     number: int
     """in the file, from 1"""
     game: chess.pgn.Game
-    problem: str | None
-    """what is wrong with it, one line; the moves before that can be analysed"""
-    readable: bool = True
-    """False when not even its first position is one of chess: it stays as it is"""
+    problem: Problem | None
+    """the worst that is wrong with it"""
+
+    @property
+    def readable(self) -> bool:
+        """False when not even its first position is one of chess."""
+        return self.problem is None or self.problem.where is not Where.GAME
 
     def tasks(self) -> Iterator[Task]:
         """Its positions from the last to the first, so that the table knows what the moves led to.
@@ -93,17 +173,15 @@ def read_games(source: Source) -> Iterator[GameTasks]:
         if game is None:
             return
         number += 1
-        problem = _first_problem(game)
-        try:
-            check_position(game.board())
-        except (PsearchError, ValueError) as error:
-            yield GameTasks(number, game, str(error), readable=False)
-        else:
-            yield GameTasks(number, game, problem)
+        yield GameTasks(number, game, _problem_of(game))
 
 
-def _first_problem(game: chess.pgn.Game) -> str | None:
-    return " ".join(str(game.errors[0]).split()) if game.errors else None
+def _problem_of(game: chess.pgn.Game) -> Problem | None:
+    try:
+        check_position(game.board())
+    except (PsearchError, ValueError) as error:
+        return Problem(str(error), Where.GAME)
+    return next((error.problem for error in game.errors if isinstance(error, _Problem)), None)
 
 
 @dataclass
@@ -133,8 +211,8 @@ def annotate(work: GameTasks, answers: dict[int, Answer], tally: Tally) -> str:
         after.push(child.move)
         _annotate_move(child, board, after, answers.get(ply), answers.get(ply + 1), tally)
         node, board, ply = child, after, ply + 1
-    if work.problem is not None and work.readable:
-        last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem)}".strip()
+    if work.problem is not None and work.problem.where is Where.MAIN_LINE:
+        last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem.text)}".strip()
     exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
     return work.game.accept(exporter) + "\n\n"
 

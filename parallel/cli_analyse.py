@@ -178,7 +178,7 @@ def _finish(analysis: Analysis, output: Output) -> None:
 
 
 def _tell_where_it_goes_on(analysis: Analysis, total: int) -> None:
-    if analysis.journal is not None:
+    if analysis.journal is not None and len(analysis.journal):
         count = f"{len(analysis.journal):,} of {total:,} positions are in {analysis.journal.path}"
         complain(f"interrupted; {count}: the same command goes on from there")
     else:
@@ -284,8 +284,7 @@ def _survey(source: Source) -> tuple[int, list[str]]:
             games += 1
             positions += sum(1 for _ in work.tasks())
             if work.problem is not None:
-                rest = "what comes after that is left out" if work.readable else "it is left as it is"
-                problems.append(f"{source.name}, game {work.number}: {work.problem}; {rest}")
+                problems.append(f"{source.name}, game {work.number}: {work.problem.text}; {work.problem.consequence}")
             status(f"reading {source.name}: {games:,} games, {positions:,} positions")
     if not positions:
         raise PsearchError(problems[0] if problems else f"{source.name} has no game with moves")

@@ -19,15 +19,16 @@ from psearch.results import PsearchError
 _FORMAT = "psearch analysis 1"
 _SYNC_INTERVAL_S = 1.0
 """least time between two waits for the disk: searches can be shorter than those"""
-_BLOCK = 1 << 20
+_BLOCK = 1 << 14
 
 
 class Journal:
     """An open journal; a context manager.
 
     about: what the answers depend on, JSON values by name. A journal that is already there goes on if it is about the
-    same; raises PsearchError, and leaves the file as it is, if it is about something else, no journal, or in use by
-    another process. An OSError names the file.
+    same; raises PsearchError, and leaves the file as it is, if it holds positions of something else, is no journal, or
+    in use by another process. A journal without a position is worth nothing: it is begun anew, and deleted when it is
+    closed. An OSError names the file.
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
@@ -51,6 +52,8 @@ class Journal:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if not self._offsets:
+            self.path.unlink(missing_ok=True)
         os.close(self._file)
 
     def __len__(self) -> int:
@@ -90,7 +93,7 @@ class Journal:
     def _read(self, about: dict[str, Any]) -> int:
         """Index what is there and cut off what is incomplete; the offset at which the next line goes."""
         offset = 0
-        known = False
+        different: list[str] | None = None
         # closing any descriptor of the file would give the lock up
         with open(self._file, "rb", closefd=False) as lines:
             for number, line in enumerate(lines, start=1):
@@ -98,30 +101,30 @@ class Journal:
                     break
                 try:
                     values = json.loads(line)
-                    if known:
+                    if different is not None:
                         _ = values["answer"]
                         self._offsets[str(values["key"])] = offset
+                        self._refuse(different)
                     elif values["journal"] != _FORMAT:
                         raise ValueError
                     else:
-                        self._check(values["about"], about)
-                        known = True
+                        found = dict(values["about"])
+                        different = [name for name in {**about, **found} if found.get(name) != about.get(name)]
                 except (ValueError, TypeError, KeyError):
                     raise PsearchError(f"{self.path}, line {number}: not a journal of psearch analyse") from None
                 offset += len(line)
             else:
-                return offset
-        if not known and not _begins_like_ours(line):
+                line = b""
+        if different is None and not _begins_like_ours(line):
             raise PsearchError(f"{self.path}, line 1: not a journal of psearch analyse")
+        offset = 0 if different else offset
         os.ftruncate(self._file, offset)
         return offset
 
-    def _check(self, found: dict[str, Any], about: dict[str, Any]) -> None:
-        different = [name for name in {**about, **found} if found.get(name) != about.get(name)]
+    def _refuse(self, different: list[str]) -> None:
         if different:
-            names = ", ".join(different)
             raise PsearchError(
-                f"{self.path} is the journal of another analysis (different: {names}); "
+                f"{self.path} is the journal of another analysis (different: {', '.join(different)}); "
                 "finish that one, delete the journal, or choose another --out"
             )
 

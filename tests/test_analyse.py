@@ -19,7 +19,7 @@ import pytest
 
 from psearch.analyse import Analysis, Answer, Choice, Output, Stopped, place_of
 from psearch.analyse_epd import Table, group_of, json_object, judge, summarise, summary_text
-from psearch.analyse_pgn import MARKS, Tally, annotate, read_games
+from psearch.analyse_pgn import MARKS, Tally, Where, annotate, read_games
 from psearch.cli_analyse import is_epd
 from psearch.journal import Journal
 from psearch.results import Info, Limits, PsearchError, Result
@@ -345,8 +345,10 @@ def test_broken_and_odd_games() -> None:
     games = list(read_games(source(BROKEN)))
     assert [work.readable for work in games] == [True, False, False, True, True, True]
     assert [work.problem is None for work in games] == [False, False, False, True, True, True]
-    assert "Nc6" in str(games[0].problem)
-    assert "atomic" in str(games[1].problem)
+    problems = [work.problem for work in games[:3] if work.problem is not None]
+    assert [problem.where for problem in problems] == [Where.MAIN_LINE, Where.GAME, Where.GAME]
+    assert "Nc6" in problems[0].text
+    assert "atomic" in problems[1].text
     assert [sum(1 for _ in work.tasks()) for work in games] == [5, 0, 0, 5, 1, 3]
     for work in games:
         for task in work.tasks():
@@ -362,6 +364,39 @@ def test_a_broken_game_says_where_it_ends() -> None:
     assert not game.errors
     end = game.end()
     assert "psearch could not read on: illegal san: 'Nc6'" in end.comment
+
+
+@pytest.mark.parametrize(
+    ("variation", "kept"),
+    [
+        ("(1. d4 Qxd4 2. c4)", "( 1. d4 ) 1... "),
+        ("(1. d4 Qxd4 {lost} $1 (1... Qxd4) 2. c4 (2. c3 (2. c4))) (1. c4)", "( 1. d4 ) ( 1. c4 ) 1... "),
+        ("(1. Qz9) (1. Kxe8 (1. Nf3))", ""),
+        ("(1. d4 d5 (1... Kxe8 2. c4) 2. c4)", "( 1. d4 d5 2. c4 ) 1... "),
+    ],
+)
+def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> None:
+    """The main line after it is read from the right board: e5 would be legal in both, Nf3 g6 Bb5 is not."""
+    text = f'[Result "*"]\n\n1. e4 {variation} 1... e5 (1... c5 2. Nf3) 2. Nf3 g6 3. Bb5 *\n'
+    work = next(read_games(source(text)))
+    assert work.problem is not None
+    assert work.problem.where is Where.VARIATION
+    assert work.problem.text.startswith("in a variation, ")
+    moves = annotate(work, {}, Tally()).split("\n\n")[1]
+    assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
+    assert [task.ply for task in work.tasks()] == [5, 4, 3, 2, 1, 0]
+
+
+def test_the_main_line_is_the_worse_problem() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 Qxd4) 1... e5 2. Kxe8 (2. Nf3) Nc6 *\n')))
+    assert work.problem is not None
+    assert (work.problem.where, work.game.end().ply()) == (Where.MAIN_LINE, 2)
+
+
+def test_a_result_in_a_variation_is_no_error() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 d5 1-0) 1... e5 *\n')))
+    assert work.problem is None
+    assert work.game.end().ply() == 2
 
 
 def test_an_unreadable_game_stays_as_it_is() -> None:
@@ -460,6 +495,19 @@ def test_a_journal_of_another_analysis_is_left_alone(tmp_path: Path, different: 
     with pytest.raises(PsearchError, match=r"another analysis \(different: (input|depth)\)"):
         Journal(path, ABOUT)
     assert path.read_bytes() == before
+
+
+def test_a_journal_without_a_position_is_in_nobodys_way(tmp_path: Path) -> None:
+    """A run that could not begin leaves none, one that was killed before its first position leaves an empty one."""
+    path = tmp_path / "j"
+    with Journal(path, {"input": "xyz"}) as journal:
+        header = path.read_bytes()
+    assert not path.exists()
+    path.write_bytes(header)
+    with Journal(path, ABOUT) as journal:
+        journal.add("a", {})
+    with Journal(path, ABOUT) as journal:
+        assert len(journal) == 1
 
 
 @pytest.mark.parametrize(

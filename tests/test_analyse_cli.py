@@ -139,6 +139,27 @@ def test_a_game_to_a_file(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
 
 
+def test_names_in_a_locale_without_them(tmp_path: Path) -> None:
+    """UTF-8 goes out, whatever the terminal was said to be."""
+    file = tmp_path / "x.pgn"
+    file.write_text('[White "Šahović, Ōno"]\n\n1. e4 *\n', encoding="utf-8")
+    command = [*PSEARCH, "analyse", "--hash", "1", "--depth", "1", str(file)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env=environment)
+    assert done.returncode == 0
+    assert "Šahović, Ōno" in done.stdout.decode()
+
+
+def test_what_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
+    """The memory for the table is refused after the journal was opened."""
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    out = tmp_path / "out"
+    done = analyse("--hash", str(memory_mb - 1), "--out", str(out), MIXED)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
 def test_stdin_to_stdout() -> None:
     done = analyse("--nodes", "2000", "-", "--out", "-", text=GAME)
     assert done.returncode == 0
