@@ -99,7 +99,8 @@ class _Watch:
 class Analysis:
     """Answers positions, from the journal where it has them, else by a search on a supervisor.
 
-    stop: set to end the present search and the analysis; on_info: called while searching.
+    engine: newly started, so that its table is empty; stop: set to end the present search and the analysis; on_info:
+    called while searching; on_answer: called with every answer, True if it comes from a search.
     """
 
     def __init__(
@@ -119,11 +120,12 @@ class Analysis:
         self.journal = journal
         self.on_info = on_info
         self.on_answer = on_answer
-        self._forgets = True
+        self._is_new = True
+        self._forgets = False
 
     def forget(self) -> None:
         """The next search knows nothing of those before: empty table, no histories."""
-        self._forgets = True
+        self._forgets = not self._is_new  # to empty gigabytes takes seconds
 
     def answer(self, key: str, board: chess.Board) -> Answer:
         """The answer for a position with a legal move. Raises Stopped, WorkerDied, and OSError for the journal."""
@@ -144,6 +146,7 @@ class Analysis:
             self.engine.arena.clear_table()
             self.engine.arena.clear_learning()
             self._forgets = False
+        self._is_new = False
         watch = _Watch(board, self.on_info)
         result = self.engine.search(board, self.limits, on_info=watch, stop=self.stop, options=self.options)
         if result.interrupted:

@@ -693,10 +693,12 @@ def test_an_interrupted_search_is_not_kept(
 
 
 def test_tables_are_emptied_when_asked(analysis_of: Callable[..., Analysis], engine: StandInEngine) -> None:
+    """Not before the first search, when they are empty; and once, however often it was asked."""
     analysis = analysis_of()
-    for key in "ab":
+    cleared = []
+    for key, asked in (("a", 1), ("b", 0), ("c", 1), ("d", 2)):
+        for _ in range(asked):
+            analysis.forget()
         analysis.answer(key, chess.Board())
-    assert engine.cleared == 1
-    analysis.forget()
-    analysis.answer("c", chess.Board())
-    assert engine.cleared == 2
+        cleared.append(engine.cleared)
+    assert cleared == [0, 0, 1, 2]
