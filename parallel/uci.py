@@ -29,6 +29,7 @@ Say = Callable[[str], None]
 
 _PROGRESS_INTERVAL_S = 2.0
 _LOAD_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 0.5
 _QUIT_TIMEOUT_S = 5.0
 
 
@@ -316,10 +317,10 @@ class Uci:
                 if self._is_loaded.wait(0.05):
                     break
         if self._is_loaded.is_set():
-            thread.join(_QUIT_TIMEOUT_S / 2)
+            thread.join(_STOP_TIMEOUT_S)
             if thread.is_alive() and self._player is not None:
-                self._player.close()  # counting, or clearing a large table
-                thread.join(_QUIT_TIMEOUT_S / 2)
+                self._player.close()  # it is counting, or clearing a large table
+                thread.join(_QUIT_TIMEOUT_S)
         return not thread.is_alive()
 
 
