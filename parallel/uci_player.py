@@ -12,8 +12,7 @@ import chess
 import chess.engine
 
 from psearch.clock import Budget, GameClock, TimeManager, allot, fixed_time
-from psearch.core.jit import Progress
-from psearch.kernels import load_kernels
+from psearch.kernels import Progress, load_kernels
 from psearch.launcher import prepare_launch
 from psearch.report import finished_result, idle_share, uci_line
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
@@ -32,6 +31,7 @@ _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
 _PONDER_BONUS = 1.25
 """More time for a move when the opponent's time is used too."""
+_MOST_DEATHS = 3
 _TABLEBASE_WIN_CP = 20_000
 
 
@@ -211,11 +211,8 @@ class _Turn:
             return self._bestmove(book_move, None)
         if self.elo is None:
             self.probe = self.player.probe(self.board)
-        try:
-            result = self._search()
-        except WorkerDied as error:
-            self.player.say(f"info string {error}")
-            self.player.revive()
+        result = self._search_in_spite_of_deaths()
+        if result is None:
             return self._bestmove(*self._move_in_need())
         for line in result.lines[: self.lines_shown]:
             self._show(line)
@@ -224,6 +221,16 @@ class _Turn:
         if self.elo is not None and result.lines:
             return self._bestmove(*bestmove_of(self.player.choose(result.lines, self.elo)))
         return self._bestmove(result.bestmove, result.ponder)
+
+    def _search_in_spite_of_deaths(self) -> Result | None:
+        """Search; when a worker dies, begin again with new ones, on the same clock. None: it goes on."""
+        for _ in range(_MOST_DEATHS):
+            try:
+                return self._search()
+            except WorkerDied as error:
+                self.player.say(f"info string {error}")
+                self.player.revive()
+        return None
 
     def _book_move(self) -> chess.Move | None:
         go = self.go
@@ -240,7 +247,8 @@ class _Turn:
             nodes = min(nodes or 1 << 62, node_limit(self.elo))
             if noise_cp(self.elo) > 0:
                 lines = max(lines, MOST_LINES)
-        go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
+        if go.control.clock is None:
+            go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
         options = SearchOptions(policy=self.values.text("Policy"), split_depth=self.values.number("SplitDepth"))
         return self.player.supervisor.search(
             self.board,
