@@ -126,8 +126,9 @@ Talk UCI on standard input and output, as chess programs with a board expect an 
 `psearch` without arguments does the same."""
 
 _UCI_EXAMPLES = """\
-example:
-  printf 'position startpos\\ngo movetime 1000\\n' | (cat; sleep 2) | psearch uci"""
+examples:
+  psearch uci
+  (echo position startpos; echo go movetime 1000; sleep 4) | psearch uci"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -65,7 +65,8 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
     left = max(clock.time_s - overhead_s, _LEAST_S)
     moves = _MOVES_AHEAD if clock.moves_to_go is None else max(1, min(clock.moves_to_go, _MOVES_AHEAD))
     most = left * (_LAST_MOVE_SHARE if moves == 1 and clock.moves_to_go is not None else _MOST_OF_CLOCK)
-    base = left / moves + _INCREMENT_SHARE * max(clock.increment_s, 0.0)
+    # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
+    base = left / moves + _INCREMENT_SHARE * max(clock.increment_s - overhead_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
     return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)))
 

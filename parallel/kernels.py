@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psearch import prediction, processes, root, roundrobin, step, virtual
 from psearch.core import inspect, inspect_nodes, jit, perft, position, tables
-from psearch.core.jit import Progress
+from psearch.core.jit import Progress as Progress
 
 _MODULES = (inspect, inspect_nodes, perft, position, tables, prediction, processes, root, roundrobin, step, virtual)
 

@@ -9,7 +9,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 
@@ -240,17 +240,20 @@ class Supervisor:
         only: Sequence[chess.Move] | None = None,
         multipv: int = 1,
         control: SearchControl | None = None,
+        on_answer: Callable[[Result], None] | None = None,
     ) -> Result:
         """Search a valid position until a limit is reached, `stop` is set, or `control` says so.
 
         `on_info` is called in this thread after every iteration and about ten times a second. `only`: legal moves to
         choose from, None for all; `multipv`: lines to find. The first iteration is finished in any case, if that
-        takes no more than 50 ms. Raises WorkerDied when a worker process ends; the supervisor can only be closed then.
+        takes no more than 50 ms. `on_answer` is called with the answer, once, when workers are slow to stop; what is
+        returned later may differ. Raises WorkerDied when a worker process ends; the supervisor can only be closed then.
         """
         if not any(board.legal_moves):
             return _terminal_result(board)
         control = control or SearchControl()
-        request = SearchRequest(board, limits, options or SearchOptions(), only, multipv, on_info, stop, control)
+        options = options or SearchOptions()
+        request = SearchRequest(board, limits, options, only, multipv, on_info, stop, control, on_answer)
         with self._alone():
             return Watch(self, request).run()
 

@@ -29,6 +29,7 @@ Say = Callable[[str], None]
 
 _PROGRESS_INTERVAL_S = 2.0
 _LOAD_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 0.5
 _QUIT_TIMEOUT_S = 5.0
 
 
@@ -289,19 +290,24 @@ class Uci:
         with self._lock:
             self._is_searching = True
         self._answer_ready()  # what was asked before the search began must not wait for its end
-        # if all else fails; a game is not to be lost for want of a move
-        answer = f"bestmove {next(map(go.board.uci, go.board.legal_moves), '(none)')}"
         try:
-            if self._player is not None:
-                answer = self._player.search(go, values, debug)
+            self._with_player(lambda player: player.search(go, values, debug, lambda line: self._answer(go, line)))
         finally:
-            go.may_answer.wait()
-            with self._lock:
-                self._is_searching = False
-                self._go = None  # before the answer: the next `go` may follow it at once
-            self._answer_ready()
-            if answer:
-                self._say(answer)
+            # if all else failed: a game is not to be lost for want of a move
+            any_move = next(map(go.board.uci, go.board.legal_moves), "(none)")
+            self._answer(go, "" if go.perft else f"bestmove {any_move}")
+
+    def _answer(self, go: Go, line: str) -> None:
+        """Say it when it may be said; only the first answer to a `go` counts."""
+        go.may_answer.wait()
+        with self._lock:
+            if self._go is not go:
+                return
+            self._go = None  # before it is said: the next `go` may follow at once
+            self._is_searching = False
+        self._answer_ready()
+        if line:
+            self._say(line)
 
     def _end(self) -> bool:
         """Stop searching, close everything. False when the second thread is still compiling."""
@@ -316,10 +322,10 @@ class Uci:
                 if self._is_loaded.wait(0.05):
                     break
         if self._is_loaded.is_set():
-            thread.join(_QUIT_TIMEOUT_S / 2)
+            thread.join(_STOP_TIMEOUT_S)
             if thread.is_alive() and self._player is not None:
-                self._player.close()  # counting, or clearing a large table
-                thread.join(_QUIT_TIMEOUT_S / 2)
+                self._player.close()  # it is counting, or clearing a large table
+                thread.join(_QUIT_TIMEOUT_S)
         return not thread.is_alive()
 
 

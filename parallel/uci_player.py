@@ -12,8 +12,7 @@ import chess
 import chess.engine
 
 from psearch.clock import Budget, GameClock, TimeManager, allot, fixed_time
-from psearch.core.jit import Progress
-from psearch.kernels import load_kernels
+from psearch.kernels import Progress, load_kernels
 from psearch.launcher import prepare_launch
 from psearch.report import finished_result, idle_share, uci_line
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
@@ -32,6 +31,7 @@ _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
 _PONDER_BONUS = 1.25
 """More time for a move when the opponent's time is used too."""
+_MOST_DEATHS = 3
 _TABLEBASE_WIN_CP = 20_000
 
 
@@ -122,18 +122,19 @@ class Player:
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
-    def search(self, go: Go, values: OptionValues, debug: bool) -> str:
-        """Run a `go`, printing infos; the line with the answer, empty after a perft."""
+    def search(self, go: Go, values: OptionValues, debug: bool, answer: Say) -> None:
+        """Run a `go`, printing infos; `answer` takes the line with the answer, which a perft does not have."""
         self.settle(values)
         if go.perft is not None:
             self._perft(go.board, go.perft)
-            return ""
+            return
         finished = finished_result(go.board)
         if finished is not None:
             score = "mate 0" if go.board.is_check() else "cp 0"
             self._say(f"info depth 0 score {score}")
-            return "bestmove (none)"
-        return _Turn(self, go, values, debug).answer()
+            answer("bestmove (none)")
+        else:
+            _Turn(self, go, values, debug, answer).run()
 
     @property
     def supervisor(self) -> Supervisor:
@@ -189,12 +190,14 @@ class Player:
 class _Turn:
     """One search for one answer."""
 
-    def __init__(self, player: Player, go: Go, values: OptionValues, debug: bool) -> None:
+    def __init__(self, player: Player, go: Go, values: OptionValues, debug: bool, answer: Say) -> None:
         self.player = player
         self.go = go
         self.board = go.board
         self.values = values
         self.debug = debug
+        self.answer = answer
+        self.has_answered = False
         self.shows_wdl = values.flag("UCI_ShowWDL")
         self.plays = not values.flag("UCI_AnalyseMode")
         self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
@@ -203,27 +206,49 @@ class _Turn:
         self.latest: Info | None = None
         self.next_live_s = _LIVE_FROM_S
 
-    def answer(self) -> str:
-        """The `bestmove` line."""
+    def run(self) -> None:
+        """Find a move and answer with it."""
         book_move = self._book_move()
         if book_move is not None:
             self.player.say(f"info string book move {self.board.uci(book_move)}")
-            return self._bestmove(book_move, None)
+            self._bestmove(book_move, None)
+            return
         if self.elo is None:
             self.probe = self.player.probe(self.board)
-        try:
-            result = self._search()
-        except WorkerDied as error:
-            self.player.say(f"info string {error}")
-            self.player.revive()
-            return self._bestmove(*self._move_in_need())
+        result = self._search_in_spite_of_deaths()
+        if self.has_answered:
+            return
+        if result is None:
+            self._bestmove(*self._move_in_need())
+        else:
+            self._finish(result)
+
+    def _answer_early(self, result: Result) -> None:
+        """The workers are slow to stop. Not while the answer has to be held back: there is no hurry then."""
+        if self.go.may_answer.is_set():
+            self._finish(result)
+
+    def _finish(self, result: Result) -> None:
         for line in result.lines[: self.lines_shown]:
             self._show(line)
         if self.debug:
             self.player.say(statistics_line(result.info))
         if self.elo is not None and result.lines:
-            return self._bestmove(*bestmove_of(self.player.choose(result.lines, self.elo)))
-        return self._bestmove(result.bestmove, result.ponder)
+            self._bestmove(*bestmove_of(self.player.choose(result.lines, self.elo)))
+        else:
+            self._bestmove(result.bestmove, result.ponder)
+
+    def _search_in_spite_of_deaths(self) -> Result | None:
+        """Search; when a worker dies, begin again with new ones, on the same clock. None: it goes on."""
+        for _ in range(_MOST_DEATHS):
+            try:
+                return self._search()
+            except WorkerDied as error:
+                self.player.say(f"info string {error}")
+                self.player.revive()
+                if self.has_answered:
+                    break
+        return None
 
     def _book_move(self) -> chess.Move | None:
         go = self.go
@@ -240,7 +265,8 @@ class _Turn:
             nodes = min(nodes or 1 << 62, node_limit(self.elo))
             if noise_cp(self.elo) > 0:
                 lines = max(lines, MOST_LINES)
-        go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
+        if go.control.clock is None:
+            go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
         options = SearchOptions(policy=self.values.text("Policy"), split_depth=self.values.number("SplitDepth"))
         return self.player.supervisor.search(
             self.board,
@@ -250,6 +276,7 @@ class _Turn:
             only=only,
             multipv=lines,
             control=go.control,
+            on_answer=self._answer_early,
         )
 
     def _root_moves(self) -> list[chess.Move] | None:
@@ -316,13 +343,12 @@ class _Turn:
         only = self._root_moves()
         return next(iter(only or self.board.legal_moves), None), None
 
-    def _bestmove(self, move: chess.Move | None, ponder: chess.Move | None) -> str:
-        if move is None:
-            return "bestmove (none)"
-        line = f"bestmove {self.board.uci(move)}"
-        if ponder is not None:
+    def _bestmove(self, move: chess.Move | None, ponder: chess.Move | None) -> None:
+        line = "bestmove (none)" if move is None else f"bestmove {self.board.uci(move)}"
+        if move is not None and ponder is not None:
             line += f" ponder {uci_line(self.board, [move, ponder])[1]}"
-        return line
+        self.has_answered = True
+        self.answer(line)
 
 
 def _milliseconds(info: Info) -> int:

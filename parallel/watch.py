@@ -32,6 +32,8 @@ _EAGER_POLL_S = 0.001
 """While the first iteration is under way: it takes about that long."""
 _LIVE_INTERVAL_S = 0.1
 _STOP_TIMEOUT_S = 10.0
+_PATIENCE_S = 0.004
+"""How long workers may take to stop before the answer is given without them."""
 _FIRST_ITERATION_S = 0.05
 """What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
 _BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
@@ -58,6 +60,8 @@ class SearchRequest:
     on_info: OnInfo | None = None
     stop: threading.Event | None = None
     control: SearchControl = field(default_factory=SearchControl)
+    on_answer: Callable[[Result], None] | None = None
+    """called with the answer, once, if workers are slow to stop: they may be waiting for a core"""
 
 
 class Watch:
@@ -72,6 +76,8 @@ class Watch:
         self.most_nodes = 0
         self.interrupted = False
         self.stopping = False
+        self.stopped_at_s = 0.0
+        self.has_answered = False
         self.mate_found = False
         self.reported = 0
         self.last_live_s = 0.0
@@ -139,6 +145,8 @@ class Watch:
             if not self.stopping and self._must_stop(now):
                 request_stop(self.arena.context)
                 self.stopping = True
+                self.stopped_at_s = now
+            self._answer_early(now)
             if self.request.on_info and self.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
                 self.last_live_s = now
                 self.request.on_info(self._now())
@@ -153,10 +161,19 @@ class Watch:
     def _pause(self, now: float) -> float:
         """Seconds until there may be something to do that nobody calls for."""
         if self.stopping:
-            return _POLL_S
+            patience = self.stopped_at_s + _PATIENCE_S - now
+            return _POLL_S if self.has_answered or patience <= 0 else patience
         pause = _POLL_S if self._has_answer() else _EAGER_POLL_S
         deadline = self.clock.deadline_s()
         return min(pause, max(deadline - now, _EAGER_POLL_S / 4))
+
+    def _answer_early(self, now: float) -> None:
+        """Give the answer as it stands when the workers take their time: somebody's clock is running."""
+        if self.request.on_answer is None or self.has_answered or not self.stopping:
+            return
+        if now - self.stopped_at_s >= _PATIENCE_S:
+            self.has_answered = True
+            self.request.on_answer(self._result())
 
     def _must_stop(self, now: float) -> bool:
         """Whether the caller or a limit ends the search now."""

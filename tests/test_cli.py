@@ -201,14 +201,15 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[s
     assert expected in refuse(capsys, *words)
 
 
-def test_nothing_given_shows_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("usage: psearch")
+@pytest.mark.parametrize("words", [[], ["uci"]])
+def test_nothing_given_speaks_uci(words: list[str]) -> None:
+    done = run_psearch(*words, input="uci\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"id name psearch {__version__}\n")
+    assert "\nuciok\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"], ["uci", "--help"]])
 def test_help_has_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
         cli.main(words)
