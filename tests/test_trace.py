@@ -521,7 +521,7 @@ def test_room() -> None:
 # -- real processes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "spawn"), (5, "fork")])
+@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "nursery"), (5, "fork")])
 def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
     with Supervisor(threads, 16, start_method=method, trace=True) as engine:
         assert engine.recorder is not None
@@ -556,7 +556,7 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
 def test_a_worker_is_killed(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        killer = threading.Timer(0.3, engine._processes[1].kill)
+        killer = threading.Timer(0.3, engine.workers[1].kill)
         killer.start()
         with pytest.raises(WorkerDied):
             engine.search(chess.Board(KIWIPETE), Limits(depth=60))
