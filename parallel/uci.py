@@ -82,7 +82,7 @@ class Uci:
 
     def _obey(self, words: list[str]) -> bool:
         """One command; False for `quit`. Unknown words before a command are passed over, as the protocol demands."""
-        unknown = []
+        unknown: list[str] = []
         while words and words[0] not in self._commands and words[0] != "quit":
             if not unknown and words[0] in self._own_commands:
                 self._own_commands[words[0]](words[1:])

@@ -113,7 +113,10 @@ def parse_go(words: Sequence[str], board: chess.Board, complain: Callable[[str],
             complain(f"go: {word!a} is not known and was ignored")
     limited = numbers.keys() - {"white_increment_ms", "black_increment_ms", "moves_to_go"}
     infinite = flags.get("infinite", False) or not (limited or flags)
-    return Go(board, **numbers, infinite=infinite, ponder=flags.get("ponder", False), searchmoves=moves)
+    go = Go(board, infinite=infinite, ponder=flags.get("ponder", False), searchmoves=moves)
+    for name, number in numbers.items():
+        setattr(go, name, number)
+    return go
 
 
 def _parse_searchmove(word: str, board: chess.Board, complain: Callable[[str], None]) -> list[chess.Move]:
