@@ -52,6 +52,7 @@ class Go:
     control: SearchControl = field(default_factory=lambda: SearchControl(asked_at=time.perf_counter()))
     may_answer: threading.Event = field(default_factory=threading.Event)
     """set when the answer need not be held back any more"""
+    is_answered: bool = False
 
     def __post_init__(self) -> None:
         if not (self.infinite or self.ponder):
