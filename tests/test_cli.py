@@ -67,7 +67,14 @@ class StandInEngine:
         self.open -= 1
 
     def search(
-        self, board: chess.Board, limits: Limits, on_info: Any = None, stop: Any = None, options: Any = None
+        self,
+        board: chess.Board,
+        limits: Limits,
+        on_info: Any = None,
+        stop: Any = None,
+        options: Any = None,
+        only: Any = None,
+        multipv: int = 1,
     ) -> Result:
         self.limits = limits
         best = next(iter(board.legal_moves))
