@@ -94,7 +94,7 @@ def search(
     >>> result.bestmove, result.info.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.fen import check_position, parse_position
+    from psearch.fen import check_position, checked_moves, parse_position
     from psearch.report import finished_result
     from psearch.results import Limits, PsearchError
 
@@ -115,7 +115,6 @@ def search(
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
-    from psearch.engine import checked_moves
     from psearch.setup import SearchOptions
     from psearch.supervisor import Supervisor
 

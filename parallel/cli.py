@@ -392,10 +392,11 @@ def _bench(options: argparse.Namespace, signals: Signals) -> int:
 def _uci(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.uci import run_uci
 
-    if not run_uci():
-        sys.stdout.flush()
-        os._exit(0)  # a thread is inside the compiler and cannot be told to stop
-    return 0
+    run_uci()
+    sys.stdout.flush()
+    # Workers are gone by now. Taking the interpreter down costs some 200 ms, and clients kill an engine that is slow to
+    # leave; nor could a thread that is inside the compiler be told to stop. The nursery ends with this process.
+    os._exit(0)
 
 
 def _search_parser() -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ import chess.engine
 from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
 from psearch.clock import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.control import SearchControl
-from psearch.fen import check_position
+from psearch.fen import check_position, checked_moves
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions
 from psearch.supervisor import Supervisor
@@ -293,19 +293,6 @@ class Analysis:
 
 def _default_limit() -> chess.engine.Limit:
     return chess.engine.Limit(time=DEFAULT_MOVETIME_MS / 1000)
-
-
-def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:
-    """Root moves as a list. Raises PsearchError when one is illegal, or when none is left."""
-    if root_moves is None:
-        return None
-    moves = list(root_moves)
-    for move in moves:
-        if move not in board.legal_moves:
-            raise PsearchError(f"{move.uci()} is not a legal move in {board.fen()}")
-    if not moves and any(board.legal_moves):
-        raise PsearchError("root_moves is empty: there is nothing to choose from")
-    return moves
 
 
 def to_limits(limit: chess.engine.Limit) -> Limits:

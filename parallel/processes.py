@@ -112,7 +112,7 @@ def worker_main(arena: Any, index: int, pipe: Connection, parent: int) -> None:
     watched = open_pidfd(parent)
     if os.getppid() != parent:
         return
-    waiting_for = [pipe] if watched is None else [pipe, watched]
+    waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
     try:
         pipe.send_bytes(READY)
         while pipe in wait(waiting_for):

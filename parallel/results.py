@@ -87,10 +87,8 @@ class Info:
             "time": self.time_s,
             "pv": list(self.pv),
         }
-        if self.bound == "lower":
-            info["lowerbound"] = True
-        elif self.bound == "upper":
-            info["upperbound"] = True
+        if self.bound != "exact":  # python-chess sets these keys too, without declaring them
+            info[f"{self.bound}bound"] = True  # type: ignore[literal-required]
         if self.currmove is not None:
             info["currmove"] = self.currmove
             info["currmovenumber"] = self.currmovenumber

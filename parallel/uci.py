@@ -70,19 +70,18 @@ class Uci:
             "bench": self._bench,
         }
 
-    def run(self, lines: Iterable[str]) -> bool:
-        """Obey commands until `quit` or the end of the input. False: something still runs and must be left behind."""
+    def run(self, lines: Iterable[str]) -> None:
+        """Obey commands until `quit` or the end of the input. No worker is left; a thread that compiles may be."""
         try:
             for line in lines:
                 if not self._obey(line.split()):
                     break
         finally:
-            ended = self._end()
-        return ended
+            self._end()
 
     def _obey(self, words: list[str]) -> bool:
         """One command; False for `quit`. Unknown words before a command are passed over, as the protocol demands."""
-        unknown = []
+        unknown: list[str] = []
         while words and words[0] not in self._commands and words[0] != "quit":
             if not unknown and words[0] in self._own_commands:
                 self._own_commands[words[0]](words[1:])
@@ -193,7 +192,8 @@ class Uci:
     def _start_go(self, words: list[str]) -> None:
         from psearch.uci_go import parse_go
 
-        if self._go is not None:
+        # after a stop the next go may come before the answer (polyglot does that): it waits for its turn
+        if self._go is not None and not self._go.control.is_stopped:
             self._complain("a search is running already: go was ignored")
             return
         go = parse_go(words, self._present_board(), self._complain)
@@ -301,21 +301,23 @@ class Uci:
         """Say it when it may be said; only the first answer to a `go` counts."""
         go.may_answer.wait()
         with self._lock:
-            if self._go is not go:
+            if go.is_answered:
                 return
-            self._go = None  # before it is said: the next `go` may follow at once
+            go.is_answered = True
             self._is_searching = False
+            if self._go is go:
+                self._go = None  # before it is said: the next `go` may follow at once
         self._answer_ready()
         if line:
             self._say(line)
 
-    def _end(self) -> bool:
-        """Stop searching, close everything. False when the second thread is still compiling."""
+    def _end(self) -> None:
+        """Stop searching, close everything."""
         self._stop([])
         self._jobs.put(None)
         thread = self._thread
         if thread is None:
-            return True
+            return
         if not self._is_loaded.is_set():
             deadline = time.monotonic() + _LOAD_TIMEOUT_S
             while not self._is_compiling and thread.is_alive() and time.monotonic() < deadline:
@@ -326,7 +328,6 @@ class Uci:
             if thread.is_alive() and self._player is not None:
                 self._player.close()  # it is counting, or clearing a large table
                 thread.join(_QUIT_TIMEOUT_S)
-        return not thread.is_alive()
 
 
 def read_lines(stream: BinaryIO | None) -> Iterator[str]:
@@ -347,7 +348,7 @@ def line_writer() -> Say:
     return say
 
 
-def run_uci() -> bool:
-    """Talk UCI on stdin and stdout. False: the process should be left at once, a thread is still compiling."""
+def run_uci() -> None:
+    """Talk UCI on stdin and stdout, until `quit` or the end of the input."""
     stream = None if sys.stdin is None else sys.stdin.buffer
-    return Uci(line_writer()).run(read_lines(stream))
+    Uci(line_writer()).run(read_lines(stream))

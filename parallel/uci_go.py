@@ -52,6 +52,7 @@ class Go:
     control: SearchControl = field(default_factory=lambda: SearchControl(asked_at=time.perf_counter()))
     may_answer: threading.Event = field(default_factory=threading.Event)
     """set when the answer need not be held back any more"""
+    is_answered: bool = False
 
     def __post_init__(self) -> None:
         if not (self.infinite or self.ponder):
@@ -113,7 +114,10 @@ def parse_go(words: Sequence[str], board: chess.Board, complain: Callable[[str],
             complain(f"go: {word!a} is not known and was ignored")
     limited = numbers.keys() - {"white_increment_ms", "black_increment_ms", "moves_to_go"}
     infinite = flags.get("infinite", False) or not (limited or flags)
-    return Go(board, **numbers, infinite=infinite, ponder=flags.get("ponder", False), searchmoves=moves)
+    go = Go(board, infinite=infinite, ponder=flags.get("ponder", False), searchmoves=moves)
+    for name, number in numbers.items():
+        setattr(go, name, number)
+    return go
 
 
 def _parse_searchmove(word: str, board: chess.Board, complain: Callable[[str], None]) -> list[chess.Move]:

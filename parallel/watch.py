@@ -133,8 +133,11 @@ class Watch:
         info = replace(self._now(), is_live=False)
         if not info.pv:
             info = replace(info, pv=[best])
-        counters = {"nodes": info.nodes, "time_s": info.time_s, "hashfull": info.hashfull, "workers": info.workers}
-        return Result(best, info, self.interrupted, [info, *(replace(line, **counters) for line in lines[1:])])
+        others = [
+            replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
+            for line in lines[1:]
+        ]
+        return Result(best, info, self.interrupted, [info, *others])
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 

@@ -269,6 +269,31 @@ def run():
     assert (done.returncode, done.stdout, done.stderr) == (0, "once\ne1e8\n", "")
 
 
+def test_ctrl_c_stops_the_search_and_leaves_the_engine_usable() -> None:
+    program = """
+import chess, chess.engine, psearch, sys, threading
+if sys.argv[1] == "threads":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+with psearch.Engine(threads=2, hash_mb=1) as engine:
+    for _ in range(3):
+        try:
+            print("searching", flush=True)
+            engine.analyse(chess.Board(), chess.engine.Limit(time=60))
+        except KeyboardInterrupt:
+            print(engine.play(chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"), chess.engine.Limit(depth=3)).move)
+"""
+    for kind in ("alone", "threads"):
+        command = [sys.executable, "-c", program, kind]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+            assert running.stdout is not None
+            for _ in range(3):
+                assert running.stdout.readline() == "searching\n"
+                time.sleep(0.2)
+                os.killpg(running.pid, signal.SIGINT)  # to all of the group, as a terminal does
+                assert running.stdout.readline() == "e1e8\n"
+            assert running.wait(20) == 0
+
+
 DOCUMENTED = ("psearch", "psearch.engine", "psearch.clock", "psearch.weaken", "psearch.uci_go")
 
 
