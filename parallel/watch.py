@@ -155,9 +155,9 @@ class Watch:
                 self.stopping = True
                 self.stopped_at_s = now
             self._answer_early(now)
-            if self.request.on_info and self.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
+            if self.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
                 self.last_live_s = now
-                self.request.on_info(self._now())
+                self._tell([self._now()])
             for index in self.supervisor.wait_for_workers(self._pause(now)):
                 self.supervisor.receive(index, DONE)
                 self.working.discard(index)
@@ -258,9 +258,13 @@ class Watch:
         else:
             self.clock.iteration(self.latest.pv[0], best.score(mate_score=MATE) or 0)
         self._look_for_mate(info.bound)
-        if self.request.on_info:
-            for line in self.lines:
-                self.request.on_info(line)
+        self._tell(self.lines)
+
+    def _tell(self, infos: Sequence[Info]) -> None:
+        """Pass reports on. None after an early answer: the caller may be at the next position already."""
+        if self.request.on_info is not None and not self.has_answered:
+            for info in infos:
+                self.request.on_info(info)
 
     def _look_for_mate(self, bound: str) -> None:
         wanted, found = self.request.limits.mate, self.latest.score.relative.mate()

@@ -172,12 +172,13 @@ def test_one_search_at_a_time() -> None:
         engine.search(chess.Board(), Limits(depth=1))
 
 
-def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
     """As when other processes have the cores: here one worker is halted altogether for a while."""
     import os
     import signal
 
-    answers: list[tuple[float, Result]] = []
+    answers: list[tuple[float, Result, int]] = []
+    reports: list[Info] = []
     with Supervisor(2, 16) as engine:
         victim = engine.workers[1].pid
         control = SearchControl()
@@ -196,13 +197,15 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer(monkeypatch: py
             KIWIPETE,
             Limits(),
             control=control,
-            on_answer=lambda result: answers.append((time.perf_counter(), result)),
+            on_info=reports.append,
+            on_answer=lambda result: answers.append((time.perf_counter(), result, len(reports))),
         )
         assert time.perf_counter() - stopped_at[0] > 0.45  # it was waited for in the end
         thread.join()
         assert len(answers) == 1
         assert answers[0][0] - stopped_at[0] < 0.2
         assert answers[0][1].bestmove in KIWIPETE.legal_moves
+        assert 0 < answers[0][2] == len(reports)  # who has the answer may ask about another position already
         assert result.bestmove in KIWIPETE.legal_moves
         assert leftovers(engine.arena) == []
         assert engine.search(KIWIPETE, Limits(depth=5)).info.depth == 5

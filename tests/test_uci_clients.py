@@ -56,6 +56,8 @@ def test_ponder(engine: chess.engine.SimpleEngine) -> None:
         played = engine.play(board, Limit(time=0.1), ponder=True)
         assert played.move is not None
         board.push(played.move)
+        if board.is_game_over():
+            break
         reply = played.ponder if played.ponder in board.legal_moves else next(iter(board.legal_moves))
         assert reply is not None
         board.push(reply)
