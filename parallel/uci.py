@@ -31,6 +31,8 @@ _PROGRESS_INTERVAL_S = 2.0
 _LOAD_TIMEOUT_S = 10.0
 _STOP_TIMEOUT_S = 0.5
 _QUIT_TIMEOUT_S = 5.0
+_TRACE_TIMEOUT_S = 60.0
+"""How long `quit` waits for a trace that is being written."""
 
 
 class Uci:
@@ -52,6 +54,7 @@ class Uci:
         self._go: Go | None = None
         self._readyok_owed = 0
         self._is_searching = False
+        self._is_leaving = False
         self._commands: dict[str, Callable[[list[str]], None]] = {
             "uci": self._uci,
             "debug": self._set_debug,
@@ -135,7 +138,7 @@ class Uci:
             return
         if option.name == "Clear Hash":
             self._submit(lambda: self._with_player(lambda player: player.new_game()))
-        elif self._thread is not None and option.name in ("Threads", "Hash", "SyzygyPath", "BookFile"):
+        elif self._thread is not None and option.name in ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace"):
             self._submit(self._settle)
 
     def _ucinewgame(self, words: list[str]) -> None:
@@ -291,11 +294,19 @@ class Uci:
             self._is_searching = True
         self._answer_ready()  # what was asked before the search began must not wait for its end
         try:
-            self._with_player(lambda player: player.search(go, values, debug, lambda line: self._answer(go, line)))
+            self._with_player(
+                lambda player: player.search(
+                    go, values, debug, lambda line: self._answer(go, line), self._is_trace_wanted
+                )
+            )
         finally:
             # if all else failed: a game is not to be lost for want of a move
             any_move = next(map(go.board.uci, go.board.legal_moves), "(none)")
             self._answer(go, "" if go.perft else f"bestmove {any_move}")
+
+    def _is_trace_wanted(self) -> bool:
+        """Asked when the answer is out: the next search has a clock that runs."""
+        return self._go is None and not self._is_leaving
 
     def _answer(self, go: Go, line: str) -> None:
         """Say it when it may be said; only the first answer to a `go` counts."""
@@ -325,9 +336,19 @@ class Uci:
                     break
         if self._is_loaded.is_set():
             thread.join(_STOP_TIMEOUT_S)
+            self._wait_for_trace(thread)
             if thread.is_alive() and self._player is not None:
                 self._player.close()  # it is counting, or clearing a large table
                 thread.join(_QUIT_TIMEOUT_S)
+
+    def _wait_for_trace(self, thread: threading.Thread) -> None:
+        """What was asked for is not thrown away because of a `quit`, unless the disk keeps us waiting."""
+        deadline = time.monotonic() + _TRACE_TIMEOUT_S
+        while self._player is not None and self._player.is_writing_trace:
+            self._is_leaving = time.monotonic() > deadline
+            thread.join(0.05)
+            if time.monotonic() > deadline + _STOP_TIMEOUT_S:
+                return
 
 
 def read_lines(stream: BinaryIO | None) -> Iterator[str]:

@@ -89,6 +89,7 @@ OPTIONS = (
     Option("BookFile", "string", ""),
     Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
     Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
+    Option("Trace", "string", ""),
 )
 
 _BY_KEY = {option.key: option for option in OPTIONS}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import chess
@@ -18,6 +19,8 @@ from psearch.report import finished_result, idle_share, uci_line
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 from psearch.setup import SearchOptions
 from psearch.supervisor import Supervisor
+from psearch.trace import Abandoned
+from psearch.tracefile import check_trace
 from psearch.uci_go import Go
 from psearch.uci_options import OptionValues
 from psearch.weaken import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
@@ -41,8 +44,11 @@ class Player:
     def __init__(self, say: Say, progress: Progress) -> None:
         self._say = say
         self._supervisor: Supervisor | None = None
-        self._size = (0, 0)
+        self._size = (0, 0, False)
         self._is_fresh = True
+        self._trace_text = ""
+        self._trace_path: Path | None = None
+        self.is_writing_trace = False
         self._prober: RootProber | None = None
         self._prober_path = ""
         self._book: Book | None = None
@@ -60,11 +66,27 @@ class Player:
 
     def settle(self, values: OptionValues) -> None:
         """Make things as the options say. What cannot be is reported, and what was there before goes on."""
-        self._settle_workers((values.number("Threads"), values.number("Hash")))
+        self._settle_trace(values.text("Trace"))
+        self._settle_workers((values.number("Threads"), values.number("Hash"), self._trace_path is not None))
         self._settle_prober(values.text("SyzygyPath"))
         self._settle_book(values.text("BookFile"))
 
-    def _settle_workers(self, size: tuple[int, int]) -> None:
+    def _settle_trace(self, text: str) -> None:
+        if text == self._trace_text:
+            return
+        self._trace_text = text
+        self._trace_path = None
+        if text:
+            try:
+                check_trace(Path(text))
+                if Path(text).is_fifo():
+                    raise PsearchError(f"cannot write the trace {text}: it is a pipe, which may have no reader")
+                self._trace_path = Path(text)
+            except PsearchError as error:
+                self._say(f"info string Trace: {error}")
+
+    def _settle_workers(self, size: tuple[int, int, bool]) -> None:
+        """size: threads, MiB of table, and whether there is room for a trace."""
         usable = self._supervisor is not None and self._supervisor.is_usable
         if usable and size == self._size:
             return
@@ -73,14 +95,15 @@ class Player:
             self._supervisor.close()  # first: the memory may not be there twice
             self._supervisor = None
         try:
-            self._supervisor = Supervisor(*size)
+            self._supervisor = _supervisor(size)
             self._size = size
         except PsearchError as error:
             self._say(f"info string {error}")
             if former is None:
-                former = (1, 1)
-            self._say(f"info string going on with Threads {former[0]} and Hash {former[1]}")
-            self._supervisor = Supervisor(*former)
+                former = (1, 1, False)
+            tracing = "" if former[2] == size[2] else f", {'with' if former[2] else 'without'} a trace"
+            self._say(f"info string going on with Threads {former[0]} and Hash {former[1]}{tracing}")
+            self._supervisor = _supervisor(former)
             self._size = size  # not tried again before it changes
         self._is_fresh = True
 
@@ -122,8 +145,13 @@ class Player:
 
     # -- searching ---------------------------------------------------------------------------------------------------
 
-    def search(self, go: Go, values: OptionValues, debug: bool, answer: Say) -> None:
-        """Run a `go`, printing infos; `answer` takes the line with the answer, which a perft does not have."""
+    def search(
+        self, go: Go, values: OptionValues, debug: bool, answer: Say, is_trace_wanted: Callable[[], bool]
+    ) -> None:
+        """Run a `go`, printing infos; `answer` takes the line with the answer, which a perft does not have.
+
+        The trace is written after the answer, as long as `is_trace_wanted`.
+        """
         self.settle(values)
         if go.perft is not None:
             self._perft(go.board, go.perft)
@@ -134,7 +162,29 @@ class Player:
             self._say(f"info depth 0 score {score}")
             answer("bestmove (none)")
         else:
-            _Turn(self, go, values, debug, answer).run()
+            turn = _Turn(self, go, values, debug, answer)
+            turn.run()
+            if turn.has_searched:
+                self._write_trace(turn, is_trace_wanted)
+
+    def _write_trace(self, turn: _Turn, is_wanted: Callable[[], bool]) -> None:
+        recorder = self.supervisor.recorder
+        if recorder is None or self._trace_path is None:
+            return
+        self.is_writing_trace = True
+        try:
+            facts = {"position": turn.board.fen(), "policy": turn.values.text("Policy")}
+            recorder.write(self._trace_path, facts, is_wanted)
+        except Abandoned:
+            self._say("info string Trace: not written, the next search did not wait")
+        except OSError as error:
+            self._say(f"info string Trace: cannot write {self._trace_path}: {error.strerror}")
+        else:
+            lost = sum(recorder.dropped.values())
+            if lost:
+                self._say(f"info string Trace: not complete, {lost:,} events found no room")
+        finally:
+            self.is_writing_trace = False
 
     @property
     def supervisor(self) -> Supervisor:
@@ -187,6 +237,11 @@ class Player:
         self._say(f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps")
 
 
+def _supervisor(size: tuple[int, int, bool]) -> Supervisor:
+    threads, hash_mb, trace = size
+    return Supervisor(threads, hash_mb, trace=trace)
+
+
 class _Turn:
     """One search for one answer."""
 
@@ -198,6 +253,8 @@ class _Turn:
         self.debug = debug
         self.answer = answer
         self.has_answered = False
+        self.has_searched = False
+        """to its end: there is something to make a trace of"""
         self.shows_wdl = values.flag("UCI_ShowWDL")
         self.plays = not values.flag("UCI_AnalyseMode")
         self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
@@ -268,7 +325,7 @@ class _Turn:
         if go.control.clock is None:
             go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
         options = SearchOptions(policy=self.values.text("Policy"), split_depth=self.values.number("SplitDepth"))
-        return self.player.supervisor.search(
+        result = self.player.supervisor.search(
             self.board,
             Limits(depth=go.depth, nodes=nodes, mate=go.mate),
             on_info=self._take,
@@ -278,6 +335,8 @@ class _Turn:
             control=go.control,
             on_answer=self._answer_early,
         )
+        self.has_searched = True
+        return result
 
     def _root_moves(self) -> list[chess.Move] | None:
         """The GUI's choice, and among those the ones that the tablebases call best."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from uci_client import BESTMOVE, PSEARCH, Client, infos
+from uci_client import BESTMOVE, PSEARCH, Client, infos, workers_of
 
 from psearch.uci_options import OPTIONS
 
@@ -42,20 +42,6 @@ def processes_in_session(session: int) -> list[str]:
             except OSError:
                 continue
     return found
-
-
-def workers_of(client: Client) -> list[int]:
-    """Worker processes: forked by the nursery, so children of a child."""
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if fields[0] != "Z":
-                children.setdefault(int(fields[1]), []).append(int(entry.name))
-    return [worker for nursery in children.get(client.process.pid, []) for worker in children.get(nursery, [])]
 
 
 # The compliance list: forty steps, in order, in one conversation

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import chess
 
@@ -133,6 +134,20 @@ class Client:
             assert line is not None
             self.log.append(line)
             assert line.startswith("info depth"), line
+
+
+def workers_of(client: Client) -> list[int]:
+    """Worker processes: forked by the nursery, so children of a child."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if fields[0] != "Z":
+                children.setdefault(int(fields[1]), []).append(int(entry.name))
+    return [worker for nursery in children.get(client.process.pid, []) for worker in children.get(nursery, [])]
 
 
 def board_of(position: str) -> chess.Board:
