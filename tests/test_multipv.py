@@ -208,6 +208,28 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer(monkeypatch: py
         assert engine.search(KIWIPETE, Limits(depth=5)).info.depth == 5
 
 
+def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move and expected reply are of one line, though workers go on writing while they are read."""
+    monkeypatch.setattr("psearch.watch._PATIENCE_S", 0.0)
+    answers: list[Result] = []
+    with Supervisor(2, 1) as engine:
+        for milliseconds in range(1, 200):
+            engine.search(
+                KIWIPETE,
+                Limits(movetime_ms=1 + milliseconds // 4),
+                on_answer=answers.append,
+                multipv=1 + milliseconds % 2,
+            )
+    assert len(answers) > 100
+    for answer in answers:
+        assert answer.bestmove is not None
+        assert answer.bestmove == answer.info.pv[0]
+        board = KIWIPETE.copy()
+        for move in answer.info.pv:
+            assert move in board.legal_moves
+            board.push(move)
+
+
 def test_live_reports_name_a_root_move() -> None:
     live: list[Info] = []
     with Supervisor(2, 16) as engine:
