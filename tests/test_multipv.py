@@ -209,17 +209,21 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer(monkeypatch: py
 
 
 def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Move and expected reply are of one line, though workers go on writing while they are read."""
+    """Move and line belong together, and nothing is reported after it, though workers go on writing meanwhile."""
     monkeypatch.setattr("psearch.watch._PATIENCE_S", 0.0)
     answers: list[Result] = []
+    late: list[Info] = []
     with Supervisor(2, 1) as engine:
-        for milliseconds in range(1, 200):
-            engine.search(
-                KIWIPETE,
-                Limits(movetime_ms=1 + milliseconds // 4),
-                on_answer=answers.append,
-                multipv=1 + milliseconds % 2,
-            )
+        for number in range(1, 200):
+            before = len(answers)
+
+            def listen(info: Info, before: int = before) -> None:
+                if len(answers) > before:
+                    late.append(info)
+
+            limits = Limits(movetime_ms=1 + number // 4)
+            engine.search(KIWIPETE, limits, listen, on_answer=answers.append, multipv=1 + number % 2)
+    assert late == []
     assert len(answers) > 100
     for answer in answers:
         assert answer.bestmove is not None
