@@ -176,19 +176,10 @@ def _guarded(
 ) -> int:
     """Run a command and turn what can go wrong into an exit status and at most one line."""
     try:
-        from psearch.results import PsearchError, WorkerDied
-
-        try:
-            status = command(options, signals)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            return status
-        except WorkerDied as error:
-            complain(str(error))
-            return EXIT_WORKER_DIED
-        except PsearchError as error:
-            complain(str(error))
-            return EXIT_BAD_INPUT
+        status = command(options, signals)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         complain("interrupted")
         return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
@@ -199,6 +190,14 @@ def _guarded(
             return EXIT_SIGNAL + signal.SIGPIPE
         complain(f"cannot go on: {error}")
         return EXIT_SYSTEM
+    except Exception as error:
+        # imported only now: it needs python-chess, and `uciok` should not wait for that
+        from psearch.results import PsearchError, WorkerDied
+
+        if not isinstance(error, PsearchError):
+            raise
+        complain(str(error))
+        return EXIT_WORKER_DIED if isinstance(error, WorkerDied) else EXIT_BAD_INPUT
 
 
 def _search(options: argparse.Namespace, signals: Signals) -> int:

@@ -72,6 +72,7 @@ class Watch:
         self.arena = supervisor.arena
         self.request = request
         self.board = request.board
+        self.on_info = request.on_info
         self.working: set[int] = set()
         self.most_nodes = 0
         self.interrupted = False
@@ -126,6 +127,8 @@ class Watch:
         lines = self.lines or sorted_lines(self.new_lines)  # stopped before all lines had their first depth
         if self.wanted_lines > 1 and lines:
             self.latest = lines[0]
+        if self.latest.pv:
+            # the last report's own move: an early answer is put together while workers go on
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by its node limit before it had anything to report
             static = evaluate_position(self.arena.tables.ctypes.data, self.arena.header["root"].ctypes.data)
@@ -155,9 +158,9 @@ class Watch:
                 self.stopping = True
                 self.stopped_at_s = now
             self._answer_early(now)
-            if self.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
+            if self.on_info and self.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
                 self.last_live_s = now
-                self._tell([self._now()])
+                self.on_info(self._now())
             for index in self.supervisor.wait_for_workers(self._pause(now)):
                 self.supervisor.receive(index, DONE)
                 self.working.discard(index)
@@ -181,6 +184,7 @@ class Watch:
             return
         if now - self.stopped_at_s >= _PATIENCE_S:
             self.has_answered = True
+            self.on_info = None  # what is reported from now on comes too late: the next search may be under way
             self.request.on_answer(self._result())
 
     def _must_stop(self, now: float) -> bool:
@@ -258,13 +262,9 @@ class Watch:
         else:
             self.clock.iteration(self.latest.pv[0], best.score(mate_score=MATE) or 0)
         self._look_for_mate(info.bound)
-        self._tell(self.lines)
-
-    def _tell(self, infos: Sequence[Info]) -> None:
-        """Pass reports on. None after an early answer: the caller may be at the next position already."""
-        if self.request.on_info is not None and not self.has_answered:
-            for info in infos:
-                self.request.on_info(info)
+        if self.on_info:
+            for line in self.lines:
+                self.on_info(line)
 
     def _look_for_mate(self, bound: str) -> None:
         wanted, found = self.request.limits.mate, self.latest.score.relative.mate()

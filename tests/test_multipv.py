@@ -211,6 +211,32 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
         assert engine.search(KIWIPETE, Limits(depth=5)).info.depth == 5
 
 
+def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Move and line belong together, and nothing is reported after it, though workers go on writing meanwhile."""
+    monkeypatch.setattr("psearch.watch._PATIENCE_S", 0.0)
+    answers: list[Result] = []
+    late: list[Info] = []
+    with Supervisor(2, 1) as engine:
+        for number in range(1, 200):
+            before = len(answers)
+
+            def listen(info: Info, before: int = before) -> None:
+                if len(answers) > before:
+                    late.append(info)
+
+            limits = Limits(movetime_ms=1 + number // 4)
+            engine.search(KIWIPETE, limits, listen, on_answer=answers.append, multipv=1 + number % 2)
+    assert late == []
+    assert len(answers) > 100
+    for answer in answers:
+        assert answer.bestmove is not None
+        assert answer.bestmove == answer.info.pv[0]
+        board = KIWIPETE.copy()
+        for move in answer.info.pv:
+            assert move in board.legal_moves
+            board.push(move)
+
+
 def test_live_reports_name_a_root_move() -> None:
     live: list[Info] = []
     with Supervisor(2, 16) as engine:
