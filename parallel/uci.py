@@ -196,7 +196,13 @@ class Uci:
         from psearch.uci_go import parse_go
 
         # after a stop the next go may come before the answer (polyglot does that): it waits for its turn
-        if self._go is not None and not self._go.control.is_stopped:
+        running = self._go
+        if running is not None and running.is_pondering:
+            # python-chess may forget its ponder search without a stop, and expects one answer only
+            running.take_answer()
+            running.stop()
+            self._complain("the ponder search is given up: another go has come")
+        elif running is not None and not running.control.is_stopped:
             self._complain("a search is running already: go was ignored")
             return
         go = parse_go(words, self._present_board(), self._complain)
@@ -311,10 +317,9 @@ class Uci:
     def _answer(self, go: Go, line: str) -> None:
         """Say it when it may be said; only the first answer to a `go` counts."""
         go.may_answer.wait()
+        if not go.take_answer():
+            return
         with self._lock:
-            if go.is_answered:
-                return
-            go.is_answered = True
             self._is_searching = False
             if self._go is go:
                 self._go = None  # before it is said: the next `go` may follow at once

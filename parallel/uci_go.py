@@ -53,6 +53,8 @@ class Go:
     may_answer: threading.Event = field(default_factory=threading.Event)
     """set when the answer need not be held back any more"""
     is_answered: bool = False
+    """or given up: nothing is said about it any more"""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         if not (self.infinite or self.ponder):
@@ -67,6 +69,23 @@ class Go:
         clock = own[0] if own[0] is not None else other[0]
         increment = own[1] if own[1] is not None else other[1] if own[0] is None else None
         return clock, increment or 0
+
+    def tell(self, say: Callable[[str], None], line: str) -> None:
+        """Say something about this search, unless it has been answered."""
+        with self._lock:
+            if not self.is_answered:
+                say(line)
+
+    def take_answer(self) -> bool:
+        """Whether an answer is still owed; from now on none is."""
+        with self._lock:
+            owed, self.is_answered = not self.is_answered, True
+        return owed
+
+    @property
+    def is_pondering(self) -> bool:
+        """Whether nobody waits for the answer yet: no stop and no ponderhit has come."""
+        return self.ponder and not self.may_answer.is_set()
 
     def stop(self) -> None:
         """Answer as soon as there is a move."""

@@ -267,7 +267,7 @@ class _Turn:
         """Find a move and answer with it."""
         book_move = self._book_move()
         if book_move is not None:
-            self.player.say(f"info string book move {self.board.uci(book_move)}")
+            self._say(f"info string book move {self.board.uci(book_move)}")
             self._bestmove(book_move, None)
             return
         if self.elo is None:
@@ -280,6 +280,9 @@ class _Turn:
         else:
             self._finish(result)
 
+    def _say(self, line: str) -> None:
+        self.go.tell(self.player.say, line)
+
     def _answer_early(self, result: Result) -> None:
         """The workers are slow to stop. Not while the answer has to be held back: there is no hurry then."""
         if self.go.may_answer.is_set():
@@ -289,7 +292,7 @@ class _Turn:
         for line in result.lines[: self.lines_shown]:
             self._show(line)
         if self.debug:
-            self.player.say(statistics_line(result.info))
+            self._say(statistics_line(result.info))
         if self.elo is not None and result.lines:
             self._bestmove(*bestmove_of(self.player.choose(result.lines, self.elo)))
         else:
@@ -373,16 +376,16 @@ class _Turn:
             move = ""
             if info.currmove is not None:
                 move = f" currmove {self.board.uci(info.currmove)} currmovenumber {info.currmovenumber}"
-            self.player.say(f"info depth {info.depth} {counters}{move}")
+            self._say(f"info depth {info.depth} {counters}{move}")
             if self.debug:
-                self.player.say(statistics_line(info))
+                self._say(statistics_line(info))
 
     def _show(self, info: Info) -> None:
         hits = 0
         if self.probe is not None:
             info = with_tablebase_score(info, self.probe.wdl)
             hits = self.probe.hits
-        self.player.say(info_line(self.board, info, hits, self._wdl(info) if self.shows_wdl else None))
+        self._say(info_line(self.board, info, hits, self._wdl(info) if self.shows_wdl else None))
 
     def _wdl(self, info: Info) -> tuple[int, int, int]:
         score = info.score.relative

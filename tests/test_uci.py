@@ -10,7 +10,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from uci_client import BESTMOVE, PSEARCH, Client, infos, workers_of
+from uci_client import BESTMOVE, PSEARCH, Client, check_lines, infos, workers_of
 
 from psearch.uci_options import OPTIONS
 
@@ -331,6 +331,22 @@ def test_go_while_searching_is_refused(engine: Client) -> None:
     engine.answer()
 
 
+def test_a_go_takes_the_place_of_a_ponder_search(engine: Client) -> None:
+    """python-chess sends one without a stop when its caller has played the expected moves on the very board it gave.
+
+    It waits for one answer only; waiting for the end of a ponder search would take for ever.
+    """
+    for _ in range(5):
+        engine.send("position startpos moves e2e4 e7e5 b1c3 d8h4", "go ponder movetime 100")
+        engine.until(lambda line: line.startswith("info depth 3"))
+        engine.send(f"position fen {MIDDLE_GAME}", "go depth 6")
+        engine.until(lambda line: "ponder search is given up" in line)
+        lines = engine.answer()[1]
+        check_lines(lines, chess.Board(MIDDLE_GAME))
+        assert max(int(info["depth"]) for info in infos(lines)) == 6
+        assert engine.ready() == ["readyok"]
+
+
 def test_a_go_right_behind_a_stop_waits_for_its_turn(engine: Client) -> None:
     """Polyglot, the adapter of xboard, does not wait for the answer to a ponder search that missed."""
     for words in ("ponder wtime 1000 btime 1000", "infinite"):
@@ -457,7 +473,7 @@ def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
         ("name Ponder value perhaps", "true or false"),
         ("name Policy value best", "one of serial"),
         ("name UCI_Elo value 3000", "1000 to 2200"),
-        ("name Trace value x", "no option is called 'Trace'"),
+        ("name Shape value x", "no option is called 'Shape'"),
         ("value 3", "`name` is missing"),
     ],
 )

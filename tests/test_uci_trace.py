@@ -32,11 +32,11 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def iterations(path: Path) -> list[str]:
-    """Names of the searches of the root."""
+    """Names of the searches of the root that gave an exact score."""
     pid = next(
         e["pid"] for e in read(path)["traceEvents"] if e["name"] == "process_name" and e["args"]["name"] == "search"
     )
-    return [e["name"] for e in read(path)["traceEvents"] if e["ph"] == "X" and e["pid"] == pid]
+    return [e["name"] for e in read(path)["traceEvents"] if e["pid"] == pid and e["args"].get("bound") == "exact"]
 
 
 def workers(path: Path) -> set[str]:
