@@ -304,6 +304,7 @@ worker_dtype = _record(
         ("aborted_nodes", "i8"),
         ("polls", "i8"),  # looks for work that found none
         ("failed_joins", "i8"),
+        ("claims", "i8"),  # positions claimed
         ("last_victim", "i8"),  # where the next look for work begins
         ("last_stack", "i8"),  # where the next look for a free stack begins
         ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
@@ -312,7 +313,7 @@ worker_dtype = _record(
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("tail", "u1", (80,)),  # to a whole number of cache lines
+        ("tail", "u1", (72,)),  # to a whole number of cache lines
     ]
 )
 
@@ -327,6 +328,7 @@ options_dtype = _record(
         ("mate_distance", "i4"),
         ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
         ("split_depth", "i4"),  # a node of less depth is never opened
+        ("wait", "i4"),  # 1: nothing opens before its first move is done (young brothers wait)
         ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
@@ -407,6 +409,7 @@ costs_dtype = _record(
         ("poll", "i8"),  # a look for work that finds none
         ("poll_stack", "i8"),  # more for each stack of the pool
         ("abort", "i8"),  # noticing a cutoff above
+        ("claim", "i8"),  # of a position being searched, the look before and the release after included
         ("jitter", "i8"),  # every cost varies by up to this share, in 1/65536
     ]
 )

@@ -1,10 +1,9 @@
-"""Claims: a small shared table of the positions being searched, so that workers keep out of each other's way.
+"""Claims: a small shared table of the positions being searched, for the policy `abdada`.
 
-Siblings are full of transpositions, and workers that search siblings at the same time meet the same positions at the
-same time, before any of them has a table entry. A worker that is about to enter a position that another one is
-searching puts the move off and takes the next one; when it comes back the transposition table is likely to hold the
-result (ABDADA, Weill 1996; the table of claims beside the search is Kerrigan's simplification, 2013). The table is a
-hint: a lost or stale claim costs time, never correctness.
+A worker that is about to enter a position that another one is searching puts the move off and takes the next one; when
+it comes back the transposition table is likely to hold the result (ABDADA, Weill 1996; the table of claims beside the
+search is Kerrigan's simplification, 2013). The table is a hint: a lost or stale claim costs time, never correctness.
+Any policy can be told to use it (`defer_depth`); docs/decisions/007 says why the others do not.
 """
 
 from __future__ import annotations

@@ -271,7 +271,7 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
     from psearch.setup import SearchOptions
 
     how = SearchOptions()
-    for name in ("split_depth", "open_busy", "open_idle", "defer_depth"):
+    for name in ("split_depth", "wait", "open_busy", "open_idle", "defer_depth"):
         if getattr(options, name) is None:
             setattr(options, name, getattr(how, name))
         how = replace(how, **{name: getattr(options, name)})

@@ -42,7 +42,7 @@ examples:
 _SIMULATE_USAGE = """\
 psearch simulate --workers 1,2,4,...,1024 --suite FILE (--depth D | --tree-nodes N) [--policy P,Q]
                         [--seed S] [--jitter J] [--costs FILE] [--hash MB] [--split-depth N]
-                        [--open-busy P] [--open-idle P] [--defer-depth N]
+                        [--wait] [--open-busy P] [--open-idle P] [--defer-depth N]
                         [--positions K] [--jobs N] [--validate] [--json] [--plot PNG] [--log FILE]
                         [--trace FILE]
        psearch simulate --from-log FILE [--json] [--plot PNG]"""
@@ -191,6 +191,9 @@ def simulate_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--costs", type=Path, metavar="FILE", help="from `psearch calibrate --out FILE`")
     parser.add_argument("--split-depth", type=whole_number(1, MAX_DEPTH), metavar="N", help="least depth to split at")
+    parser.add_argument(
+        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
+    )
     percent = whole_number(0, 100)
     parser.add_argument(
         "--open-busy", type=percent, metavar="P", help="calibrated: percent P(needed) to open a node, all being busy"
@@ -200,7 +203,8 @@ def simulate_parser() -> argparse.ArgumentParser:
         "--defer-depth",
         type=whole_number(0, MAX_DEPTH),
         metavar="N",
-        help="least depth to put moves off that another worker is searching; 0 never",
+        help="least depth to put moves off to positions that another worker is searching; 0 never "
+        "(default: 3 with abdada, else never)",
     )
     parser.add_argument(
         "--jobs",

@@ -29,6 +29,8 @@ class Costs:
     poll_stack: float = 1.3
     """more for each stack of the pool"""
     abort: float = 60.0
+    claim: float = 110.0
+    """looking a claim up, taking it and giving it back, in lines that another core has just written"""
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
     lock_contended: float = 0.0

@@ -71,6 +71,8 @@ def may_open(ctx, node, ply):
         return False
     if node.futility != NO_SCORE:
         return False  # futile moves raise `best` without the lock
+    if options.wait and node.moves_done == 0:
+        return False
     if policy == POLICY_ROOT:
         return ply == 0 and node.moves_done >= 1
     if policy == POLICY_YBW or node.type == PV_NODE:

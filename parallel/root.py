@@ -292,6 +292,7 @@ def _reset_worker(wk, index):
     wk.aborted_nodes = 0
     wk.polls = 0
     wk.failed_joins = 0
+    wk.claims = 0
     wk.last_victim = 0
     wk.last_stack = index
     wk.last_lock = -1

@@ -22,8 +22,8 @@ DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
-DEFAULT_DEFER_DEPTH = 1
-"""Remaining depth of a child from which its move is put off while another worker searches the same position."""
+ABDADA_DEFER_DEPTH = 3
+"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 
 
@@ -39,11 +39,14 @@ class SearchOptions:
     aspiration: int = DEFAULT_ASPIRATION
     policy: str = DEFAULT_POLICY
     split_depth: int = DEFAULT_SPLIT_DEPTH
+    wait: bool = False
+    """nothing opens before its first move is done: young brothers wait, under every policy"""
     open_busy: int = DEFAULT_OPEN_BUSY
     open_idle: int = DEFAULT_OPEN_IDLE
     join_cost: int = 0
     """nodes; 0: as measured while searching"""
-    defer_depth: int = DEFAULT_DEFER_DEPTH
+    defer_depth: int | None = None
+    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
     record: bool = True
 
     @classmethod
@@ -102,7 +105,9 @@ def write_search(
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
     for name in record.dtype.names:
-        record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name))
+        record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name) or 0)
+    if options.defer_depth is None and options.policy == "abdada":
+        record["defer_depth"] = ABDADA_DEFER_DEPTH
     if arena.workers == 1 or options.policy in ("serial", "lazy"):
         record["defer_depth"] = 0  # there is nobody to keep out of the way of, or the policy does not
     begin_search(arena.context)

@@ -201,6 +201,7 @@ def _start_move(ctx, wk, frame):
             if state != STATE_ENTER:
                 return state
         take_claim(ctx, claim)
+        wk.claims += 1
         visit.claim = claim
     # alpha may be rising under other hands: read it once
     alpha = np.int64(node.alpha)

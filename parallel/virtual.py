@@ -126,6 +126,7 @@ def _turn(ctx, sim, worker, clock, lock_free):
     nodes, qnodes, opens = wk.nodes, wk.qnodes, wk.opens
     joins, aborts, leaves = wk.joins, wk.aborts, wk.parks + wk.adopts
     failed = wk.failed_joins
+    claims = wk.claims
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     for _ in range(_MOST_TRANSITIONS):
         if step(ctx, worker, 1) > 0:
@@ -136,6 +137,7 @@ def _turn(ctx, sim, worker, clock, lock_free):
     cost = searched * costs.qnode + (wk.nodes - nodes - searched) * costs.node
     cost += (wk.opens - opens) * costs.open + (wk.joins - joins) * costs.join
     cost += (wk.parks + wk.adopts - leaves) * costs.leave + (wk.aborts - aborts) * costs.abort
+    cost += (wk.claims - claims) * costs.claim
     if not was_idle and wk.state == STATE_IDLE:
         cost += costs.leave
     clock = _wait_for_lock(sim, wk, lock_free, clock)

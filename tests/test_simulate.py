@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
@@ -65,7 +66,7 @@ def plain_values(simulators: dict[int, Simulator]) -> dict[tuple[str, int], int]
 
 
 def search(
-    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: int
+    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: Any
 ) -> VirtualSample:
     sample = simulator.search("x", chess.Board(fen), depth, SearchOptions(policy=policy, **how), seed)
     assert leftovers(simulator.arena) == []
@@ -207,6 +208,16 @@ def test_moves_are_put_off_and_no_claim_is_left(simulators: dict[int, Simulator]
     while not simulators[8].arena.header[0]["done"]:
         simulators[8]._run(False, None)
     assert claims(simulators[8]) == 0
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "kannan"])
+def test_young_brothers_may_be_told_to_wait(simulators: dict[int, Simulator], policy: str) -> None:
+    eager = search(simulators[8], MIDDLE_GAME, 8, policy)
+    waiting = search(simulators[8], MIDDLE_GAME, 8, policy, wait=True)
+    assert eager.nodes != waiting.nodes
+    assert waiting.joins > 0
+    for which in ("ybw", "root"):  # they wait anyway
+        assert search(simulators[8], KIWIPETE, 6, which) == search(simulators[8], KIWIPETE, 6, which, wait=True)
 
 
 def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simulator]) -> None:
