@@ -64,6 +64,19 @@ def test_ponder(engine: chess.engine.SimpleEngine) -> None:
     engine.ping()
 
 
+def test_a_ponder_search_that_the_client_forgets_to_stop() -> None:
+    """python-chess looks at its caller's own board to see if a ponder search goes on: here it has moved on already."""
+    with chess.engine.SimpleEngine.popen_uci(PSEARCH, timeout=TIMEOUT_S) as client:
+        client.play(chess.Board(), Limit(depth=2))
+        board = chess.Board()
+        played = client.play(board, Limit(depth=6), ponder=True)
+        assert played.move is not None and played.ponder is not None
+        board.push(played.move)
+        board.push(played.ponder)
+        client.ping()
+        assert client.analyse(chess.Board(), Limit(depth=5))["depth"] == 5
+
+
 def test_analyse(engine: chess.engine.SimpleEngine) -> None:
     board = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
     info = engine.analyse(board, Limit(depth=7))
