@@ -175,7 +175,7 @@ def test_serial_search(benchmark: Any, arena: Arena) -> None:
 
 @pytest.mark.timeout(0)  # its timer is a thread
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("spawn", 1), ("spawn", 4)])
+@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("nursery", 1), ("nursery", 4)])
 def test_start_and_end_of_a_supervisor(benchmark: Any, tables: np.ndarray, method: str, threads: int) -> None:
     """Arena, worker processes, first answer, and all of it gone again; kernels already loaded here."""
 

@@ -21,6 +21,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -44,6 +45,7 @@ _KEEP_FOLDERS = 4
 _kernels: list[tuple[Any, Any]] = []
 _entries: list[tuple[Any, Any]] = []
 _loaded: set[int] = set()
+_build_lock = threading.Lock()
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
@@ -128,7 +130,10 @@ def _cache_folder() -> Path:
                 return folder
         except OSError:
             continue
-    return Path(tempfile.mkdtemp(prefix="psearch-kernels-"))
+    # of the same shape: a process of ours that is told its parent finds it
+    folder = Path(tempfile.mkdtemp(prefix="psearch-")) / f"kernels-{key}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 CACHE_FOLDER = _cache_folder()
@@ -162,9 +167,15 @@ def _mark_complete() -> None:
 def build(progress: Progress | None = None) -> float:
     """Make every entry callable: load it from the cache, or compile the lot. Returns seconds.
 
-    Safe when several programs start at once: one compiles behind a file lock, the others wait and then load.
+    Safe when several programs start at once: one compiles behind a file lock, the others wait and then load. Safe in
+    several threads, too.
     `progress` gets one line at a time while compiling, and nothing when the cache is loaded.
     """
+    with _build_lock:
+        return _build(progress)
+
+
+def _build(progress: Progress | None) -> float:
     start = time.perf_counter()
     if all(id(dispatcher) in _loaded for dispatcher, _ in _entries):
         return 0.0

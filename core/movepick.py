@@ -183,11 +183,13 @@ def pick_move(tb, learning, pos, node):
 
 @kernel(void(Stack, Header, Node))
 def begin_root_picking(st, hd, node):
-    """The root's moves come from its stack, best first."""
+    """The root's moves come from its stack, best first, without those that have a line of their own already."""
     begin_picking(node, PICK_LIST)
-    for i in range(hd.root_count):
-        node.moves[i] = st.root_moves[i]
-    node.end = hd.root_count
+    first = np.int64(st.root_line)
+    count = np.int64(hd.root_count) - first
+    for i in range(count):
+        node.moves[i] = st.root_moves[first + i]
+    node.end = count
 
 
 # -- learning from cutoffs -------------------------------------------------------------------------------------------

@@ -215,7 +215,8 @@ stack_dtype = _record(
         ("root_alpha", "i8"),
         ("root_beta", "i8"),
         ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
-        ("pad", "i8", (6,)),
+        ("root_line", "i8"),  # MultiPV: lines found at this depth; their moves stand in front and are left out
+        ("pad", "i8", (5,)),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
     ]
 )
@@ -345,7 +346,7 @@ info_dtype = _record(
         ("score", "i4"),
         ("bound", "i4"),  # BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
         ("pv_length", "i4"),
-        ("pad", "i4"),
+        ("line", "i4"),  # MultiPV: 0 for the best line, 1 for the one without its move, and so on
         ("pv", "i4", (MAX_PLY,)),
     ]
 )
@@ -369,6 +370,8 @@ header_dtype = _record(
         ("stack_count", "i8"),
         ("node_limit", "i8"),  # 0 none
         ("max_depth", "i8"),
+        ("multipv", "i8"),  # lines to find, 1 .. root_count
+        ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
         ("options", options_dtype),
         ("root", position_dtype),
@@ -384,6 +387,7 @@ header_dtype = _record(
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
         ("best_move", "i8"),
+        ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches

@@ -390,6 +390,8 @@ def finish(ctx, wk, frame):
     wk.value = best
     if not hd.options.tt:
         return
+    if ply == 0 and node.end < hd.legal_root_moves:
+        return  # the value of some of the moves is not that of the position
     bound = BOUND_UPPER
     if best >= node.beta:
         bound = BOUND_LOWER

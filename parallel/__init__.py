@@ -1,7 +1,8 @@
 """Parallel chess search over several processes.
 
-`psearch.search(fen, threads=8)` is the Python face; the command line is `psearch.cli`, the engine underneath
-is `psearch.supervisor.Supervisor`. Importing this package loads neither numba nor any kernel.
+`psearch.search(fen, threads=8)` searches once, `psearch.Engine` again and again; the command line is `psearch.cli`,
+the UCI engine `psearch.uci`, what is underneath `psearch.supervisor.Supervisor`. Importing this package loads neither
+numba nor any kernel.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import chess
 
+    from psearch.engine import Analysis, Engine
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 
 __version__ = "0.1.0.dev0"
@@ -22,6 +26,8 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_THREADS",
     "POLICY_NAMES",
+    "Analysis",
+    "Engine",
     "Info",
     "Limits",
     "PsearchError",
@@ -53,7 +59,11 @@ POLICY_NAMES = (
 """How work can be split; see `psearch.policy`."""
 DEFAULT_POLICY = "calibrated"
 
-_RESULT_TYPES = {"Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"}
+_LAZY = {
+    **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
+    **dict.fromkeys(("Analysis", "Engine"), "psearch.engine"),
+}
+"""Where the names are that need python-chess, or numba."""
 
 
 def search(
@@ -63,38 +73,54 @@ def search(
     movetime_ms: int | None = None,
     nodes: int | None = None,
     hash_mb: int = 64,
+    mate: int | None = None,
+    multipv: int = 1,
+    root_moves: Sequence[chess.Move] | None = None,
+    policy: str = DEFAULT_POLICY,
 ) -> Result:
     """Search one position and return the best move found.
 
     `position` is `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack
     counts as the game's history. Every limit that is given applies, the first one reached ends the search;
-    with none the search takes 5 seconds. `hash_mb` is the size of the transposition table in MiB.
+    with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
+    size of the transposition table in MiB, `multipv` the number of lines wanted (`Result.lines`), `root_moves`
+    the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`).
 
-    Worker processes are started for this one call; to search more than once, keep a
-    `psearch.supervisor.Supervisor`. Raises `psearch.PsearchError` for an illegal position or a bad argument,
-    `psearch.WorkerDied` when a worker ends.
+    Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
+    `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
+
+    >>> import psearch
+    >>> result = psearch.search("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", threads=2, depth=4, hash_mb=1)
+    >>> result.bestmove, result.info.score
+    (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.fen import check_position, parse_position
+    from psearch.fen import check_position, checked_moves, parse_position
     from psearch.report import finished_result
-    from psearch.results import Limits
+    from psearch.results import Limits, PsearchError
 
     if isinstance(position, str):
         board = parse_position(position)
     else:
         board = position
         check_position(board)
-    limits = Limits(depth, movetime_ms, nodes)
+    limits = Limits(depth, movetime_ms, nodes, mate)
     _check_limits(limits)
+    if multipv < 1:
+        raise PsearchError(f"multipv must be at least 1, not {multipv}")
+    if policy not in POLICY_NAMES:
+        raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {policy!r}")
     finished = finished_result(board)
     if finished is not None:
         return finished
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
+    from psearch.setup import SearchOptions
     from psearch.supervisor import Supervisor
 
+    only = checked_moves(board, root_moves)
     with Supervisor(threads=threads, hash_mb=hash_mb) as engine:
-        result: Result = engine.search(board, limits)
+        result: Result = engine.search(board, limits, options=SearchOptions(policy=policy), only=only, multipv=multipv)
     return result
 
 
@@ -109,7 +135,7 @@ def _check_limits(limits: Limits) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """The result types on demand: they need python-chess, which `psearch --help` should not wait for."""
-    if name in _RESULT_TYPES:
-        return getattr(importlib.import_module("psearch.results"), name)
+    """What takes long to import, on demand: `psearch --help` should not wait for it."""
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from psearch.results import PsearchError
 
 MAX_WORKERS = 1024
 MIB = 1 << 20
+_LARGE = 64 * MIB
 STACKS_PER_WORKER = 4
 """One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
 _TOUCHED_PLIES = 40
@@ -85,6 +87,16 @@ class SharedBlock:
                 self.map.madvise(advice)
             except OSError:
                 return
+
+    def clear(self) -> None:
+        """All zero again. A large block gives its pages back, which is many times faster than writing to them."""
+        if self.size >= _LARGE:
+            try:
+                self.map.madvise(mmap.MADV_REMOVE)
+                return
+            except (AttributeError, OSError):
+                pass  # not on this system: write
+        np.frombuffer(self.map, np.uint64)[:] = 0
 
     def close(self) -> None:
         """Drop the mapping; arrays made from it must not be used any more."""
@@ -187,7 +199,7 @@ class Arena:
 
     def clear_table(self) -> None:
         """Forget everything in the transposition table."""
-        self.tt[:] = 0
+        self._table.clear()
 
     def clear_learning(self) -> None:
         """Forget killers, history, and what was learnt of node types."""
@@ -202,36 +214,34 @@ class Arena:
         age = int(self.header[0]["age"])
         return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
 
-    # -- the way to a spawned worker: descriptors travel, addresses are made anew ------------------------------------
+    # -- the way to another process: descriptors travel, addresses are made anew -------------------------------------
 
-    def __getstate__(self) -> dict[str, Any]:
-        from multiprocess import reduction
-
+    def layout(self) -> dict[str, int]:
+        """What `attach` must know beside the descriptors."""
         return {
             "workers": self.workers,
             "hash_mb": self.hash_mb,
             "stacks": self.stacks,
-            "block": (self._block.size, reduction.DupFd(self._block.fd)),
-            "table": (self._table.size, reduction.DupFd(self._table.fd)),
             "trace_events": self.trace_events,
-            "trace": (self._trace.size, reduction.DupFd(self._trace.fd)) if self._trace is not None else None,
         }
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.workers = state["workers"]
-        self.hash_mb = state["hash_mb"]
-        self.stacks = state["stacks"]
-        self._lay_out()
-        size, descriptor = state["block"]
-        self._block = SharedBlock(size, descriptor.detach())
-        size, descriptor = state["table"]
-        self._table = SharedBlock(size, descriptor.detach())
-        self.trace_events = state["trace_events"]
-        self._trace = None
-        if state["trace"] is not None:
-            size, descriptor = state["trace"]
-            self._trace = SharedBlock(size, descriptor.detach())
-        self._map()
+    def descriptors(self) -> list[int]:
+        """Of the blocks, in the order that `attach` takes them: arena, transposition table, trace if there is one."""
+        return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
+
+    @classmethod
+    def attach(cls, workers: int, hash_mb: int, stacks: int, trace_events: int, descriptors: Sequence[int]) -> Arena:
+        """Map memory that another process has taken; takes over the descriptors."""
+        arena = cls.__new__(cls)
+        arena.workers = workers
+        arena.hash_mb = hash_mb
+        arena.stacks = stacks
+        arena.trace_events = trace_events
+        arena._block = SharedBlock(arena._lay_out(), descriptors[0])
+        arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+        arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
+        arena._map()
+        return arena
 
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""

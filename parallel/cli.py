@@ -15,18 +15,19 @@ import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, __version__
+from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, __version__
+from psearch.cli_args import MAX_NODES, add_hash, add_limits, add_policy, add_threads, limits_of
 from psearch.cli_common import (
-    DEFAULT_HASH_MB,
     EXIT_BAD_INPUT,
     EXIT_PERFT_FAILED,
     EXIT_SIGNAL,
     EXIT_SYSTEM,
     EXIT_WORKER_DIED,
-    MAX_HASH_MB,
+    SHELLS,
     STUDIES,
     TRACE_HELP,
     Commands,
@@ -37,30 +38,33 @@ from psearch.cli_common import (
     prepare_kernels,
     say,
     tell_of_trace,
-    usable_cores,
     whole_number,
 )
+from psearch.cli_search import add_root_options, candidates, choose, draw, play, probe, table_line, table_object
 
 if TYPE_CHECKING:
     import chess
 
     from psearch.perft_suite import PerftCheck
-    from psearch.results import Limits, Result
+    from psearch.results import Result
     from psearch.supervisor import Supervisor
+    from psearch.syzygy import RootProbe
 
 DEFAULT_MAX_NODES = 10_000_000
-_MAX_MOVETIME_MS = 1_000_000_000
-_MAX_NODES = 2**62
 _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
 psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME]
-               [--json] [--trace FILE] FEN
+               [--moves "M M"] [--searchmoves "M M"] [--multipv N] [--syzygy PATH] [--board | --json]
+               [--trace FILE] FEN
+       psearch analyse [--out FILE] FILE.epd | FILE.pgn | -
        psearch perft [--threads N] DEPTH FEN
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
-       psearch speedup | simulate | calibrate ...
+       psearch speedup | simulate | predict | calibrate ...
+       psearch completion bash|zsh|fish
+       psearch uci
        psearch --help | --version"""
 
 _SEARCH_HELP = f"""\
@@ -78,9 +82,14 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 10 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
+  psearch --multipv 3 --moves "e4 e5 Nf3" --board startpos
+  psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+  psearch analyse --movetime 1000 --out annotated.pgn games.pgn
+  psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
   psearch perft 5 startpos          move path counts, one line per root move
   psearch perft --epd suite.epd     check the counts of a suite
   psearch bench                     a fixed search on one worker: `N nodes M nps`
+  psearch uci                       the engine for chess programs; also plain `psearch`
   psearch speedup --suite FILE      time to depth with 1 and 2 worker processes
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
                                     the same in virtual time, with any number of workers
@@ -111,21 +120,55 @@ examples:
   psearch bench"""
 
 
+_COMPLETION_HELP = """\
+Print a script that lets the shell complete psearch's commands, options and file names."""
+
+_COMPLETION_EXAMPLES = """\
+examples:
+  eval "$(psearch completion bash)"            in ~/.bashrc
+  psearch completion zsh > ~/.zfunc/_psearch   a folder of $fpath
+  psearch completion fish > ~/.config/fish/completions/psearch.fish"""
+
+_UCI_HELP = """\
+Talk UCI on standard input and output, as chess programs with a board expect an engine to.
+`psearch` without arguments does the same."""
+
+_UCI_EXAMPLES = """\
+examples:
+  psearch uci
+  (echo position startpos; echo go movetime 1000; sleep 4) | psearch uci"""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status; bad options leave through SystemExit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words:
-        say(f"usage: {_SEARCH_USAGE}")
-        return EXIT_BAD_INPUT
-    commands: Commands = {"perft": (_perft_parser, _perft), "bench": (_bench_parser, _bench)}
-    if words[0] in STUDIES:
-        from psearch import cli_studies
-
-        commands = cli_studies.COMMANDS
+        words = ["uci"]
+        if sys.stdin is not None and sys.stdin.isatty():
+            say("psearch speaks UCI now; `quit` ends it, `psearch --help` tells what else there is")
+    commands = _commands_for(words[0])
     parser_of, command = commands.get(words[0], (_search_parser, _search))
     options = parser_of().parse_intermixed_args(words[1:] if words[0] in commands else words)
     with Signals() as signals:
         return _guarded(command, options, signals)
+
+
+def _commands_for(word: str) -> Commands:
+    """The commands of the module that holds this one; other modules are not imported."""
+    if word in STUDIES:
+        from psearch import cli_studies
+
+        return cli_studies.COMMANDS
+    if word == "analyse":
+        from psearch import cli_analyse
+
+        return cli_analyse.COMMANDS
+    return {
+        "perft": (_perft_parser, _perft),
+        "bench": (_bench_parser, _bench),
+        "uci": (_uci_parser, _uci),
+        "completion": (_completion_parser, _completion),
+    }
 
 
 def _guarded(
@@ -133,19 +176,10 @@ def _guarded(
 ) -> int:
     """Run a command and turn what can go wrong into an exit status and at most one line."""
     try:
-        from psearch.results import PsearchError, WorkerDied
-
-        try:
-            status = command(options, signals)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-            return status
-        except WorkerDied as error:
-            complain(str(error))
-            return EXIT_WORKER_DIED
-        except PsearchError as error:
-            complain(str(error))
-            return EXIT_BAD_INPUT
+        status = command(options, signals)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         complain("interrupted")
         return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
@@ -156,6 +190,14 @@ def _guarded(
             return EXIT_SIGNAL + signal.SIGPIPE
         complain(f"cannot go on: {error}")
         return EXIT_SYSTEM
+    except Exception as error:
+        # imported only now: it needs python-chess, and `uciok` should not wait for that
+        from psearch.results import PsearchError, WorkerDied
+
+        if not isinstance(error, PsearchError):
+            raise
+        complain(str(error))
+        return EXIT_WORKER_DIED if isinstance(error, WorkerDied) else EXIT_BAD_INPUT
 
 
 def _search(options: argparse.Namespace, signals: Signals) -> int:
@@ -165,14 +207,22 @@ def _search(options: argparse.Namespace, signals: Signals) -> int:
     words = _without_dashes(options.fen)
     if not words:
         _search_parser().error("no position given: a FEN or startpos (see psearch --help)")
+    if options.board and options.json:
+        _search_parser().error("--board draws, --json is for programs: choose one")
     board = parse_position(words)
     if options.trace is not None:
         from psearch.tracefile import check_trace
 
         check_trace(options.trace)
+    if options.moves is not None:
+        play(board, options.moves)
+    asked = choose(board, options.searchmoves) if options.searchmoves is not None else None
+    found = probe(board, options.syzygy) if options.syzygy is not None else None
+    if options.board:
+        draw(board)
     finished = finished_result(board)
     if finished is None:
-        return _search_with_workers(board, options, signals)
+        return _search_with_workers(board, options, signals, asked, found)
     if options.trace is not None:
         complain("the game is over: nothing is searched, and no trace written")
     if options.json:
@@ -182,27 +232,43 @@ def _search(options: argparse.Namespace, signals: Signals) -> int:
     return 0
 
 
-def _search_with_workers(board: chess.Board, options: argparse.Namespace, signals: Signals) -> int:
+def _search_with_workers(
+    board: chess.Board,
+    options: argparse.Namespace,
+    signals: Signals,
+    asked: list[chess.Move] | None,
+    found: RootProbe | None,
+) -> int:
+    """asked: the only moves to choose from, if the user named some; found: what the endgame tables say, if anything."""
     check_hash(options.hash)
     prepare_kernels()
 
+    from psearch.progress import search_display
     from psearch.report import final_report
     from psearch.setup import SearchOptions
     from psearch.supervisor import Supervisor
 
-    how = SearchOptions(policy=options.policy)
     with Supervisor(threads=options.threads, hash_mb=options.hash, trace=options.trace is not None) as engine:
         signals.searching = True
+        search = partial(
+            engine.search,
+            board,
+            limits_of(options, DEFAULT_MOVETIME_MS),
+            stop=signals.stop,
+            options=SearchOptions(policy=options.policy),
+            only=candidates(asked, found),
+            multipv=options.multipv,
+        )
         with _traced(board, options, engine):
             if options.json:
-                result = engine.search(board, _limits(options), stop=signals.stop, options=how)
-                _print_json(board, result, options.threads)
+                more = {} if found is None else {"syzygy": table_object(board, found)}
+                _print_json(board, search(), options.threads, **more)
             else:
-                from psearch.progress import search_display
-
                 with search_display(board) as display:
-                    result = engine.search(board, _limits(options), on_info=display, stop=signals.stop, options=how)
+                    result = search(on_info=display)
                 print(final_report(board, result), flush=True)
+                if found is not None:
+                    print(table_line(board, found), flush=True)
     return signals.exit_status
 
 
@@ -227,13 +293,6 @@ def _traced(board: chess.Board, options: argparse.Namespace, engine: Supervisor)
         raise
     recorder.write(options.trace, facts)
     tell_of_trace(recorder.dropped, options.trace)
-
-
-def _limits(options: argparse.Namespace) -> Limits:
-    from psearch.results import Limits
-
-    limits = Limits(options.depth, options.movetime, options.nodes)
-    return limits if limits != Limits() else Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
 
 def _perft(options: argparse.Namespace, signals: Signals) -> int:
@@ -329,29 +388,24 @@ def _bench(options: argparse.Namespace, signals: Signals) -> int:
     return 0
 
 
+def _uci(options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.uci import run_uci
+
+    run_uci()
+    sys.stdout.flush()
+    # Workers are gone by now. Taking the interpreter down costs some 200 ms, and clients kill an engine that is slow to
+    # leave; nor could a thread that is inside the compiler be told to stop. The nursery ends with this process.
+    os._exit(0)
+
+
 def _search_parser() -> argparse.ArgumentParser:
     parser = make_parser("psearch", _SEARCH_USAGE, _SEARCH_HELP, _SEARCH_EXAMPLES)
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
-    _add_threads(parser)
-    limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, _MAX_NODES))
-    limit.add_argument("--depth", type=depth, metavar="D", help=f"plies, 1 to {MAX_DEPTH}")
-    limit.add_argument("--movetime", type=milliseconds, metavar="MS", help="milliseconds")
-    limit.add_argument("--nodes", type=nodes, metavar="N", help="nodes of all workers together")
-    parser.add_argument(
-        "--hash",
-        type=whole_number(1, MAX_HASH_MB),
-        default=DEFAULT_HASH_MB,
-        metavar="MB",
-        help=f"size of the shared transposition table in MiB (default {DEFAULT_HASH_MB})",
-    )
-    parser.add_argument(
-        "--policy",
-        choices=POLICY_NAMES,
-        default=DEFAULT_POLICY,
-        metavar="NAME",
-        help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
-    )
+    add_threads(parser)
+    add_limits(parser)
+    add_hash(parser)
+    add_policy(parser)
+    add_root_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--trace", type=Path, metavar="FILE", help=TRACE_HELP)
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
@@ -361,11 +415,11 @@ def _search_parser() -> argparse.ArgumentParser:
 def _perft_parser() -> argparse.ArgumentParser:
     parser = make_parser("psearch perft", _PERFT_USAGE, _PERFT_HELP, _PERFT_EXAMPLES)
     parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
-    _add_threads(parser)
+    add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")
     parser.add_argument(
         "--max-nodes",
-        type=whole_number(1, _MAX_NODES),
+        type=whole_number(1, MAX_NODES),
         metavar="M",
         help=f"skip expected counts above M (default {DEFAULT_MAX_NODES:,})",
     )
@@ -376,22 +430,32 @@ def _bench_parser() -> argparse.ArgumentParser:
     return make_parser("psearch bench", "psearch bench", _BENCH_HELP, _BENCH_EXAMPLES)
 
 
-def _add_threads(parser: argparse.ArgumentParser) -> None:
-    cores = usable_cores()
-    parser.add_argument(
-        "--threads",
-        type=whole_number(1, MAX_THREADS),
-        default=cores,
-        metavar="N",
-        help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
-    )
+def _completion(options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.completion import completion_script
+
+    every: Commands = {}
+    for word in ("perft", "analyse", *STUDIES):
+        every |= _commands_for(word)
+    print(completion_script(options.shell, _search_parser(), every), end="")
+    return 0
 
 
-def _print_json(board: chess.Board, result: Result, threads: int) -> None:
+def _completion_parser() -> argparse.ArgumentParser:
+    usage = f"psearch completion {'|'.join(SHELLS)}"
+    parser = make_parser("psearch completion", usage, _COMPLETION_HELP, _COMPLETION_EXAMPLES)
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+    return parser
+
+
+def _uci_parser() -> argparse.ArgumentParser:
+    return make_parser("psearch uci", "psearch uci", _UCI_HELP, _UCI_EXAMPLES)
+
+
+def _print_json(board: chess.Board, result: Result, threads: int, **more: object) -> None:
     from psearch.report import json_object
 
     # default=int: counters may come as numpy integers
-    print(json.dumps(json_object(board, result, threads), default=int), flush=True)
+    print(json.dumps({**json_object(board, result, threads), **more}, default=int), flush=True)
 
 
 def _without_dashes(words: list[str]) -> list[str]:

@@ -27,6 +27,9 @@ EXIT_SIGNAL = 128
 DEFAULT_HASH_MB = 64
 MAX_HASH_MB = 2**24
 
+SHELLS = ("bash", "zsh", "fish")
+"""that `completion.py` makes scripts for"""
+
 STUDIES = ("speedup", "simulate", "predict", "calibrate")
 """Commands of `cli_studies.py`, which is imported when one of them is asked for."""
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from psearch import MAX_DEPTH, MAX_THREADS
-from psearch.cli_common import DEFAULT_HASH_MB, MAX_HASH_MB, TRACE_HELP, make_parser, whole_number
+from psearch.cli_args import add_hash
+from psearch.cli_common import TRACE_HELP, make_parser, whole_number
 
 DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
@@ -132,13 +133,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         help=f"when nodes are split: root, ybw, knuth, garms, kannan, felten, calibrated, lazy, abdada "
         f"(default {DEFAULT_POLICIES})",
     )
-    parser.add_argument(
-        "--hash",
-        type=whole_number(1, MAX_HASH_MB),
-        default=DEFAULT_HASH_MB,
-        metavar="MB",
-        help=f"size of the transposition table in MiB (default {DEFAULT_HASH_MB})",
-    )
+    add_hash(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the table (needs matplotlib)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="raw log (default: a new file named by the time)")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import chess
 
@@ -84,6 +84,19 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
     if status:
         reasons = [reason for flag, reason in _REASONS.items() if status & flag]
         raise PsearchError(f"illegal position: {', '.join(reasons)}")
+
+
+def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:
+    """Root moves as a list. Raises PsearchError when one is illegal, or when none is left."""
+    if root_moves is None:
+        return None
+    moves = list(root_moves)
+    for move in moves:
+        if move not in board.legal_moves:
+            raise PsearchError(f"{move.uci()} is not a legal move in {board.fen()}")
+    if not moves and any(board.legal_moves):
+        raise PsearchError("root_moves is empty: there is nothing to choose from")
+    return moves
 
 
 def _check_fields(fields: list[str]) -> None:

@@ -7,9 +7,8 @@ gone, also after a SIGKILL: the worker exits.
 from __future__ import annotations
 
 import os
-import signal
 import threading
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from psearch.core.records import (
     void,
     worker_at,
 )
+from psearch.nursery import open_pidfd
 from psearch.splitting import done_of
 from psearch.step import step
 
@@ -107,20 +107,15 @@ def _exit_with_parent(done: threading.Event, parent: int) -> None:
             os._exit(1)
 
 
-def worker_main(arena: Any, index: int, pipe: Connection, inherited: list[Connection], parent: int) -> None:
-    """A worker process: waits for commands on its pipe until it ends or says quit."""
-    # Ctrl-C, and often SIGTERM, go to the whole process group; stopping is the supervisor's decision
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # the parent's ends, inherited by fork: while we hold them a sibling would not see its pipe end
-    for connection in inherited:
-        connection.close()
-    from psearch.kernels import load_kernels
-
-    load_kernels()
+def worker_main(arena: Any, index: int, pipe: Connection, parent: int) -> None:
+    """A worker process: waits for commands on its pipe until it ends or says quit, or until the parent is gone."""
+    watched = open_pidfd(parent)
+    if os.getppid() != parent:
+        return
+    waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
     try:
         pipe.send_bytes(READY)
-        while True:
+        while pipe in wait(waiting_for):
             command = pipe.recv_bytes()
             if command == QUIT:
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from typing import TextIO
 
 import chess
@@ -44,7 +45,7 @@ class LineDisplay:
 
     def __init__(self, board: chess.Board) -> None:
         self._board = board
-        self._shown: tuple[object, ...] = ()
+        self._shown: dict[int, tuple[object, ...]] = {}
 
     def __enter__(self) -> LineDisplay:
         return self
@@ -55,8 +56,8 @@ class LineDisplay:
     def __call__(self, info: Info) -> None:
         """Print `info` unless only its clocks and counters are new."""
         news = (info.depth, info.bound, info.score, tuple(info.pv))
-        if info.depth > 0 and news != self._shown:
-            self._shown = news
+        if info.depth > 0 and news != self._shown.get(info.multipv):
+            self._shown[info.multipv] = news
             print(iteration_line(self._board, info), flush=True)
 
 
@@ -66,6 +67,7 @@ class LiveDisplay:
     def __init__(self, board: chess.Board, console: Console) -> None:
         self._board = board
         self._console = console
+        self._lines: dict[int, Info] = {}
         self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False)
 
     def __enter__(self) -> LiveDisplay:
@@ -77,11 +79,16 @@ class LiveDisplay:
 
     def __call__(self, info: Info) -> None:
         """Redraw."""
-        self._live.update(search_view(self._board, info, self._console.size), refresh=True)
+        self._lines[info.multipv] = info
+        others = [self._lines[number] for number in sorted(self._lines) if number > 1]
+        self._live.update(search_view(self._board, self._lines.get(1, info), self._console.size, others), refresh=True)
 
 
-def search_view(board: chess.Board, info: Info, size: ConsoleDimensions) -> Group:
-    """The live display as a renderable: the search on top, one load bar per worker below."""
+def search_view(board: chess.Board, info: Info, size: ConsoleDimensions, others: Sequence[Info] = ()) -> Group:
+    """The live display as a renderable: the search on top, one load bar per worker below.
+
+    others: the second best line and those after it; one row each, as many as there is room for.
+    """
     head = Text(
         f"depth {info.depth}/{info.seldepth}   score {score_text(info.score, board, info.bound)}   "
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s"
@@ -89,11 +96,20 @@ def search_view(board: chess.Board, info: Info, size: ConsoleDimensions) -> Grou
     head.stylize("bold")
     line = Text(f"pv {san_line(board, info.pv)}")
     line.truncate(2 * size.width, overflow="ellipsis")  # three lines at most when broken at blanks
+    more = [
+        _other_line(board, other, size.width) for other in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]
+    ]
     if not info.workers:
-        return Group(head, line)
-    rows = min(MOST_WORKER_ROWS, max(1, size.height - _LINES_BESIDE_WORKERS))
+        return Group(head, line, *more)
+    rows = min(MOST_WORKER_ROWS, max(1, size.height - _LINES_BESIDE_WORKERS - len(more)))
     bar_width = min(_BAR_WIDTH, max(2, size.width - _COLUMNS_BESIDE_BAR))
-    return Group(head, line, _worker_table(info.workers, rows, bar_width))
+    return Group(head, line, *more, _worker_table(info.workers, rows, bar_width))
+
+
+def _other_line(board: chess.Board, info: Info, width: int) -> Text:
+    text = Text(f"{info.multipv:2}  {score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}")
+    text.truncate(width, overflow="ellipsis")
+    return text
 
 
 def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) -> Table:

@@ -34,10 +34,13 @@ def terminal_line(board: chess.Board) -> str:
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
     """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3; `>=` or `<=` before a bound."""
-    relative = score.pov(board.turn)
-    mate = relative.mate()
-    text = f"#{mate}" if mate is not None else f"{(relative.score() or 0) / 100:+.2f}"
-    return _BOUND_MARKS[bound] + text
+    return _BOUND_MARKS[bound] + relative_text(score.pov(board.turn))
+
+
+def relative_text(score: chess.engine.Score) -> str:
+    """A score from the point of view that it is already seen from, in the notation of `score_text`."""
+    mate = score.mate()
+    return f"#{mate}" if mate is not None else f"{(score.score() or 0) / 100:+.2f}"
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
@@ -61,9 +64,10 @@ def uci_line(board: chess.Board, moves: list[chess.Move]) -> list[str]:
 
 
 def iteration_line(board: chess.Board, info: Info) -> str:
-    """One line for one iteration, or for an aspiration window that failed."""
+    """One line for one iteration, or for an aspiration window that failed; with several best moves, for each."""
+    line = f"line {info.multipv}  " if info.multipv > 1 else ""
     return (
-        f"depth {info.depth}/{info.seldepth}  score {score_text(info.score, board, info.bound)}  "
+        f"depth {info.depth}/{info.seldepth}  {line}score {score_text(info.score, board, info.bound)}  "
         f"nodes {info.nodes}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
     ).rstrip()
 
@@ -78,11 +82,16 @@ def final_report(board: chess.Board, result: Result) -> str:
         ("best move", best + (", interrupted" if result.interrupted else "")),
         ("score", f"{score_text(info.score, board, info.bound)} for {side}"),
         ("pv", san_line(board, info.pv)),
+        *((f"line {other.multipv}", _line_text(board, other)) for other in result.lines[1:]),
         ("depth", f"{info.depth}/{info.seldepth}"),
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
         ("workers", _workers_text(info.workers)),
     ]
     return "\n".join(f"{name:<10} {text}".rstrip() for name, text in rows)
+
+
+def _line_text(board: chess.Board, info: Info) -> str:
+    return f"{score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}"
 
 
 def idle_share(workers: list[WorkerStats]) -> float:
@@ -97,13 +106,14 @@ def _workers_text(workers: list[WorkerStats]) -> str:
 
 
 def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
-    """What `--json` prints; `terminal` is there only when the game is over on the board."""
+    """What `--json` prints.
+
+    `lines` is there only when several best moves were found, `terminal` only when the game is over on the board.
+    """
     info = result.info
-    relative = info.score.pov(board.turn)
-    mate = relative.mate()
     report: dict[str, Any] = {
         "bestmove": board.uci(result.bestmove) if result.bestmove else None,
-        "score": {"mate": mate} if mate is not None else {"cp": relative.score()},
+        "score": _score_object(board, info),
         "pv": uci_line(board, info.pv),
         "depth": info.depth,
         "seldepth": info.seldepth,
@@ -114,9 +124,20 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
         "workers": [_worker_object(worker) for worker in info.workers],
         "interrupted": result.interrupted,
     }
+    if len(result.lines) > 1:
+        report["lines"] = [
+            {"score": _score_object(board, line), "depth": line.depth, "pv": uci_line(board, line.pv)}
+            for line in result.lines
+        ]
     if not any(board.legal_moves):
         report["terminal"] = terminal_kind(board)
     return report
+
+
+def _score_object(board: chess.Board, info: Info) -> dict[str, int | None]:
+    relative = info.score.pov(board.turn)
+    mate = relative.mate()
+    return {"mate": mate} if mate is not None else {"cp": relative.score()}
 
 
 def _worker_object(worker: WorkerStats) -> dict[str, Any]:

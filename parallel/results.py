@@ -26,6 +26,8 @@ class Limits:
     depth: int | None = None
     movetime_ms: int | None = None
     nodes: int | None = None
+    mate: int | None = None
+    """stop when a mate in this many moves, given or taken, has been found"""
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,41 @@ class Info:
     time_s: float
     pv: list[chess.Move] = field(default_factory=list)
     workers: list[WorkerStats] = field(default_factory=list)
+    multipv: int = 1
+    """number of this line among the best, from 1"""
+    hashfull: int = 0
+    """share of the transposition table written by this search, in thousandths"""
+    is_live: bool = False
+    """only clocks, counters and what follows are new since the last report"""
+    currmove: chess.Move | None = None
+    """the move being searched at the root; in live reports"""
+    currmovenumber: int = 0
+    """its number at the root, from 1"""
 
     @property
     def nps(self) -> int:
         """Nodes per second of wall time over all workers."""
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
+
+    def as_dict(self) -> chess.engine.InfoDict:
+        """The same as python-chess's engines report it: a dictionary with a key for everything that is known."""
+        info: chess.engine.InfoDict = {
+            "depth": self.depth,
+            "seldepth": self.seldepth,
+            "multipv": self.multipv,
+            "score": self.score,
+            "nodes": self.nodes,
+            "nps": self.nps,
+            "hashfull": self.hashfull,
+            "time": self.time_s,
+            "pv": list(self.pv),
+        }
+        if self.bound != "exact":  # python-chess sets these keys too, without declaring them
+            info[f"{self.bound}bound"] = True  # type: ignore[literal-required]
+        if self.currmove is not None:
+            info["currmove"] = self.currmove
+            info["currmovenumber"] = self.currmovenumber
+        return info
 
 
 @dataclass(frozen=True)
@@ -72,3 +104,10 @@ class Result:
     info: Info
     interrupted: bool = False
     """True when the caller's stop request, not a limit, ended the search"""
+    lines: list[Info] = field(default_factory=list)
+    """the best lines, best first, each with another first move: as many as were asked for, if there are so many"""
+
+    @property
+    def ponder(self) -> chess.Move | None:
+        """The reply that is expected to `bestmove`."""
+        return self.info.pv[1] if len(self.info.pv) > 1 else None

@@ -112,6 +112,7 @@ def _report(ctx, score, bound):
     info.depth = hd.depth
     info.score = score
     info.bound = bound
+    info.line = stack_at(ctx.stacks + MAIN_ROOT * STACK_SIZE).root_line
     total = np.int64(0)
     deepest = np.int64(0)
     for i in range(hd.worker_count):
@@ -124,18 +125,19 @@ def _report(ctx, score, bound):
     for i in range(node.pv_length):
         info.pv[i] = node.pv[i]
     if node.pv_length == 0:
-        # a bound without a line: at least its move
-        info.pv[0] = hd.best_move
+        # a bound without a line: at least the move tried first
+        stack = stack_at(ctx.stacks + MAIN_ROOT * STACK_SIZE)
+        info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
         info.pv_length = 1
     atomic_store(info_count_of(hd), count + 1)
 
 
 @kernel(void(Context, i64, i64))
 def _bring_to_front(ctx, stack_index, move):
-    """Make a root move the first, the others keep their order."""
+    """Make a root move the first of those that have no line yet, the others keep their order."""
     stack = stack_at(ctx.stacks + stack_index * STACK_SIZE)
     carried = np.int64(move)
-    for i in range(header_at(ctx.header).root_count):
+    for i in range(stack.root_line, header_at(ctx.header).root_count):
         here = np.int64(stack.root_moves[i])
         stack.root_moves[i] = carried
         if here == move:
@@ -149,7 +151,9 @@ def _take_best_move(ctx, wk, score):
     move = np.int64(frame_at(ctx.frames + _root_frame(wk.stack) * FRAME_SIZE).node.best_move)
     if move != NO_MOVE:
         _bring_to_front(ctx, wk.stack, move)
-        if wk.stack == MAIN_ROOT:
+        line = stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_line
+        # a later line may turn out better than the first
+        if wk.stack == MAIN_ROOT and (line == 0 or score > hd.score):
             hd.best_move = move
             hd.score = score
 
@@ -209,7 +213,7 @@ def _bound(alpha, beta, score):
 
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
-    """The root has a value: report, then search again with a wider window or one ply deeper, or end."""
+    """The root has a value: report, then search again: a wider window, the next line, or one ply deeper; or end."""
     hd = header_at(ctx.header)
     stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
     main = wk.stack == MAIN_ROOT
@@ -228,7 +232,7 @@ def root_finished(ctx, wk):
         if main:
             node = frame_at(ctx.frames + _root_frame(MAIN_ROOT) * FRAME_SIZE).node
             node.pv_length = 1
-            node.pv[0] = hd.best_move
+            node.pv[0] = node.best_move
             _report(ctx, score, BOUND_LOWER)
         stack.root_window = min(stack.root_window * 3, INFINITE)
         wide = stack.root_window > _WIDEST_WINDOW
@@ -236,10 +240,16 @@ def root_finished(ctx, wk):
         return _enter_root(ctx, wk)
     if main:
         _report(ctx, score, BOUND_EXACT)
+        hd.line_scores[stack.root_line] = score
+    stack.root_line += 1
+    if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
+        _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
+        return _enter_root(ctx, wk)
+    stack.root_line = 0
     if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
-    _set_window(ctx, wk.stack, score)
+    _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
     return _enter_root(ctx, wk)
 
 
@@ -299,6 +309,7 @@ def _begin_root(ctx, index):
     stack.home = -1
     stack.base = 0
     stack.root_depth = 1
+    stack.root_line = 0
     for i in range(hd.root_count):
         stack.root_moves[i] = hd.root_moves[i]
     _set_window(ctx, index, np.int64(0))
@@ -327,8 +338,8 @@ def request_stop(context):
 def begin_search(context):
     """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
 
-    Nobody else may be running. `root`, `root_moves`, `history`, `options`, `max_depth`, `node_limit` and `age` must
-    have been written.
+    Nobody else may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `max_depth`,
+    `multipv`, `node_limit` and `age` must have been written.
     """
     ctx = context_at(context)
     hd = header_at(ctx.header)
@@ -350,6 +361,8 @@ def begin_search(context):
     hd.depth = 1
     hd.score = 0
     hd.best_move = np.int64(hd.root_moves[0])
+    for i in range(hd.multipv):
+        hd.line_scores[i] = 0
     merge_outcomes(ctx)
     for i in range(roots):
         _begin_root(ctx, i)

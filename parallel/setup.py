@@ -82,16 +82,20 @@ def write_search(
     limits: Limits,
     options: SearchOptions,
     only: Sequence[chess.Move] | None = None,
+    multipv: int = 1,
 ) -> None:
     """Set up the root and hand it to worker 0, or to all where nothing is split.
 
-    Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None.
+    Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
+    multipv: how many lines to find, each without the first moves of the better ones.
     """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
-    moves = [from_chess_move(move, board) for move in (board.legal_moves if only is None else only)]
-    moves.sort()
+    legal = list(board.legal_moves)
+    moves = sorted({from_chess_move(move, board) for move in (legal if only is None else only)})
     header["root_count"] = len(moves)
+    header["legal_root_moves"] = len(legal)
+    header["multipv"] = min(multipv, len(moves))
     header["root_moves"][: len(moves)] = moves
     keys = history_keys(arena.tables, board)
     header["history_count"] = len(keys)

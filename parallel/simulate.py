@@ -9,7 +9,8 @@ import chess
 import numpy as np
 
 from psearch.arena import Arena
-from psearch.core.records import simulation_dtype
+from psearch.core.constants import STACK_FREE
+from psearch.core.records import MAX_PLY, simulation_dtype
 from psearch.costs import Costs
 from psearch.results import Limits, PsearchError
 from psearch.setup import SearchOptions, write_search
@@ -44,7 +45,8 @@ class VirtualSample:
 
 
 class Simulator:
-    """An arena for `workers` virtual workers, and the driver's state. Reusable; close when done.
+    """An arena for `workers` virtual workers, and the driver's state. Reusable, also after an interrupted search; close
+    when done.
 
     trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
     one that was interrupted.
@@ -119,6 +121,7 @@ class Simulator:
     def _begin(self, board: chess.Board, limits: Limits, options: SearchOptions, seed: int) -> None:
         """Everything as it is before a first search."""
         arena = self.arena
+        self._take_back_stacks()
         arena.clear_table()
         arena.clear_learning()
         arena.header["age"] = 0
@@ -130,6 +133,16 @@ class Simulator:
         record["random"] = seed
         self.lock_free[:] = 0
         begin_virtual(arena.context, self.simulation.ctypes.data)
+
+    def _take_back_stacks(self) -> None:
+        """Free what an interrupted search was at. After a search that ended by itself there is nothing to do."""
+        stack, nodes = self.arena.stack, self.arena.frames["node"]
+        for number in np.flatnonzero(stack["state"] != STACK_FREE):
+            frames = slice(number * MAX_PLY, (number + 1) * MAX_PLY)
+            nodes["open"][frames] = 0
+            nodes["lock"][frames] = 0
+        stack["open_mask"] = 0
+        stack["state"] = STACK_FREE
 
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
         events = 1 if validate else _EVENTS_PER_CALL

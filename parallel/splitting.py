@@ -357,9 +357,10 @@ def unwind(ctx, wk):
         withdraw(ctx, home)
     if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
         trace_abort(ctx, wk, home, lost, 0)
+    kind = np.int64(node.type)  # once left, the frame may be somebody else's
     state = leave(ctx, wk, home)
     if state != STATE_UNWIND:  # else a visit further up includes these nodes
         wk.aborted_nodes += lost
         if not dead:
-            wk.outcomes.wasted[node.type] += lost
+            wk.outcomes.wasted[kind] += lost
     return state

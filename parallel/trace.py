@@ -18,10 +18,10 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO, TypeVar
 
 import chess
 import numpy as np
@@ -47,6 +47,9 @@ from psearch.tracelog import ROOT_STOPPED, WORKER_BITS, read_cycles
 
 _MOST_EVENTS = 1 << 21
 _MOST_EVENTS_OF_A_WORKER = 1 << 18
+_ITEMS_PER_QUESTION = 1 << 10
+"""Some milliseconds of work."""
+_Item = TypeVar("_Item")
 
 _SEARCH_PID, _WORKERS_PID, _SPLITS_PID = 1, 2, 3
 _ITERATIONS_TID, _FIRST_WORKER_TID, _FIRST_SPLITS_TID = 10, 1000, 10_000
@@ -60,6 +63,14 @@ _OUTCOMES = {0: "exhausted", CLOSED_CUTOFF: "cutoff", CLOSED_ABORTED: "aborted",
 _BOUNDS = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper", ROOT_STOPPED: "stopped"}
 _ANY_CASTLING = chess.Board(None, chess960=True)
 """Moves are written without a position at hand: castling as king takes rook."""
+
+
+class Abandoned(Exception):
+    """A trace that was being written is not wanted any more."""
+
+
+def _always() -> bool:
+    return True
 
 
 def trace_capacity(workers: int) -> int:
@@ -87,6 +98,7 @@ class Recorder:
         self._ns_per_cycle = 1.0
         self._end = 0
         """nanoseconds"""
+        self._is_wanted = _always
 
     def begin(self) -> None:
         """Before a search is handed to the workers: empty logs, and the clock at 0."""
@@ -112,13 +124,15 @@ class Recorder:
         counts = self._logs["head"]["dropped"]
         return {int(worker): int(counts[worker]) for worker in np.flatnonzero(counts)}
 
-    def write(self, path: Path, facts: dict[str, Any]) -> None:
+    def write(self, path: Path, facts: dict[str, Any], is_wanted: Callable[[], bool] = _always) -> None:
         """Write the trace of the last search; facts about it go into the file. OSError when that fails.
 
-        A file that is there already is replaced when the new one is complete.
+        A file that is there already is replaced when the new one is complete. A full log takes seconds: `is_wanted` is
+        asked now and then, and when it says no `Abandoned` is raised and what is there stays.
         """
+        self._is_wanted = is_wanted
         with replacing(path) as out:
-            _write(out, self._facts(facts), self._trace_events())
+            _write(out, self._facts(facts), self._while_wanted(self._trace_events()))
 
     def _facts(self, facts: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -148,6 +162,12 @@ class Recorder:
         yield from _process(_SPLITS_PID, _FIRST_SPLITS_TID, "split points")
         yield from self._split_points(np.concatenate(lives))
 
+    def _while_wanted(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        for number, item in enumerate(items):
+            if number % _ITEMS_PER_QUESTION == 0 and not self._is_wanted():
+                raise Abandoned
+            yield item
+
     def _times(self, ticks: np.ndarray) -> np.ndarray:
         """Whole nanoseconds since the start, within the search: viewers know no shorter times."""
         if self._virtual:
@@ -167,7 +187,7 @@ class Recorder:
     def _track(self, worker: int, events: np.ndarray) -> Iterator[_Slice]:
         head = self._logs[worker]["head"]
         track = _WorkerTrack()
-        for event in _each(events):
+        for event in self._while_wanted(_each(events)):
             track.add(event)
         if head["dropped"]:
             since = self._times(np.array([head["dropped_from"]]))[0]
@@ -185,8 +205,10 @@ class Recorder:
             yield part
         if not self._arena.header[0]["done"]:
             entered = int(self._times(self._arena.frames["trace"]["entered"][:1])[0])
-            depth = int(self._arena.stack[0]["root_depth"])
-            yield _Slice(f"depth {depth}", max(since, entered), self._end, {"depth": depth, "bound": "unfinished"})
+            root = self._arena.stack[0]
+            depth = int(root["root_depth"])
+            name = _root_name(depth, int(root["root_line"]))
+            yield _Slice(name, max(since, entered), self._end, {"depth": depth, "bound": "unfinished"})
 
     def _split_points(self, lives: np.ndarray) -> Iterator[dict[str, Any]]:
         """Every life on the first track that is free."""
@@ -303,13 +325,17 @@ def _probability(event: _Event) -> float:
     return round(event.p_needed / CERTAIN, 4)
 
 
+def _root_name(depth: int, better_lines: int) -> str:
+    return f"depth {depth}, line {better_lines + 1}" if better_lines else f"depth {depth}"
+
+
 def _root_slice(event: _Event) -> _Slice:
     args: dict[str, Any] = {"depth": event.depth, "bound": _BOUNDS[event.outcome]}
     if event.outcome != ROOT_STOPPED:
         args["score"] = event.value
     if event.move:
         args["move"] = _move_name(event.move)
-    return _Slice(f"depth {args['depth']}", event.begin, event.time, args)
+    return _Slice(_root_name(event.depth, event.helpers), event.begin, event.time, args)
 
 
 def _life(event: _Event) -> _Slice:

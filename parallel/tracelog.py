@@ -13,7 +13,8 @@ complete, so that the logs of workers that were killed can be read.
     TRACE_IDLE      it has no stack any more; no node
     TRACE_ABORT     begin, value, outcome: the work of the worker since then, on a move of the node, is thrown away
     TRACE_SPLIT     begin, helpers, outcome: the life of an open node that helpers joined
-    TRACE_ROOT      begin, value, move, outcome: one search of a root; p_needed is not set
+    TRACE_ROOT      begin, value, move, outcome: one search of a root; helpers: of how many moves that have a line
+                    already (MultiPV) it was without; p_needed is not set
 
 Times are those of the time stamp counter, or of the worker's virtual clock when its turn began; `settle_turn` then
 moves the events of the turn to where they belong.
@@ -218,7 +219,9 @@ def trace_root(ctx, wk, score, outcome):
     event = trace_event_at(at)
     event.begin = frame.trace.entered
     event.frame = root
-    event.depth = stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth
+    stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+    event.depth = stack.root_depth
+    event.helpers = stack.root_line
     event.type = frame.node.type
     event.move = frame.node.best_move
     event.value = score

@@ -145,10 +145,10 @@ def run_study(
             early[place] = sample
             while delivered in early:
                 on_sample(early[delivered])
-                if progress:
-                    progress(clock.line(delivered, early[delivered]))
-                del early[delivered]
+                done = early.pop(delivered)
                 delivered += 1
+                if progress:
+                    progress(clock.line(delivered - 1, done))
     finally:
         for place in sorted(early):
             on_sample(early[place])

@@ -10,6 +10,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import chess
@@ -18,6 +19,7 @@ import pytest
 from rich.console import Console, ConsoleDimensions
 
 from psearch import __version__, cli, search
+from psearch.cli_search import board_text
 from psearch.perft_suite import Outcome, check_suite, parse_suite, read_suite
 from psearch.progress import LineDisplay, search_view
 from psearch.report import final_report, iteration_line, json_object, score_text
@@ -55,6 +57,9 @@ class StandInEngine:
         self.during_search: Callable[[], None] = lambda: None
         self.perft_error = 0
         self.recorder = None
+        self.board = chess.Board()
+        self.only: list[chess.Move] | None = None
+        self.multipv = 0
 
     def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
         self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
@@ -68,9 +73,17 @@ class StandInEngine:
         self.open -= 1
 
     def search(
-        self, board: chess.Board, limits: Limits, on_info: Any = None, stop: Any = None, options: Any = None
+        self,
+        board: chess.Board,
+        limits: Limits,
+        on_info: Any = None,
+        stop: Any = None,
+        options: Any = None,
+        only: Any = None,
+        multipv: int = 1,
     ) -> Result:
         self.limits = limits
+        self.board, self.only, self.multipv = board, only, multipv
         best = next(iter(board.legal_moves))
         infos = [
             Info(1, 1, cp(20, board.turn), "exact", 30, 0.1, [best], workers(2)),
@@ -171,20 +184,33 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["perft", "--epd", "/"], "directory"),
         (["perft", "--epd", "\0"], "null"),
         (["bench", "5"], "5"),
+        (["--multipv", "0", "startpos"], "1 to 256"),
+        (["--board", "--json", "startpos"], "--board draws"),
+        (
+            ["--moves", "e2e4 e2e4", "startpos"],
+            "--moves, move 2: 'e2e4' is not a legal move in rnbqkbnr/pppppppp/8/8/4P3/",
+        ),
+        (["--moves", "0000", "startpos"], "move 1: '0000'"),
+        (["--searchmoves", "", "startpos"], "names no move"),
+        (["--searchmoves", "e2e4 Ke2", "startpos"], "'Ke2' is not a legal move"),
+        (["--syzygy", "/nowhere", "startpos"], "cannot read endgame tables in /nowhere: No such file"),
+        (["completion"], "SHELL"),
+        (["completion", "tcsh"], "tcsh"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
     assert expected in refuse(capsys, *words)
 
 
-def test_nothing_given_shows_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.startswith("usage: psearch")
+@pytest.mark.parametrize("words", [[], ["uci"]])
+def test_nothing_given_speaks_uci(words: list[str]) -> None:
+    done = run_psearch(*words, input="uci\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"id name psearch {__version__}\n")
+    assert "\nuciok\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"], ["uci", "--help"]])
 def test_help_has_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
         cli.main(words)
@@ -260,6 +286,101 @@ def test_options_reach_the_engine(engine: StandInEngine) -> None:
     assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
     assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
     assert engine.limits == Limits(nodes=500)
+
+
+def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
+    """UCI and SAN may be mixed; the position searched is the one after them."""
+    assert cli.main(["--moves", "e2e4 e5 Nf3", "startpos"]) == 0
+    assert engine.board.board_fen() == "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--moves", "O-O", "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]) == 0
+    assert engine.board.king(chess.WHITE) == chess.G1
+
+
+def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "f3 e5 g4 Qh4", "startpos"]) == 0
+    assert capsys.readouterr().out == "checkmate: White is mated\n"
+    assert engine.limits is None
+
+
+def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:
+    assert cli.main(["startpos"]) == 0
+    assert (engine.only, engine.multipv) == (None, 1)
+    assert cli.main(["--searchmoves", "e4 d2d4 e2e4", "--multipv", "3", "startpos"]) == 0
+    assert (engine.only, engine.multipv) == (moves("e2e4", "d2d4"), 3)
+
+
+ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+TABLES = str(Path(__file__).parent / "data" / "syzygy")
+
+
+def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h5")
+    assert capsys.readouterr().out.splitlines()[-1] == "tables     won, DTZ 25: Rh5"
+    assert cli.main(["--syzygy", TABLES, "--json", ROOK_ENDING]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
+    # the user's choice comes first, the tables choose within it if they can
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h5")
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h6", ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h6")
+    # and where they know nothing, nothing is said
+    capsys.readouterr()
+    assert cli.main(["--syzygy", TABLES, "--json", "startpos"]) == 0
+    assert engine.only is None
+    assert "syzygy" not in json.loads(capsys.readouterr().out)
+
+
+def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--board", ROOK_ENDING]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("8 |")
+    assert lines[9].startswith("4 | | | |♚|")
+    assert lines[15] == "1 | | | |♔| | | |♖|"
+    assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
+
+
+def test_the_board_in_colour() -> None:
+    """Every square has a background, and no figure is hollow: those vanish on some backgrounds."""
+    text = board_text(chess.Board(ROOK_ENDING))
+    rows = text.plain.splitlines()
+    assert rows[4] == "4           ♚             "
+    assert rows[8].split() == list("abcdefgh")
+    assert len({str(span.style) for span in text.spans}) >= 4
+    assert not set("♔♕♖♗♘♙") & set(text.plain)
+    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain.splitlines()[0].startswith("1 ")
+
+
+def test_several_lines_of_play() -> None:
+    board = chess.Board()
+    infos = [
+        Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), workers(1), multipv=1),
+        Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4", "d7d5"), workers(1), multipv=2),
+    ]
+    assert "  line 2  score +0.25" in iteration_line(board, infos[1])
+    assert "line" not in iteration_line(board, infos[0])
+    result = Result(infos[0].pv[0], infos[0], lines=infos)
+    assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
+    report = json_object(board, result, 1)
+    assert report["lines"] == [
+        {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
+        {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
+    ]
+    assert "lines" not in json_object(board, Result(infos[0].pv[0], infos[0], lines=infos[:1]), 1)
+
+
+def test_lines_print_what_is_new_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Reports of two lines take turns; counters alone are no news."""
+    board = chess.Board()
+    first = Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), multipv=1)
+    second = Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4"), multipv=2)
+    with LineDisplay(board) as display:
+        for info in (first, second, first, second):
+            display(info)
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:

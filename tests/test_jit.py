@@ -211,9 +211,11 @@ def test_no_folder_at_all_gives_one_for_this_program(places, monkeypatch):
     temporary_root(places).mkdir()
     temporary_root(places).chmod(0o777)
     folder = jit._cache_folder()
-    assert folder.parent == places / "temporary"
-    assert mode(folder) == 0o700
+    assert folder.parent.parent == places / "temporary"
+    assert mode(folder) == mode(folder.parent) == 0o700
     assert list(temporary_root(places).iterdir()) == []
+    monkeypatch.setenv("PSEARCH_CACHE_DIR", str(folder.parent))
+    assert jit._cache_folder() == folder  # as a process that this one starts is told
 
 
 def test_old_versions_are_dropped(tmp_path, monkeypatch):

@@ -73,6 +73,24 @@ def search(
     return sample
 
 
+@pytest.mark.parametrize("events", [150, 2000])
+def test_a_search_after_an_interrupted_one_is_as_any_other(simulators: dict[int, Simulator], events: int) -> None:
+    simulator = simulators[8]
+    wanted = search(simulator, KIWIPETE, 5)
+    left = events
+
+    def interrupt() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulator.search("x", chess.Board(KIWIPETE), 5, SearchOptions(), validate=True, watch=interrupt)
+    assert len([line for line in leftovers(simulator.arena) if line.startswith("stack")]) > 1
+    assert search(simulator, KIWIPETE, 5) == wanted
+
+
 @pytest.mark.parametrize("policy", OTHERS)
 @pytest.mark.parametrize("workers", [2, 8, 64])
 def test_twice_the_same(simulators: dict[int, Simulator], policy: str, workers: int) -> None:

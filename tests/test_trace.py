@@ -40,7 +40,7 @@ from psearch.results import Limits, PsearchError, WorkerDied
 from psearch.setup import SearchOptions
 from psearch.simulate import Simulator, VirtualSample
 from psearch.supervisor import Supervisor
-from psearch.trace import Recorder, trace_capacity
+from psearch.trace import Abandoned, Recorder, trace_capacity
 from psearch.tracefile import check_trace, replacing
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli import main; sys.exit(main())"]
@@ -521,7 +521,7 @@ def test_room() -> None:
 # -- real processes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "spawn"), (5, "fork")])
+@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "nursery"), (5, "fork")])
 def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
     with Supervisor(threads, 16, start_method=method, trace=True) as engine:
         assert engine.recorder is not None
@@ -556,7 +556,7 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
 def test_a_worker_is_killed(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        killer = threading.Timer(0.3, engine._processes[1].kill)
+        killer = threading.Timer(0.3, engine.workers[1].kill)
         killer.start()
         with pytest.raises(WorkerDied):
             engine.search(chess.Board(KIWIPETE), Limits(depth=60))
@@ -569,6 +569,43 @@ def test_a_worker_is_killed(tmp_path: Path) -> None:
     assert end > 0.25e9
     for number in range(3):
         assert trace.worker(number)[0].begin == 0 and trace.worker(number)[-1].end == end
+
+
+def test_several_best_moves(tmp_path: Path) -> None:
+    """One trace for all lines of a search: each search of the root says which line it was for."""
+    with Supervisor(2, 16, trace=True) as engine:
+        assert engine.recorder is not None
+        result = engine.search(chess.Board(KIWIPETE), Limits(depth=6), multipv=3)
+        engine.recorder.write(tmp_path / "t.json", {})
+        trace = Trace((tmp_path / "t.json").read_text())
+        check_tracks(trace, max(part.end for part in trace.worker(0)))
+        check_counters(trace, engine.arena)
+    exact = [part for part in trace.iterations if part.args["bound"] == "exact"]
+    lines = ["", ", line 2", ", line 3"]
+    assert [part.name for part in exact] == [f"depth {depth}{line}" for depth in range(1, 7) for line in lines]
+    assert {part.args["move"] for part in exact[-3:]} == {line.pv[0].uci() for line in result.lines}
+
+
+@pytest.mark.parametrize("answers", [1, 2, 3])
+def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Path, answers: int) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("an older file")
+    asked = 0
+
+    def is_wanted() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked < answers
+
+    with Supervisor(2, 16, trace=True) as engine:
+        assert engine.recorder is not None
+        engine.search(chess.Board(KIWIPETE), Limits(depth=9))
+        with pytest.raises(Abandoned):
+            engine.recorder.write(path, {}, is_wanted)
+        assert asked == answers
+        assert path.read_text() == "an older file" and os.listdir(tmp_path) == ["t.json"]
+        engine.recorder.write(path, {})
+    assert Trace(path.read_text()).workers == 2
 
 
 # -- the command line ------------------------------------------------------------------------------------------------

@@ -268,6 +268,18 @@ def test_a_result_without_move_keeps_the_old_move(table: TableProbe, keys: list[
     assert table.probe(keys[1]) == replace(SOME, move=NO_MOVE), "of another position nothing is kept"
 
 
+@pytest.mark.parametrize("hash_mb", [1, 64])
+def test_clearing_empties_the_table(hash_mb: int) -> None:
+    """A large one gives its pages back; every process that maps it sees zeros."""
+    arena = Arena(1, hash_mb)
+    arena.tt[:] = np.uint64(7)
+    arena.clear_table()
+    assert not arena.tt.any()
+    arena.tt[-1] = np.uint64(9)
+    assert arena.tt[-1] == 9
+    arena.close()
+
+
 def test_ages_wrap_in_the_header(arena: Arena) -> None:
     seen = set()
     for _ in range(AGES + 2):

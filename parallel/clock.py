@@ -1,0 +1,147 @@
+"""How long to think: budgets from a game clock, and the decision to stop, as pure functions of what they are given.
+
+Times are seconds. A budget has two limits. The *soft* one, stretched or shrunk by how the search goes, ends a search
+unless the iteration under way has met trouble: a score that left its window. The *hard* one is kept in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import chess
+
+DEFAULT_OVERHEAD_S = 0.03
+"""What a move costs beyond the search: the way of the answer, and workers that wait for a core before they stop."""
+
+_MOVES_AHEAD = 30
+"""Moves that the rest of the clock is shared out to, when the rules do not say how many are to come."""
+_INCREMENT_SHARE = 0.75
+_HARD_OVER_SOFT = 4.0
+_MOST_OF_CLOCK = 0.5
+"""What one move may take of the clock at most, while others must follow it."""
+_LAST_MOVE_SHARE = 0.9
+"""The same when the clock is set anew after this move."""
+_LEAST_S = 0.001
+
+_MOST_FOR_DROP = 1.0
+_DROP_FOR_DOUBLE_CP = 60
+_MOST_FOR_CHANGES = 1.2
+_CHANGE_WEIGHT = 0.6
+_CHANGES_KEPT = 0.6
+"""How much of the unrest of earlier iterations is left after one more."""
+_SETTLED_ITERATIONS = 6
+_SETTLED_CP = 15
+_SETTLED_SCALE = 0.55
+_MATE_SCALE = 0.15
+_MATE_CP = 10_000
+
+
+@dataclass(frozen=True)
+class GameClock:
+    """The clock of the side to move, in seconds."""
+
+    time_s: float
+    increment_s: float = 0.0
+    moves_to_go: int | None = None
+    """moves until the clock is set anew, this one included; None: the time is for the rest of the game"""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits of one search in seconds; infinite: none."""
+
+    soft_s: float = math.inf
+    hard_s: float = math.inf
+
+
+def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
+    """The share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if anything does.
+
+    An overdrawn clock gives the least budget there is: the search then ends after its first iteration.
+    """
+    left = max(clock.time_s - overhead_s, _LEAST_S)
+    moves = _MOVES_AHEAD if clock.moves_to_go is None else max(1, min(clock.moves_to_go, _MOVES_AHEAD))
+    most = left * (_LAST_MOVE_SHARE if moves == 1 and clock.moves_to_go is not None else _MOST_OF_CLOCK)
+    # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
+    base = left / moves + _INCREMENT_SHARE * max(clock.increment_s - overhead_s, 0.0)
+    soft = max(_LEAST_S, min(base, most))
+    return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)))
+
+
+def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
+    """The budget for a move that must be answered within `movetime_s`; at least half of it is used."""
+    return Budget(math.inf, max(_LEAST_S, movetime_s / 2, movetime_s - overhead_s))
+
+
+@dataclass
+class TimeManager:
+    """Decides when a search should stop; fed with what the search reports.
+
+    root_moves: legal moves to choose from (with one there is nothing to think about). While `pondering` nothing is due.
+    All times given are seconds since the search began.
+    """
+
+    budget: Budget
+    root_moves: int = 2
+    pondering: bool = False
+    _since: float = 0.0
+    _scores: list[int] = field(default_factory=list)
+    _best: chess.Move | None = None
+    _changes: float = 0.0
+    _settled: int = 0
+    _may_end: bool = False
+
+    def ponderhit(self, elapsed_s: float) -> None:
+        """The opponent has played the expected move: our clock runs from now on.
+
+        What was thought before counts for the soft limit, so the answer may be due at once.
+        """
+        self.pondering = False
+        self._since = elapsed_s
+
+    def iteration(self, best: chess.Move, score_cp: int) -> None:
+        """An iteration has ended with this move; mates count as +-10,000 or more."""
+        changed = self._best is not None and best != self._best
+        self._changes = self._changes * _CHANGES_KEPT + changed
+        near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= _SETTLED_CP
+        self._settled = self._settled + 1 if near and not changed else 0
+        self._best = best
+        self._scores.append(score_cp)
+        self._may_end = True
+
+    def trouble(self) -> None:
+        """The score has left its window: this iteration is worth its end."""
+        self._may_end = False
+
+    @property
+    def scale(self) -> float:
+        """What the soft limit is multiplied by: more on a falling score or an unstable move, less on a settled one."""
+        if self.root_moves <= 1:
+            return 0.0
+        if not self._scores:
+            return 1.0
+        last = self._scores[-1]
+        if last >= _MATE_CP:
+            return _MATE_SCALE
+        before = max(self._scores[-4:-1], default=last)
+        drop = min(_MOST_FOR_DROP, max(0, before - last) / _DROP_FOR_DOUBLE_CP)
+        unrest = min(_MOST_FOR_CHANGES, _CHANGE_WEIGHT * self._changes)
+        if self._settled >= _SETTLED_ITERATIONS and drop == 0 and unrest < 0.1:
+            return _SETTLED_SCALE
+        return 1.0 + drop + unrest
+
+    def deadline_s(self) -> float:
+        """When the search must stop, whatever it is at; infinite while pondering or without a limit."""
+        return math.inf if self.pondering else self._since + self.budget.hard_s
+
+    def is_due(self, elapsed_s: float) -> bool:
+        """Whether to stop now."""
+        if self.pondering:
+            return False
+        if elapsed_s >= self.deadline_s():
+            return True
+        soft_s = self.budget.soft_s
+        return self._may_end and math.isfinite(soft_s) and elapsed_s >= soft_s * self.scale

@@ -1,0 +1,310 @@
+"""The Python API: python-chess types in and out, from any thread, several engines at once."""
+
+from __future__ import annotations
+
+import doctest
+import gc
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import chess
+import chess.engine
+import pytest
+
+import psearch
+from psearch.engine import time_manager, to_limits
+
+MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
+MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+MATED = chess.Board("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3")
+Limit = chess.engine.Limit
+
+
+def check_info(info: chess.engine.InfoDict, board: chess.Board) -> None:
+    """What python-chess's own engines would have said."""
+    assert isinstance(info["score"], chess.engine.PovScore)
+    assert info["score"].turn == board.turn
+    assert info["depth"] >= 1
+    assert info["nodes"] > 0
+    assert info["time"] > 0
+    assert 0 <= info["hashfull"] <= 1000
+    walk = board.copy()
+    for move in info["pv"]:
+        walk.push(move) if move in walk.legal_moves else pytest.fail(f"{move} in {walk.fen()}")
+
+
+def test_analyse_and_play() -> None:
+    board = MIDDLE_GAME.copy()
+    with psearch.Engine(threads=2, hash_mb=16) as engine:
+        info = engine.analyse(board, Limit(depth=6))
+        check_info(info, board)
+        assert info["depth"] == 6
+        lines = engine.analyse(board, Limit(depth=5), multipv=3)
+        assert [line["multipv"] for line in lines] == [1, 2, 3]
+        assert len({line["pv"][0] for line in lines}) == 3
+        assert [line["score"].relative for line in lines] == sorted(
+            (line["score"].relative for line in lines), reverse=True
+        )
+        only = [chess.Move.from_uci("a2a3"), chess.Move.from_uci("h2h3")]
+        assert engine.analyse(board, Limit(depth=4), root_moves=only)["pv"][0] in only
+        assert len(engine.analyse(board, Limit(depth=3), multipv=99, root_moves=only)) == 2
+        played = engine.play(board, Limit(white_clock=3.0, black_clock=3.0, white_inc=0.1, black_inc=0.1))
+        assert played.move in board.legal_moves
+        assert played.info["depth"] >= 1
+        assert board == MIDDLE_GAME
+
+
+def test_limits() -> None:
+    with psearch.Engine(hash_mb=1) as engine:
+        assert engine.analyse(chess.Board(), Limit(nodes=1234))["nodes"] == 1234
+        start = time.monotonic()
+        engine.analyse(chess.Board(), Limit(time=0.3))
+        assert 0.28 < time.monotonic() - start < 1.0
+        assert engine.analyse(MATE_IN_1, Limit(mate=1))["score"].relative == chess.engine.Mate(1)
+        start = time.monotonic()
+        engine.play(chess.Board(), Limit(white_clock=0.1, black_clock=100.0))
+        assert time.monotonic() - start < 0.5
+        assert engine.analyse(chess.Board(), Limit(depth=1000, time=0.05))["depth"] >= 1
+
+
+def test_a_finished_game() -> None:
+    with psearch.Engine(hash_mb=1) as engine:
+        info = engine.analyse(MATED, Limit(depth=3))
+        assert info["score"].relative == chess.engine.Mate(-0)
+        assert info["pv"] == []
+        assert engine.play(MATED, Limit(depth=3)).move is None
+        with engine.analysis(MATED) as analysis:
+            assert list(analysis) == []
+            assert analysis.wait().move is None
+
+
+def test_analysis_iterates_and_stops() -> None:
+    with psearch.Engine(threads=2, hash_mb=16) as engine:
+        with engine.analysis(MIDDLE_GAME) as analysis:
+            depths = []
+            for info in analysis:
+                check_info(info, MIDDLE_GAME)
+                depths.append(info["depth"])
+                if info["depth"] >= 6:
+                    asked = time.perf_counter()
+                    break
+            analysis.stop()
+            best = analysis.wait()
+            assert time.perf_counter() - asked < 0.5
+            assert best.move in MIDDLE_GAME.legal_moves
+            assert depths == sorted(depths)
+            assert analysis.info["depth"] >= 6
+        with engine.analysis(MIDDLE_GAME, Limit(depth=4), multipv=2) as analysis:
+            assert {info["multipv"] for info in analysis} == {1, 2}
+            assert len(analysis.multipv) == 2
+            assert list(analysis) == []  # it is over
+        assert engine.analyse(MIDDLE_GAME, Limit(depth=3))["depth"] == 3
+
+
+def test_the_board_may_change_while_it_is_analysed() -> None:
+    board = chess.Board()
+    with psearch.Engine(hash_mb=1) as engine, engine.analysis(board) as analysis:
+        board.push_san("e4")
+        board.push_san("e5")
+        for info in analysis:
+            check_info(info, chess.Board())
+            if info["depth"] > 4:
+                break
+
+
+def test_stop_from_another_thread() -> None:
+    with psearch.Engine(hash_mb=1) as engine:
+        timer = threading.Timer(0.3, engine.stop)
+        timer.start()
+        start = time.monotonic()
+        assert engine.play(chess.Board(), Limit(time=60)).move is not None
+        assert time.monotonic() - start < 1.5
+        timer.join()
+        engine.stop()  # nothing is running: nothing happens
+        assert engine.analyse(chess.Board(), Limit(depth=3))["depth"] == 3
+
+
+def test_one_search_at_a_time() -> None:
+    with psearch.Engine(hash_mb=1) as engine, engine.analysis(chess.Board()) as analysis:
+        next(analysis)
+        with pytest.raises(psearch.PsearchError, match="searching already"):
+            engine.analyse(chess.Board(), Limit(depth=1))
+        with pytest.raises(psearch.PsearchError, match="searching already"):
+            engine.new_game()
+        assert next(analysis)["depth"] >= 1
+
+
+def test_closing_ends_an_analysis() -> None:
+    engine = psearch.Engine(threads=2, hash_mb=1)
+    analysis = engine.analysis(chess.Board())
+    next(analysis)
+    start = time.monotonic()
+    engine.close()
+    assert time.monotonic() - start < 2.5
+    assert analysis.wait().move is not None
+    engine.close()
+    with pytest.raises(psearch.PsearchError, match="closed"):
+        engine.analyse(chess.Board(), Limit(depth=1))
+
+
+def test_several_engines_in_one_program() -> None:
+    with psearch.Engine(hash_mb=1) as one, psearch.Engine(threads=2, hash_mb=1) as two:
+        with one.analysis(chess.Board()) as first, two.analysis(MATE_IN_1, Limit(depth=6)) as second:
+            assert second.wait().move == chess.Move.from_uci("e1e8")
+            assert next(first)["pv"][0] in chess.Board().legal_moves
+        assert one.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
+
+
+def test_table_lasts_until_a_new_game() -> None:
+    with psearch.Engine(hash_mb=16) as engine:
+        first = engine.analyse(MIDDLE_GAME, Limit(depth=8))["nodes"]
+        assert engine.analyse(MIDDLE_GAME, Limit(depth=8))["nodes"] < first
+        engine.new_game()
+        assert engine.analyse(MIDDLE_GAME, Limit(depth=8))["nodes"] == first
+
+
+def test_after_a_death_the_next_call_works() -> None:
+    with psearch.Engine(threads=2, hash_mb=1) as engine:
+        with pytest.raises(psearch.WorkerDied, match="signal 9"), engine.analysis(chess.Board()) as analysis:
+            next(analysis)
+            assert engine._supervisor is not None
+            os.kill(engine._supervisor.workers[1].pid, signal.SIGKILL)
+            for _ in analysis:
+                pass
+        with pytest.raises(psearch.WorkerDied), engine.analysis(chess.Board()) as analysis:
+            next(analysis)
+            os.kill(engine._supervisor.workers[0].pid, signal.SIGKILL)
+            time.sleep(0.5)  # nobody iterates: told at the end
+        assert engine.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"hash_mb": 0}, "hash"),
+        ({"hash_mb": 1 << 23}, "not enough memory"),
+        ({"policy": "best"}, "policy must be one of"),
+    ],
+)
+def test_bad_arguments(arguments: dict[str, int], message: str) -> None:
+    with pytest.raises(psearch.PsearchError, match=message):
+        psearch.Engine(**arguments)  # type: ignore[arg-type]
+
+
+def test_bad_searches() -> None:
+    with psearch.Engine(hash_mb=1) as engine:
+        for limit in (Limit(depth=0), Limit(nodes=-1), Limit(time=0), Limit(mate=0)):
+            with pytest.raises(psearch.PsearchError, match="must be"):
+                engine.analyse(chess.Board(), limit)
+        with pytest.raises(psearch.PsearchError, match="e2e5 is not a legal move"):
+            engine.play(chess.Board(), Limit(depth=1), root_moves=[chess.Move.from_uci("e2e5")])
+        with pytest.raises(psearch.PsearchError, match="nothing to choose from"):
+            engine.play(chess.Board(), Limit(depth=1), root_moves=[])
+        with pytest.raises(psearch.PsearchError, match="multipv"):
+            engine.analyse(chess.Board(), Limit(depth=1), multipv=0)
+        with pytest.raises(psearch.PsearchError, match="illegal position"):
+            engine.analyse(chess.Board(None), Limit(depth=1))
+        analysis = engine.analysis(chess.Board(None))
+        with pytest.raises(psearch.PsearchError, match="illegal position"):
+            next(analysis)
+        assert engine.analyse(chess.Board(), Limit(depth=2))["depth"] == 2
+
+
+def test_clocks_are_those_of_the_side_to_move() -> None:
+    limit = Limit(white_clock=60, black_clock=6, white_inc=0, black_inc=0)
+    white, black = chess.Board(), chess.Board()
+    black.push_san("e4")
+    assert time_manager(white, limit, 20).budget.soft_s == pytest.approx(2.0, rel=0.1)
+    assert time_manager(black, limit, 20).budget.soft_s == pytest.approx(0.2, rel=0.1)
+    assert time_manager(white, Limit(time=0.5, white_clock=60), 20).budget.hard_s == 0.5
+    assert to_limits(Limit(depth=3, nodes=5, mate=2)) == psearch.Limits(depth=3, nodes=5, mate=2)
+
+
+def test_search_takes_lines_and_moves() -> None:
+    result = psearch.search(MIDDLE_GAME, depth=4, hash_mb=1, multipv=3, policy="ybw", threads=2)
+    assert [line.multipv for line in result.lines] == [1, 2, 3]
+    assert result.bestmove == result.lines[0].pv[0]
+    move = chess.Move.from_uci("a2a3")
+    assert psearch.search("startpos", depth=3, hash_mb=1, root_moves=[move]).bestmove == move
+    assert psearch.search(MATE_IN_1, mate=1, hash_mb=1).info.score.relative == chess.engine.Mate(1)
+    for arguments in ({"multipv": 0}, {"policy": "best"}, {"root_moves": [chess.Move.from_uci("e2e5")]}):
+        with pytest.raises(psearch.PsearchError):
+            psearch.search("startpos", depth=1, **arguments)  # type: ignore[arg-type]
+
+
+def test_an_engine_that_is_dropped_says_so_and_leaves_nothing() -> None:
+    engine = psearch.Engine(threads=2, hash_mb=1)
+    assert engine._supervisor is not None
+    pids = [worker.pid for worker in engine._supervisor.workers]
+    with pytest.warns(ResourceWarning, match="not closed"):
+        del engine
+        gc.collect()
+    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.parametrize("how", ["script", "interactive", "thread"])
+def test_any_program(how: str, tmp_path: Path) -> None:
+    """Without a `__main__` guard; `interactive` is a program without a file, as Jupyter's cells are."""
+    text = """
+import chess, chess.engine, psearch, threading
+print("once")
+def run():
+    with psearch.Engine(threads=2, hash_mb=1) as engine:
+        print(engine.play(chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"), chess.engine.Limit(depth=3)).move)
+"""
+    text += "t = threading.Thread(target=run); t.start(); t.join()\n" if how == "thread" else "run()\n"
+    if how == "interactive":
+        done = subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=200)
+    else:
+        (tmp_path / "program.py").write_text(text)
+        command = [sys.executable, str(tmp_path / "program.py")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "once\ne1e8\n", "")
+
+
+def test_ctrl_c_stops_the_search_and_leaves_the_engine_usable() -> None:
+    program = """
+import chess, chess.engine, psearch, sys, threading
+if sys.argv[1] == "threads":
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+with psearch.Engine(threads=2, hash_mb=1) as engine:
+    for _ in range(3):
+        try:
+            print("searching", flush=True)
+            engine.analyse(chess.Board(), chess.engine.Limit(time=60))
+        except KeyboardInterrupt:
+            print(engine.play(chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"), chess.engine.Limit(depth=3)).move)
+"""
+    for kind in ("alone", "threads"):
+        command = [sys.executable, "-c", program, kind]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+            assert running.stdout is not None
+            for _ in range(3):
+                assert running.stdout.readline() == "searching\n"
+                time.sleep(0.2)
+                os.killpg(running.pid, signal.SIGINT)  # to all of the group, as a terminal does
+                assert running.stdout.readline() == "e1e8\n"
+            assert running.wait(20) == 0
+
+
+DOCUMENTED = ("psearch", "psearch.engine", "psearch.clock", "psearch.weaken", "psearch.uci_go")
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_docstrings_tell_the_truth(name: str) -> None:
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_the_guide_tells_the_truth() -> None:
+    """docs/api.md lies beside the sources, not in a wheel."""
+    guide = Path(__file__).parent.parent / "docs" / "api.md"
+    result = doctest.testfile(str(guide), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 10
+    assert result.failed == 0

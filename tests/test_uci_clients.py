@@ -1,0 +1,172 @@
+"""The UCI engine under python-chess, its most used client, simple and asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import chess.engine
+import pytest
+from uci_client import PSEARCH
+
+Limit = chess.engine.Limit
+TIMEOUT_S = 120.0
+MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[chess.engine.SimpleEngine]:
+    with chess.engine.SimpleEngine.popen_uci(PSEARCH, timeout=TIMEOUT_S) as client:
+        client.configure({"Hash": 16})
+        client.ping()
+        yield client
+
+
+def test_options_and_name(engine: chess.engine.SimpleEngine) -> None:
+    assert engine.id["name"].startswith("psearch ")
+    assert engine.options["Threads"].max == 1024
+    assert engine.options["Policy"].default == "calibrated"
+    engine.configure({"Threads": 2, "Policy": "ybw", "SplitDepth": 3})
+    assert engine.play(MATE_IN_1, Limit(depth=4)).move == chess.Move.from_uci("e1e8")
+    engine.configure({"Threads": 1, "Policy": "calibrated", "SplitDepth": 1})
+
+
+def test_play_a_game_on_a_clock(engine: chess.engine.SimpleEngine) -> None:
+    board = chess.Board()
+    clocks = {chess.WHITE: 1.0, chess.BLACK: 1.0}
+    while board.ply() < 60 and not board.is_game_over():
+        start = time.perf_counter()
+        limit = Limit(white_clock=clocks[True], black_clock=clocks[False], white_inc=0.05, black_inc=0.05)
+        move = engine.play(board, limit, game=board.root()).move
+        clocks[board.turn] += 0.05 - (time.perf_counter() - start)
+        assert clocks[board.turn] > 0
+        assert move is not None
+        board.push(move)
+    assert board.ply() > 20
+
+
+def test_ponder(engine: chess.engine.SimpleEngine) -> None:
+    board = chess.Board()
+    for _ in range(4):
+        played = engine.play(board, Limit(time=0.1), ponder=True)
+        assert played.move is not None
+        board.push(played.move)
+        if board.is_game_over():
+            break
+        reply = played.ponder if played.ponder in board.legal_moves else next(iter(board.legal_moves))
+        assert reply is not None
+        board.push(reply)
+    engine.ping()
+
+
+def test_a_ponder_search_that_the_client_forgets_to_stop() -> None:
+    """python-chess looks at its caller's own board to see if a ponder search goes on: here it has moved on already."""
+    with chess.engine.SimpleEngine.popen_uci(PSEARCH, timeout=TIMEOUT_S) as client:
+        client.play(chess.Board(), Limit(depth=2))
+        board = chess.Board()
+        played = client.play(board, Limit(depth=6), ponder=True)
+        assert played.move is not None and played.ponder is not None
+        board.push(played.move)
+        board.push(played.ponder)
+        client.ping()
+        assert client.analyse(chess.Board(), Limit(depth=5))["depth"] == 5
+
+
+def test_analyse(engine: chess.engine.SimpleEngine) -> None:
+    board = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
+    info = engine.analyse(board, Limit(depth=7))
+    assert info["depth"] == 7
+    assert info["score"].turn == chess.WHITE
+    lines = engine.analyse(board, Limit(depth=5), multipv=4)
+    assert len({line["pv"][0] for line in lines}) == 4
+    scores = [line["score"].relative for line in lines]
+    assert scores == sorted(scores, reverse=True)
+    only = [chess.Move.from_uci("h2h4")]
+    assert engine.analyse(board, Limit(depth=4), root_moves=only)["pv"][0] in only
+    assert engine.analyse(board, Limit(nodes=5000))["nodes"] == 5000
+    assert engine.analyse(MATE_IN_1, Limit(mate=1))["score"].white() == chess.engine.Mate(1)
+
+
+def test_analysis_is_stopped(engine: chess.engine.SimpleEngine) -> None:
+    with engine.analysis(chess.Board()) as analysis:
+        for info in analysis:
+            if info.get("depth", 0) >= 6:
+                break
+        start = time.perf_counter()
+        analysis.stop()
+        assert analysis.wait().move in chess.Board().legal_moves
+        assert time.perf_counter() - start < 0.5
+
+
+def test_chess960(engine: chess.engine.SimpleEngine) -> None:
+    board = chess.Board.from_chess960_pos(7)
+    for _ in range(12):
+        move = engine.play(board, Limit(depth=3)).move
+        assert move is not None
+        board.push(move)
+    castling = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", chess960=True)
+    short = chess.Move.from_uci("e1h1")
+    assert engine.play(castling, Limit(depth=2), root_moves=[short]).move == short
+
+
+def test_finished_games(engine: chess.engine.SimpleEngine) -> None:
+    mated = chess.Board("rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3")
+    assert engine.play(mated, Limit(depth=2)).move is None
+    assert engine.analyse(mated, Limit(depth=2))["score"].relative == chess.engine.Mate(-0)
+
+
+def test_a_dead_worker_does_not_end_the_session() -> None:
+    with chess.engine.SimpleEngine.popen_uci(PSEARCH, timeout=TIMEOUT_S) as client:
+        client.configure({"Threads": 2})
+        client.ping()
+        pid = client.transport.get_pid()  # type: ignore[attr-defined]
+        nursery = Path(f"/proc/{pid}/task")
+        children = [int(child) for task in nursery.iterdir() for child in (task / "children").read_text().split()]
+        workers = [
+            int(child)
+            for parent in children
+            for child in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        ]
+        assert len(workers) == 2
+        with client.analysis(chess.Board()) as analysis:
+            next(iter(analysis))
+            os.kill(workers[0], signal.SIGKILL)
+            died = False
+            for info in analysis:  # it begins again with new workers
+                died = died or "was killed by signal 9" in info.get("string", "")
+                if died and info.get("depth", 0) >= 4:
+                    break
+            analysis.stop()
+            assert analysis.wait().move in chess.Board().legal_moves
+        assert client.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
+
+
+def test_async() -> None:
+    async def talk() -> None:
+        transport, engine = await chess.engine.popen_uci(PSEARCH)
+        await engine.configure({"Threads": 2})
+        await engine.ping()
+        assert (await engine.play(MATE_IN_1, Limit(depth=4))).move == chess.Move.from_uci("e1e8")
+        with await engine.analysis(chess.Board()) as analysis:
+            async for info in analysis:
+                if info.get("depth", 0) >= 5:
+                    break
+        # a new command while the last one runs: python-chess stops it first
+        first = asyncio.ensure_future(engine.analyse(chess.Board(), Limit(time=30)))
+        await asyncio.sleep(0.3)
+        start = time.perf_counter()
+        info = await engine.analyse(MATE_IN_1, Limit(depth=3))
+        assert time.perf_counter() - start < 2.0
+        assert info["score"].relative == chess.engine.Mate(1)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        await engine.quit()
+        assert await transport._wait() == 0  # type: ignore[attr-defined]
+        transport.close()
+
+    asyncio.run(talk())
