@@ -275,17 +275,28 @@ def test_go_wtime_100_gives_an_exact_score(engine: Client) -> None:
 
 
 def test_the_clock_is_kept(engine: Client) -> None:
-    """Also with many workers on few cores. Delays that the machine adds are allowed for by the median."""
+    """Also with many workers on few cores.
+
+    Delays that the machine adds are allowed for by the median, and by three rounds: other programs may hold both cores
+    for a second. An engine that waits for its slowest worker is late in all of them.
+    """
     engine.send("setoption name Threads value 8", "setoption name Hash value 16")
     engine.ready()
-    for words, limit_s in (("wtime 100 btime 100", 0.1), ("movetime 100", 0.1), ("wtime 50 winc 100", 0.05)):
-        used = []
-        for _ in range(7):
-            sent = engine.send("position startpos moves e2e4 e7e5", f"go {words}")
-            used.append(engine.answer()[0] - sent)
-        assert sorted(used)[3] < limit_s, (words, used)
-    engine.send("setoption name Threads value 1")
-    engine.ready()
+    try:
+        for words, limit_s in (("wtime 100 btime 100", 0.1), ("movetime 100", 0.1), ("wtime 50 winc 100", 0.05)):
+            medians = []
+            for _ in range(3):
+                used = []
+                for _ in range(7):
+                    sent = engine.send("position startpos moves e2e4 e7e5", f"go {words}")
+                    used.append(engine.answer()[0] - sent)
+                medians.append(sorted(used)[3])
+                if medians[-1] < limit_s:
+                    break
+            assert min(medians) < limit_s, (words, medians)
+    finally:
+        engine.send("setoption name Threads value 1")
+        engine.ready()
 
 
 def test_one_legal_move_is_played_at_once(engine: Client) -> None:
