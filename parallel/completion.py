@@ -50,7 +50,7 @@ def _with_files(action: argparse.Action) -> argparse.Action:
     if action.metavar in _FILES:
         action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
     elif action.metavar in _FOLDERS:
-        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
     return action
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
+from psearch import cli
 from psearch.core import jit
 
 _MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect")
@@ -28,3 +30,18 @@ def tables(kernels: None) -> np.ndarray:
     made = make_tables()
     made.flags.writeable = False
     return made
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: words to exit status, stdout, stderr."""
+
+    def run_here(*words: str) -> tuple[int, str, str]:
+        try:
+            status = cli.main(words)
+        except SystemExit as leaving:
+            status = int(str(leaving.code))
+        captured = capsys.readouterr()
+        return status, captured.out, captured.err
+
+    return run_here

@@ -8,10 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import chess
 import pytest
+from sessions import processes_in_session
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli import main; sys.exit(main())"]
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -27,21 +27,6 @@ def compiled_kernels() -> None:
 
 def run_psearch(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
-
-
-def processes_in_session(session: int) -> list[str]:
-    """Command lines of what still runs in a session (its leader included)."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                # field 3 is the state, field 6 the session; the name in field 2 may contain blanks
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == session and fields[0] != "Z":
-                    found.append((entry / "cmdline").read_text())
-            except OSError:
-                continue
-    return found
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from psearch import cli
 from psearch.cli_study_args import worker_counts
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli import main; sys.exit(main())"]
@@ -46,19 +45,6 @@ def suite(tmp_path: Path) -> str:
         "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10\n"
     )
     return str(path)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def run_here(*words: str) -> tuple[int, str, str]:
-        try:
-            status = cli.main(words)
-        except SystemExit as leaving:
-            status = int(str(leaving.code))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_here
 
 
 # Arguments

@@ -20,7 +20,6 @@ import chess
 import numpy as np
 import pytest
 
-from psearch import cli
 from psearch.arena import Arena
 from psearch.core.constants import BOUND_EXACT, CLOSED_CUTOFF
 from psearch.core.records import (
@@ -613,19 +612,6 @@ def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Pat
 
 def run_psearch(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=240)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    def run_here(*words: str) -> tuple[int, str, str]:
-        try:
-            status = cli.main(words)
-        except SystemExit as leaving:
-            status = int(str(leaving.code))
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_here
 
 
 def test_search_command(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from sessions import processes_in_session
 from uci_client import BESTMOVE, PSEARCH, Client, check_lines, infos, workers_of
 
 from psearch.uci_options import OPTIONS
@@ -28,20 +29,6 @@ def engine() -> Iterator[Client]:
         client.wait_for("uciok")
         client.ready()
         yield client
-
-
-def processes_in_session(session: int) -> list[str]:
-    """Command lines of what still runs in a session."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) == session and fields[0] != "Z":
-                    found.append((entry / "cmdline").read_text())
-            except OSError:
-                continue
-    return found
 
 
 # The compliance list: forty steps, in order, in one conversation
