@@ -24,13 +24,10 @@ from typing import Any
 
 from psearch.arena import Arena
 from psearch.core import jit
-from psearch.nursery import MESSAGE_BYTES, STOP_SIGNALS, fork_worker, open_pidfd
+from psearch.nursery import GONE, MESSAGE_BYTES, STOP_SIGNALS, fork_worker, open_pidfd
 from psearch.results import PsearchError
 
 START_METHODS = ("fork", "nursery")
-GONE = 255
-"""Exit code of a worker whose real one nobody can know any more: somebody else reaped it, or the nursery is gone."""
-
 _START_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 10.0
 _FILES_PER_WORKER = 4
@@ -53,13 +50,15 @@ class WorkerProcess(ABC):
         self.sentinel = open_pidfd(pid)
         """readable when the process has ended; None where the system has no such thing (then its pipe ends)"""
         self._exitcode: int | None = None
+        self._reaping = threading.Lock()
 
     @property
     def exitcode(self) -> int | None:
         """None while it runs; else the exit status, or minus the number of the signal that killed it."""
-        if self._exitcode is None:
-            self._exitcode = self._reap()
-        return self._exitcode
+        with self._reaping:  # it can be had once; a second thread would learn, and keep, that there is none
+            if self._exitcode is None:
+                self._exitcode = self._reap()
+            return self._exitcode
 
     def is_alive(self) -> bool:
         return self.exitcode is None

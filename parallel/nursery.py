@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 MESSAGE_BYTES = 4096
 MOST_DESCRIPTORS = 4
+GONE = 255
+"""Exit code of a worker whose real one nobody can know any more: somebody else reaped it, the answer that held it was
+never read, or the nursery is gone."""
 STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
 """What a terminal or a service manager sends to the whole group. Workers leave it to the program to stop them."""
 
@@ -217,7 +220,7 @@ class _Nursery:
     def _reap(self, descriptors: list[int], pid: int) -> dict[str, Any]:
         """How a worker ended, None while it runs: its exit status, or minus the signal that killed it."""
         if pid not in self.children:
-            return {"code": None}
+            return {"code": GONE}
         found, status = os.waitpid(pid, os.WNOHANG)
         if found == 0:
             return {"code": None}

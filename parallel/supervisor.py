@@ -119,11 +119,12 @@ class Supervisor:
             return
         self._is_open = False
         mine = self._busy_thread == threading.get_ident()
-        if not mine and not self._lock.acquire(blocking=False):
+        locked = False
+        if not mine and not (locked := self._lock.acquire(blocking=False)):
             request_stop(self.arena.context)
-            if self._is_counting or not self._lock.acquire(timeout=_CLOSE_TIMEOUT_S):
+            if self._is_counting or not (locked := self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)):
                 self._kill()  # it notices, and lets go
-                self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)
+                locked = self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)
         for worker in self.workers:
             try:
                 worker.pipe.send_bytes(QUIT)
@@ -138,7 +139,7 @@ class Supervisor:
             worker.close()
         os.close(self._wake_fd)
         self.arena.close()
-        if not mine:
+        if locked:
             self._lock.release()
 
     def _kill(self) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import chess
 import pytest
 
-from psearch.launcher import _nursery, fork_is_safe
+from psearch.launcher import WorkerProcess, _nursery, fork_is_safe
 from psearch.results import Limits, PsearchError, WorkerDied
 from psearch.supervisor import Supervisor
 
@@ -274,3 +274,34 @@ def test_fork_is_for_programs_without_threads() -> None:
 def test_an_unknown_start_method_is_refused() -> None:
     with pytest.raises(PsearchError, match="start_method must be one of fork, nursery, not 'spawn'"):
         Supervisor(1, 1, start_method="spawn")
+
+
+@pytest.mark.parametrize("method", ["fork", "nursery"])
+def test_threads_that_reap_the_same_worker_agree(method: str) -> None:
+    """One that closes the engine and one that found the worker dead: neither must wait for a process long gone."""
+    for _ in range(5):
+        supervisor = Supervisor(threads=2, hash_mb=1, start_method=method)
+        try:
+            codes: list[int | None] = []
+            barrier = threading.Barrier(4)
+
+            def reap(workers: list[WorkerProcess], barrier: threading.Barrier, codes: list[int | None]) -> None:
+                barrier.wait()
+                for worker in workers:
+                    worker.join(10)
+                    codes.append(worker.exitcode)
+
+            threads = [
+                threading.Thread(target=reap, args=(supervisor.workers, barrier, codes)) for _ in range(barrier.parties)
+            ]
+            for thread in threads:
+                thread.start()
+            start = time.monotonic()
+            for worker in supervisor.workers:
+                worker.kill()
+            for thread in threads:
+                thread.join(30)
+            assert codes == [-signal.SIGKILL] * 8
+            assert time.monotonic() - start < 5
+        finally:
+            supervisor.close()
