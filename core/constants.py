@@ -60,6 +60,15 @@ STATE_ROOT = 8
 STACK_FREE, STACK_ACTIVE, STACK_PARKED = 0, 1, 2
 
 # Which search a visit is waiting for
-VISIT_NULL, VISIT_SCOUT, VISIT_FULL = 0, 1, 2
+VISIT_NULL, VISIT_SCOUT, VISIT_FULL, VISIT_REDUCED = 0, 1, 2, 3
+
+# What a node's present pass over its moves is for; a node goes through some of these in this order
+PHASE_ENTRY, PHASE_VERIFY, PHASE_IID, PHASE_PROBCUT, PHASE_SINGULAR, PHASE_MAIN = range(6)
+
+# Which moves the picker leaves out
+SKIP_NOTHING = 0
+SKIP_QUIETS = 1
+"""Quiet moves, but for checks where these are exempt from futility."""
+SKIP_ALL_QUIETS = 2
 
 HISTORY_MAX = 8192

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.attacks import is_attacked, piece_attacks
+from psearch.core.attacks import bishop_attacks, is_attacked, piece_attacks, rook_attacks
 from psearch.core.bits import (
     bit,
     forward,
@@ -19,8 +19,10 @@ from psearch.core.bits import (
     pawn_attacks_east,
     pawn_attacks_west,
 )
+from psearch.core.checks import gives_check
 from psearch.core.constants import (
     ALL_BB,
+    BISHOP,
     KIND_CASTLE,
     KIND_DOUBLE,
     KIND_EP,
@@ -34,6 +36,7 @@ from psearch.core.constants import (
     RANK_3_BB,
     RANK_6_BB,
     RANK_8_BB,
+    ROOK,
     U0,
     U1,
     WHITE,
@@ -230,6 +233,74 @@ def generate_quiets(tb, pos, node, n):
         if pos.checkers == U0 and pos.castling_bb != U0:
             n = _add_castling(tb, pos, node, n)
     return _add_king_moves(tb, pos, node, n, empty_bb)
+
+
+@kernel(u64(Tables, Position))
+def _discoverers(tb, pos):
+    """Pieces of the side to move that stand between an own slider and the enemy king."""
+    side = np.int64(pos.side)
+    own_bb = pos.color_bb[side]
+    king = king_square(pos, 1 - side)
+    queens_bb = pos.piece_bb[QUEEN]
+    snipers_bb = (
+        (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
+        | (bishop_attacks(tb, king, U0) & (pos.piece_bb[BISHOP] | queens_bb))
+    ) & own_bb
+    shields_bb = U0
+    while snipers_bb != U0:
+        shield_bb = tb.between[king * 64 + lowest_bit(snipers_bb)] & occupied(pos)
+        if popcount(shield_bb) == 1:
+            shields_bb |= shield_bb
+        snipers_bb &= snipers_bb - U1
+    return shields_bb & own_bb
+
+
+@kernel(i64(Tables, Position, Node, i64))
+def generate_quiet_checks(tb, pos, node, n):
+    """Append the legal moves that give check and neither capture nor promote, from index `n`; returns the new end.
+
+    Only for positions that are not in check; `pos.pinned` must be set.
+    """
+    side = np.int64(pos.side)
+    king = king_square(pos, side)
+    target = king_square(pos, 1 - side)
+    occupied_bb = occupied(pos)
+    empty_bb = ~occupied_bb
+    discoverers_bb = _discoverers(tb, pos)
+    begin = n
+    pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
+    up = 8 - 16 * side
+    home_bb = RANK_3_BB if side == WHITE else RANK_6_BB
+    single_bb = forward(pawns_bb, side) & empty_bb
+    double_bb = forward(single_bb & home_bb, side) & empty_bb
+    moving_bb = forward(pawns_bb & discoverers_bb, side)
+    near_bb = tb.pawn[1 - side, target]
+    n = _add_pawn_moves(tb, pos, node, n, single_bb & (near_bb | moving_bb) & ~_LAST_RANKS_BB, up, KIND_NORMAL)
+    n = _add_pawn_moves(tb, pos, node, n, double_bb & (near_bb | forward(moving_bb, side)), up * 2, KIND_DOUBLE)
+    for piece in range(KNIGHT, KING):
+        pieces_bb = pos.piece_bb[piece] & pos.color_bb[side]
+        near_bb = piece_attacks(tb, piece, target, occupied_bb) & empty_bb
+        while pieces_bb != U0:
+            origin = lowest_bit(pieces_bb)
+            pieces_bb &= pieces_bb - U1
+            moves_bb = piece_attacks(tb, piece, origin, occupied_bb)
+            moves_bb &= empty_bb if discoverers_bb & bit(origin) != U0 else near_bb
+            if pos.pinned & bit(origin) != U0:
+                moves_bb &= tb.line[king * 64 + origin]
+            while moves_bb != U0:
+                node.moves[n] = make_code(origin, lowest_bit(moves_bb), KIND_NORMAL)
+                n += 1
+                moves_bb &= moves_bb - U1
+    if discoverers_bb & bit(king) != U0:
+        n = _add_king_moves(tb, pos, node, n, empty_bb)
+    if pos.castling_bb != U0:
+        n = _add_castling(tb, pos, node, n)
+    kept = begin
+    for i in range(begin, n):
+        if gives_check(tb, pos, np.int64(node.moves[i])):
+            node.moves[kept] = node.moves[i]
+            kept += 1
+    return kept
 
 
 @kernel(i64(Tables, Position, u64, u64))

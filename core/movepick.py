@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.bits import move_from, move_kind, move_to
-from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
+from psearch.core.bits import move_from, move_kind
+from psearch.core.constants import (
+    HISTORY_MAX,
+    KIND_PROMOTE,
+    MOVE_MASK,
+    NO_MOVE,
+    SKIP_NOTHING,
+    SKIP_QUIETS,
+)
+from psearch.core.history import is_quiet, quiet_history
 from psearch.core.jit import kernel
-from psearch.core.movegen import generate_captures, generate_quiets, is_legal
-from psearch.core.records import Header, Learning, Node, Position, Stack, Tables, Worker, boolean, i64, void
+from psearch.core.movegen import generate_captures, generate_quiet_checks, generate_quiets, is_legal
+from psearch.core.records import Header, Learning, Node, Position, Stack, Tables, i64, void
 from psearch.core.see import captured_value, see_at_least
 
 (
@@ -30,17 +38,6 @@ from psearch.core.see import captured_value, see_at_least
 ) = range(11)
 
 
-@kernel(boolean(Position, i64))
-def is_quiet(pos, move):
-    """Neither a capture nor a promotion."""
-    kind = move_kind(move)
-    if kind == KIND_EP or kind >= KIND_PROMOTE:
-        return False
-    code = np.int64(pos.board[move_to(move)])
-    # castling is written as king takes own rook
-    return code == 0 or code >> 3 == pos.side
-
-
 @kernel(void(Position, Node, i64, i64))
 def score_captures(pos, node, begin, end):
     """Most valuable victim first, then the least valuable attacker."""
@@ -55,12 +52,13 @@ def score_captures(pos, node, begin, end):
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_quiets(learning, pos, node, begin, end):
-    side = np.int64(pos.side)
+    """By history."""
     for i in range(begin, end):
         move = np.int64(node.moves[i])
-        score = np.int64(learning.quiet[side, move & 4095])
         if move_kind(move) >= KIND_PROMOTE:
-            score = -HISTORY_MAX - 1  # an underpromotion is hardly ever right
+            score = np.int64(-4 * HISTORY_MAX + 1)  # an underpromotion is hardly ever right
+        else:
+            score = quiet_history(learning, pos, node, move)
         node.moves[i] = (score << 16) | move
 
 
@@ -87,6 +85,7 @@ def begin_picking(node, first_stage):
     node.bad_end = 0
     node.moves_done = 0
     node.deferred = 0
+    node.skip = SKIP_NOTHING
 
 
 @kernel(i64(Tables, Position, Node))
@@ -107,7 +106,11 @@ def _next_capture(tb, pos, node):
 @kernel(i64(Node))
 def _next_quiet(node):
     while node.cursor < node.end:
-        move = take_best(node)
+        if node.skip == SKIP_NOTHING:
+            move = take_best(node)
+        else:
+            move = np.int64(node.moves[node.cursor]) & MOVE_MASK  # hardly any will be searched: no need to sort them
+            node.cursor += 1
         if move != node.tt_move and move != node.killer_1 and move != node.killer_2:
             return move
     return NO_MOVE
@@ -160,7 +163,12 @@ def pick_move(tb, learning, pos, node):
                     node.killer_2 = NO_MOVE
         elif stage == PICK_QUIETS_START:
             node.cursor = node.bad_end
-            node.end = generate_quiets(tb, pos, node, np.int64(node.bad_end))
+            if node.skip == SKIP_NOTHING:
+                node.end = generate_quiets(tb, pos, node, np.int64(node.bad_end))
+            elif node.skip == SKIP_QUIETS:
+                node.end = generate_quiet_checks(tb, pos, node, np.int64(node.bad_end))
+            else:
+                node.end = node.bad_end
             score_quiets(learning, pos, node, np.int64(node.cursor), np.int64(node.end))
             node.stage = PICK_QUIETS
         elif stage == PICK_QUIETS:
@@ -190,34 +198,3 @@ def begin_root_picking(st, hd, node):
     for i in range(count):
         node.moves[i] = st.root_moves[first + i]
     node.end = count
-
-
-# -- learning from cutoffs -------------------------------------------------------------------------------------------
-
-
-@kernel(void(Learning, i64, i64, i64))
-def _add_history(learning, side, move, bonus):
-    """Move a counter towards +-HISTORY_MAX, the slower the nearer it is."""
-    old = np.int64(learning.quiet[side, move & 4095])
-    learning.quiet[side, move & 4095] = old + bonus - old * abs(bonus) // HISTORY_MAX
-
-
-@kernel(void(Worker, Learning, Position, Node, i64, i64))
-def learn_cutoff(wk, learning, pos, node, move, ply):
-    """Remember a quiet move that cut, and mark down the quiet moves tried before it."""
-    if not is_quiet(pos, move):
-        return
-    if wk.killers[ply, 0] != move:
-        wk.killers[ply, 1] = wk.killers[ply, 0]
-        wk.killers[ply, 0] = move
-    side = np.int64(pos.side)
-    depth = np.int64(node.depth)
-    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
-    _add_history(learning, side, move, bonus)
-    if node.stage == PICK_QUIETS:
-        for i in range(node.bad_end, node.cursor):
-            tried = np.int64(node.moves[i]) & MOVE_MASK
-            if tried == move:
-                break
-            if tried != move and is_quiet(pos, tried):
-                _add_history(learning, side, tried, -bonus)

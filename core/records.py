@@ -140,6 +140,26 @@ node_dtype = _record(
         ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
         ("owner", "i4"),  # the worker that entered it
         ("deferred", "i4"),  # moves put off while another worker searches the position; from the end of `moves`
+        ("ply", "i4"),
+        (
+            "expected",
+            "i4",
+        ),  # type by Kannan's rule whatever the policy: steers reductions
+        ("estimate", "i4"),  # static evaluation, or the table's score where its bound is on the right side of it
+        ("improving", "i4"),  # 1: the static evaluation has risen since this side's last move
+        ("tt_score", "i4"),  # of the entry found at entry, NO_SCORE without one
+        ("tt_depth", "i4"),
+        ("tt_kind", "i4"),  # its bound; BOUND_NONE without one
+        ("phase", "i4"),  # PHASE_ENTRY .. PHASE_MAIN: what the present pass over the moves is for
+        ("full_alpha", "i4"),  # window and depth of the node itself, while a phase searches it with others
+        ("full_beta", "i4"),
+        ("full_depth", "i4"),
+        ("extension", "i4"),  # plies more for the table's move, as the singular search found
+        ("extended", "i4"),  # 1: the move that led here was extended
+        ("skip", "i4"),  # SKIP_NOTHING, SKIP_QUIETS, SKIP_ALL_QUIETS: from here on. Under the lock
+        ("see_threshold", "i4"),  # PHASE_PROBCUT: what a capture must win
+        ("cont_1", "i4"),  # piece and target of the move that led here, and of the one before: `piece_to`; 0 none
+        ("cont_2", "i4"),
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
@@ -152,7 +172,7 @@ visit_dtype = _record(
         ("home", "i8"),  # frame whose node this visit works on: this frame, or a helper's split node
         ("move", "i4"),  # the move being searched
         ("index", "i4"),  # its number at the node, from 0
-        ("stage", "i2"),  # VISIT_NULL, VISIT_SCOUT, VISIT_FULL
+        ("stage", "i2"),  # VISIT_NULL, VISIT_REDUCED, VISIT_SCOUT, VISIT_FULL
         ("put_off", "i2"),  # 1: the move was put off once, and is not again
         ("alpha", "i4"),  # the window the child is searched with, in the node's view
         ("beta", "i4"),
@@ -162,6 +182,8 @@ visit_dtype = _record(
         ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
         ("p_needed", "i4"),  # of the child, in 1/65536
         ("shared", "i4"),  # 1: taken while others were inside the node
+        ("new_depth", "i4"),  # of the child without reduction: for the search that follows if a reduced one fails high
+        ("picked", "i4"),  # stage of the picker when the move was taken
         ("claim", "u8"),  # of the child's position in the table of positions being searched; 0 none
     ]
 )
@@ -181,8 +203,9 @@ frame_dtype = _record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 32 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
+        ("pad", "u1", (48,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )
@@ -270,13 +293,49 @@ prediction_dtype = _record(
 
 # -- what the search learns about moves ------------------------------------------------------------------------------
 
+MOVED = 1024
+"""Values of `piece_to`: board code * 64 + target square."""
+
 learning_dtype = _record(
     [
         # By side, from * 64 + to; within +-HISTORY_MAX. Shared by all workers without locks: an update that gets lost
         # changes the order of moves a little, and learning apart costs more nodes (docs/decisions/004).
         ("quiet", "i4", (2, 4096)),
+        # The same for a move after another: by `piece_to` of the earlier move, one or two plies before, and of this one
+        ("continuation", "i2", (MOVED, MOVED)),
     ]
 )
+
+# -- what was pruned -------------------------------------------------------------------------------------------------
+
+TECHNIQUE_NAMES = (
+    "futility",
+    "extended_futility",
+    "limited_razoring",
+    "deep_futility",
+    "quiet_shortcut",
+    "null_move",
+    "null_verify",
+    "reverse_futility",
+    "razoring",
+    "probcut",
+    "iid",
+    "iir",
+    "singular",
+    "multicut",
+    "check_extension",
+    "lmr",
+    "lmp",
+    "history_pruning",
+    "move_futility",
+    "see_quiets",
+    "see_captures",
+    "see_quiescence",
+    "delta",
+)
+"""What workers count: tried, and pruned (reduced, extended). In the order of the constants of `core/pruning.py`."""
+TECHNIQUES = 24
+"""Room for them."""
 
 # -- what belongs to a worker ----------------------------------------------------------------------------------------
 
@@ -313,17 +372,89 @@ worker_dtype = _record(
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("tail", "u1", (72,)),  # to a whole number of cache lines
+        ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
+        ("tail", "u1", (8,)),  # to a whole number of cache lines
     ]
 )
 
 # -- what all share --------------------------------------------------------------------------------------------------
 
+REDUCTIONS = 64
+"""Depths and move numbers in the table of reductions, the last for all above."""
+
+pruning_dtype = _record(
+    [
+        # Switches are 1 or 0, margins centipawns, depths plies. What each technique does: `core/pruning.py`
+        ("futility", "i4"),
+        ("futility_margin", "i4"),
+        ("extended_futility", "i4"),
+        ("extended_futility_margin", "i4"),
+        ("limited_razoring", "i4"),
+        ("limited_razoring_margin", "i4"),
+        ("futility_by_material", "i4"),  # 1: margins are added to material and piece-square sum; 0: to the evaluation
+        ("futility_captures", "i4"),  # 1: captures are futile too, with what they take added
+        ("exempt_checks", "i4"),
+        ("exempt_seventh", "i4"),
+        ("exempt_bishop_pair", "i4"),
+        ("exempt_advanced_pawn", "i4"),
+        ("exempt_queen", "i4"),
+        ("quiet_shortcut", "i4"),
+        ("deep_futility", "i4"),
+        ("deep_futility_margin", "i4"),
+        ("null_move", "i4"),
+        ("null_adaptive", "i4"),  # 1: Heinz's R; 0: the formula of the three fields that follow
+        ("null_base", "i4"),
+        ("null_depth_divisor", "i4"),
+        ("null_eval_divisor", "i4"),
+        ("null_verify", "i4"),
+        ("null_verify_depth", "i4"),
+        ("reverse_futility", "i4"),
+        ("reverse_futility_depth", "i4"),
+        ("reverse_futility_margin", "i4"),  # per ply
+        ("razoring", "i4"),
+        ("razoring_depth", "i4"),
+        ("razoring_margin", "i4"),  # per ply
+        ("probcut", "i4"),
+        ("probcut_depth", "i4"),
+        ("probcut_margin", "i4"),
+        ("iid", "i4"),
+        ("iid_depth", "i4"),
+        ("iir", "i4"),
+        ("iir_depth", "i4"),
+        ("singular", "i4"),
+        ("singular_depth", "i4"),
+        ("singular_margin", "i4"),  # per ply
+        ("double_margin", "i4"),  # below the singular bound, from which the move gets two plies
+        ("check_extension", "i4"),  # 1: checks that lose nothing; 2: all checks
+        ("lmr", "i4"),
+        ("lmr_base", "i4"),  # reduction = base + ln(depth) ln(move number) / divisor, both in 1/100 ply
+        ("lmr_divisor", "i4"),
+        ("lmr_history", "i4"),  # history that is worth a ply
+        ("lmp", "i4"),
+        ("lmp_depth", "i4"),
+        ("lmp_base", "i4"),
+        ("history_pruning", "i4"),
+        ("history_pruning_depth", "i4"),
+        ("history_pruning_margin", "i4"),  # history per ply
+        ("move_futility", "i4"),
+        ("move_futility_depth", "i4"),
+        ("move_futility_base", "i4"),
+        ("move_futility_margin", "i4"),  # per ply of reduced depth
+        ("see_quiets", "i4"),
+        ("see_quiets_margin", "i4"),  # per ply squared
+        ("see_captures", "i4"),
+        ("see_captures_margin", "i4"),  # per ply
+        ("see_depth", "i4"),
+        ("delta", "i4"),
+        ("delta_margin", "i4"),
+        ("reductions", "i2", (REDUCTIONS, REDUCTIONS)),  # by depth and move number, in 1/256 ply; derived
+    ]
+)
+
 options_dtype = _record(
     [
         ("tt", "i4"),  # 1: use the transposition table
-        ("null_move", "i4"),
-        ("futility", "i4"),
+        ("pruning", pruning_dtype),
         ("see_pruning", "i4"),  # quiescence skips losing captures
         ("mate_distance", "i4"),
         ("policy", "i4"),  # POLICY_SERIAL, ... see parallel/policy.py
@@ -495,6 +626,7 @@ Visit = _numba_record(visit_dtype)
 Frame = _numba_record(frame_dtype)
 Stack = _numba_record(stack_dtype)
 Worker = _numba_record(worker_dtype)
+Pruning = _numba_record(pruning_dtype)
 Options = _numba_record(options_dtype)
 Info = _numba_record(info_dtype)
 Outcomes = _numba_record(outcomes_dtype)

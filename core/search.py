@@ -20,31 +20,71 @@ from psearch.core.constants import (
     DRAW,
     INFINITE,
     MATE,
-    MATE_IN_MAX_PLY,
     NO_MOVE,
     NO_SCORE,
     NULL_MOVE,
+    PHASE_ENTRY,
+    PHASE_IID,
+    PHASE_MAIN,
+    PHASE_PROBCUT,
+    PHASE_SINGULAR,
+    PHASE_VERIFY,
+    SKIP_ALL_QUIETS,
+    SKIP_NOTHING,
+    SKIP_QUIETS,
     STATE_CHILD,
     STATE_QCHILD,
     U0,
     VISIT_FULL,
     VISIT_NULL,
+    VISIT_REDUCED,
     VISIT_SCOUT,
 )
 from psearch.core.evaluate import evaluate
+from psearch.core.history import learn_cutoff, piece_to
 from psearch.core.jit import kernel
-from psearch.core.movegen import generate_captures, generate_quiets
+from psearch.core.movegen import generate_captures, generate_quiets, is_legal
 from psearch.core.movepick import (
+    PICK_CAPTURES_START,
+    PICK_QUIETS,
     PICK_TT,
     begin_picking,
     begin_root_picking,
-    is_quiet,
-    learn_cutoff,
     score_captures,
     score_quiets,
     take_best,
 )
-from psearch.core.position import find_pins, has_pieces, insufficient_material, make_move, make_null
+from psearch.core.position import find_pins, insufficient_material, make_move, make_null
+from psearch.core.pruning import (
+    IID,
+    IIR,
+    LMR,
+    MULTICUT,
+    NULL_MOVE_PRUNING,
+    NULL_VERIFY,
+    PROBCUT,
+    PRUNE_NULL,
+    PRUNE_RAZOR,
+    PRUNE_RETURN,
+    QUIET_SHORTCUT,
+    RAZORING,
+    SEE_QUIESCENCE,
+    SINGULAR,
+    count_pruned,
+    count_tried,
+    decide_futility,
+    extension_of,
+    is_mate_bound,
+    needs_verification,
+    null_reduction,
+    prune_node,
+    prunes_capture,
+    reduction_of,
+    wants_iid,
+    wants_iir,
+    wants_probcut,
+    wants_singular,
+)
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_PLY,
@@ -68,6 +108,7 @@ from psearch.core.see import see_at_least
 from psearch.core.tt import (
     cuts,
     entry_bound,
+    entry_depth,
     entry_move,
     entry_score,
     prefetch_entry,
@@ -76,11 +117,6 @@ from psearch.core.tt import (
     store,
     stored_eval,
 )
-
-NULL_MOVE_DEPTH = 2
-NULL_MOVE_REDUCTION = 3
-FUTILITY_MARGIN = 150
-"""What a quiet move that gives no check may gain at a frontier node (depth 1), centipawns."""
 
 # What a handler wants next
 DO_RETURN, DO_MOVES, DO_NULL, DO_CHILD, DO_CUTOFF, DO_QUIESCENCE = 0, 1, 2, 3, 4, 5
@@ -95,9 +131,12 @@ def frame_index(ctx, frame):
     return (frame - ctx.frames) // FRAME_SIZE
 
 
-@kernel(void(Context, Worker, i64, i64, i64, i64, i64))
-def set_child(ctx, wk, frame, alpha, beta, depth, expected_type):
-    """Prepare the frame above `frame` for entry; its position has been made. The window is the child's own view."""
+@kernel(void(Context, Worker, i64, Node, i64, i64, i64, i64, i64))
+def set_child(ctx, wk, frame, home, alpha, beta, depth, expected_type, expected):
+    """Prepare the frame above `frame` for entry; its position has been made. The window is the child's own view.
+
+    home: the node whose move it is. expected_type is the policy's, `expected` the one that steers reductions.
+    """
     fr = frame_at(frame)
     child = frame_at(frame + FRAME_SIZE)
     node = child.node
@@ -105,41 +144,42 @@ def set_child(ctx, wk, frame, alpha, beta, depth, expected_type):
     node.beta = beta
     node.depth = depth
     node.type = expected_type
+    node.expected = expected
+    node.cont_2 = home.cont_1
+    move = np.int64(fr.visit.move)
+    node.cont_1 = 0 if move == NULL_MOVE else piece_to(fr.position, move)
     child.visit.home = frame_index(ctx, frame) + 1
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     path[wk.ply + 1].key = child.position.key
     path[wk.ply + 1].move = fr.visit.move
 
 
-@kernel(void(Context, Worker, i64, Node, i64))
-def push_null(ctx, wk, frame, node, expected_type):
+@kernel(void(Context, Worker, i64, Node, i64, i64))
+def push_null(ctx, wk, frame, node, expected_type, expected):
     """Pass the move and search what follows with a null window below beta, R plies less deep."""
     fr = frame_at(frame)
-    depth = np.int64(node.depth)
-    reduction = NULL_MOVE_REDUCTION + depth // 6
+    reduction = null_reduction(header_at(ctx.header).options.pruning, fr.position, node)
     fr.visit.move = NULL_MOVE
     fr.visit.stage = VISIT_NULL
     fr.visit.resume = STATE_CHILD
-    make_null(tables_at(ctx.tables), fr.position, frame_at(frame + FRAME_SIZE).position)
-    set_child(ctx, wk, frame, -np.int64(node.beta), 1 - np.int64(node.beta), depth - reduction - 1, expected_type)
+    child = frame_at(frame + FRAME_SIZE)
+    make_null(tables_at(ctx.tables), fr.position, child.position)
+    child.node.extended = 0
+    beta = np.int64(node.beta)
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, expected_type, expected)
 
 
-@kernel(boolean(Context, Worker, i64, Node, i64))
-def make_child(ctx, wk, frame, node, move):
-    """Make a move of the node on this stack. False: the move is futile here, and skipped."""
+@kernel(void(Context, i64, i64))
+def make_child(ctx, frame, move):
+    """Make a move of the node on this stack."""
     fr = frame_at(frame)
     child = frame_at(frame + FRAME_SIZE)
     make_move(tables_at(ctx.tables), fr.position, child.position, move)
-    if node.futility != NO_SCORE and child.position.checkers == U0 and is_quiet(fr.position, move):
-        if node.futility > node.best:
-            node.best = node.futility
-        return False
     prefetch_entry(ctx, child.position.key)
-    return True
 
 
-@kernel(void(Context, Worker, i64, i64, i64, i64, i64, i64))
-def push_move(ctx, wk, frame, stage, alpha, beta, depth, expected_type):
+@kernel(void(Context, Worker, i64, Node, i64, i64, i64, i64, i64, i64))
+def push_move(ctx, wk, frame, home, stage, alpha, beta, depth, expected_type, expected):
     """Search the move of the visit, already made, with a window in the node's view."""
     visit = frame_at(frame).visit
     visit.stage = stage
@@ -147,17 +187,30 @@ def push_move(ctx, wk, frame, stage, alpha, beta, depth, expected_type):
     visit.beta = beta
     visit.depth = depth
     visit.resume = STATE_CHILD
-    set_child(ctx, wk, frame, -beta, -alpha, depth, expected_type)
+    set_child(ctx, wk, frame, home, -beta, -alpha, depth, expected_type, expected)
 
 
 @kernel(i64(Context, Worker, i64, Node))
 def child_depth(ctx, wk, frame, node):
-    """One ply less, or none after a check."""
+    """The depth for the move of the visit, already made: extended or reduced. What it is without reduction goes into
+    the visit."""
+    fr = frame_at(frame)
     child = frame_at(frame + FRAME_SIZE)
-    # beyond twice the nominal depth a series of checks is no longer extended
-    if child.position.checkers != U0 and wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth:
-        return np.int64(node.depth)
-    return np.int64(node.depth) - 1
+    hd = header_at(ctx.header)
+    gives = 1 if child.position.checkers != U0 else 0
+    # beyond twice the nominal depth a line is no longer extended
+    within = 1 if wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth else 0
+    extension = extension_of(wk, hd.options.pruning, tables_at(ctx.tables), fr.position, node, fr.visit, gives, within)
+    child.node.extended = 1 if extension > 0 else 0
+    depth = node.depth - 1 + extension
+    fr.visit.new_depth = depth
+    if extension != 0:
+        return depth
+    reduction = reduction_of(wk, hd.options.pruning, hd.learning, fr.position, node, fr.visit, gives)
+    reduced = min(depth, max(depth - reduction, np.int64(1)))
+    if reduced < depth:
+        count_tried(wk, LMR)
+    return reduced
 
 
 # -- enter -----------------------------------------------------------------------------------------------------------
@@ -222,6 +275,33 @@ def _static_eval(ctx, pos, data):
     return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), pos)
 
 
+@kernel(i64(Node))
+def _estimate(node):
+    """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
+    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(np.int64(node.tt_score)):
+        return np.int64(node.eval)
+    score = np.int64(node.tt_score)
+    nearer = (node.tt_kind & BOUND_LOWER and score > node.eval) or (node.tt_kind & BOUND_UPPER and score < node.eval)
+    return score if nearer else np.int64(node.eval)
+
+
+@kernel(void(Context, Worker, i64, i64, i64, i64))
+def _store(ctx, wk, frame, value, depth, bound):
+    """Write a result for a node into the table."""
+    fr = frame_at(frame)
+    score = score_to_table(value, wk.ply)
+    move = np.int64(fr.node.best_move)
+    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(fr.node.eval), depth, bound)
+
+
+@kernel(boolean(Context, Position, Node))
+def _is_playable(ctx, pos, node):
+    """Whether the table's move is legal here."""
+    tb = tables_at(ctx.tables)
+    find_pins(tb, pos)
+    return is_legal(tb, pos, np.int64(node.tt_move))
+
+
 @kernel(i64(Context, Worker, i64))
 def enter(ctx, wk, frame):
     """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
@@ -255,6 +335,10 @@ def enter(ctx, wk, frame):
     node.best_move = NO_MOVE
     node.tt_move = NO_MOVE
     node.tt_bound = BOUND_NONE
+    node.tt_kind = BOUND_NONE
+    node.tt_depth = 0
+    node.ply = ply
+    node.phase = PHASE_MAIN
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
@@ -264,6 +348,9 @@ def enter(ctx, wk, frame):
         node.tt_move = entry_move(data)
         bound = entry_bound(data)
         node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
+        node.tt_kind = bound
+        node.tt_score = entry_score(data, ply)
+        node.tt_depth = entry_depth(data)
     alpha = np.int64(node.alpha)
     beta = np.int64(node.beta)
     pv_node = beta - alpha > 1
@@ -273,51 +360,182 @@ def enter(ctx, wk, frame):
 
     # step 4: static evaluation
     node.eval = NO_SCORE
+    node.improving = 0
+    path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     if not node.in_check:
         node.eval = _static_eval(ctx, pos, data)
-    path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+        if ply >= 2:
+            before = np.int64(path[ply - 2].eval)
+            node.improving = 1 if before != NO_SCORE and node.eval > before else 0
     path[ply].eval = node.eval
+    node.estimate = _estimate(node)
 
-    # step 5: null move. Not in check, not twice in a row, and not without pieces, where zugzwang is common
-    if (
-        hd.options.null_move
-        and not pv_node
-        and node.depth >= NULL_MOVE_DEPTH
-        and not node.in_check
-        and node.eval >= beta
-        and abs(beta) < MATE_IN_MAX_PLY
-        and ply > 0
-        and path[ply].move != NULL_MOVE
-        and has_pieces(pos, np.int64(pos.side))
-    ):
-        return DO_NULL
+    # step 5: what can be said without a move, and the null move
+    pruning = hd.options.pruning
+    node.futility = NO_SCORE
+    if ply > 0:
+        decide_futility(wk, pruning, pos, node)
+        node.full_depth = node.depth
+        if not pv_node:
+            action = prune_node(wk, pruning, pos, node, np.int64(path[ply].move))
+            if action == PRUNE_RETURN:
+                return DO_RETURN
+            if action == PRUNE_NULL:
+                return DO_NULL
+            if action == PRUNE_RAZOR:
+                count_pruned(wk, RAZORING)
+                node.depth = 0
+                return DO_QUIESCENCE
     return DO_MOVES
 
 
-@kernel(void(Context, Worker, i64))
-def begin_moves(ctx, wk, frame):
-    """Set up the move picker and decide about futility."""
+# -- phases: searches of the same node with another window or depth ---------------------------------------------------
+
+
+@kernel(void(Context, Worker, i64, i64, i64, i64, i64))
+def _begin_phase(ctx, wk, frame, phase, alpha, beta, depth):
+    """Set up the move picker for a pass over the moves. All but PHASE_MAIN only prepare for it."""
     fr = frame_at(frame)
     node = fr.node
     hd = header_at(ctx.header)
+    node.phase = phase
+    node.alpha = alpha
+    node.beta = beta
+    node.entry_alpha = alpha
+    node.depth = depth
+    node.best = -INFINITE
+    node.best_move = NO_MOVE
+    node.pv_length = 0
     find_pins(tables_at(ctx.tables), fr.position)
     if wk.ply == 0:
         begin_root_picking(stack_at(ctx.stacks + wk.stack * STACK_SIZE), hd, node)
     else:
-        begin_picking(node, PICK_TT)
+        begin_picking(node, PICK_CAPTURES_START if phase == PHASE_SINGULAR else PICK_TT)
     node.killer_1 = wk.killers[wk.ply, 0]
     node.killer_2 = wk.killers[wk.ply, 1]
-    node.futility = NO_SCORE
-    if (
-        hd.options.futility
-        and node.depth == 1
-        and wk.ply > 0
-        and not node.in_check
-        and node.beta - node.alpha == 1
-        and abs(np.int64(node.alpha)) < MATE_IN_MAX_PLY
-        and node.eval + FUTILITY_MARGIN <= node.alpha
-    ):
-        node.futility = node.eval + FUTILITY_MARGIN
+    if phase == PHASE_PROBCUT:
+        node.skip = SKIP_ALL_QUIETS
+        node.see_threshold = beta - node.eval
+
+
+@kernel(void(Context, Worker, i64, i64))
+def _next_phase(ctx, wk, frame, done):
+    """Begin the first phase after `done` that the node wants; PHASE_MAIN at the latest."""
+    fr = frame_at(frame)
+    node = fr.node
+    hd = header_at(ctx.header)
+    pruning = hd.options.pruning
+    node.depth = node.full_depth
+    alpha = np.int64(node.full_alpha)
+    beta = np.int64(node.full_beta)
+    depth = np.int64(node.depth)
+    if wk.ply > 0:
+        if done < PHASE_IID and wants_iid(pruning, node):
+            count_tried(wk, IID)
+            _begin_phase(ctx, wk, frame, PHASE_IID, alpha, beta, depth - 2)
+            return
+        if done < PHASE_PROBCUT and wants_probcut(pruning, node):
+            count_tried(wk, PROBCUT)
+            bound = beta + pruning.probcut_margin
+            _begin_phase(ctx, wk, frame, PHASE_PROBCUT, bound - 1, bound, depth - 3)
+            return
+        if (
+            done < PHASE_SINGULAR
+            and wants_singular(pruning, node)
+            and wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth
+            and _is_playable(ctx, fr.position, node)
+        ):
+            count_tried(wk, SINGULAR)
+            bound = node.tt_score - pruning.singular_margin * depth
+            _begin_phase(ctx, wk, frame, PHASE_SINGULAR, bound - 1, bound, (depth - 1) // 2)
+            return
+        if wants_iir(pruning, node):
+            count_tried(wk, IIR)
+            count_pruned(wk, IIR)
+            depth -= 1
+    _begin_phase(ctx, wk, frame, PHASE_MAIN, alpha, beta, depth)
+    if node.futility != NO_SCORE and pruning.quiet_shortcut and not pruning.exempt_seventh:
+        # one quiet move is futile, so all are, and need not be generated
+        count_tried(wk, QUIET_SHORTCUT)
+        count_pruned(wk, QUIET_SHORTCUT)
+        node.skip = SKIP_QUIETS if pruning.exempt_checks else SKIP_ALL_QUIETS
+        node.best = node.futility
+
+
+@kernel(void(Context, Worker, i64))
+def begin_moves(ctx, wk, frame):
+    """Everything is decided that can be without a move: begin with the moves."""
+    node = frame_at(frame).node
+    node.full_alpha = node.alpha
+    node.full_beta = node.beta
+    node.full_depth = node.depth
+    node.extension = 0
+    _next_phase(ctx, wk, frame, PHASE_ENTRY)
+
+
+@kernel(i64(Context, Worker, i64))
+def after_null(ctx, wk, frame):
+    """The null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or DO_MOVES."""
+    fr = frame_at(frame)
+    node = fr.node
+    pruning = header_at(ctx.header).options.pruning
+    beta = np.int64(node.beta)
+    if wk.value < beta:
+        begin_moves(ctx, wk, frame)
+        return DO_MOVES
+    if needs_verification(pruning, fr.position, node):
+        count_tried(wk, NULL_VERIFY)
+        reduction = null_reduction(pruning, fr.position, node)
+        node.full_alpha = node.alpha
+        node.full_beta = beta
+        node.full_depth = node.depth
+        node.extension = 0
+        _begin_phase(ctx, wk, frame, PHASE_VERIFY, beta - 1, beta, max(node.depth - reduction, np.int64(1)))
+        return DO_MOVES
+    count_pruned(wk, NULL_MOVE_PRUNING)
+    wk.value = beta  # a mate found after passing is no proof; the bound is
+    return DO_RETURN
+
+
+@kernel(i64(Context, Worker, i64))
+def finish_phase(ctx, wk, frame):
+    """A phase other than PHASE_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
+    fr = frame_at(frame)
+    node = fr.node
+    pruning = header_at(ctx.header).options.pruning
+    phase = np.int64(node.phase)
+    best = np.int64(node.best)
+    beta = np.int64(node.full_beta)
+    if phase == PHASE_VERIFY:
+        if best >= beta:
+            count_pruned(wk, NULL_MOVE_PRUNING)
+            wk.value = beta
+            return DO_RETURN
+        count_pruned(wk, NULL_VERIFY)
+    elif phase == PHASE_IID:
+        if node.best_move != NO_MOVE:
+            count_pruned(wk, IID)
+            node.tt_move = node.best_move
+    elif phase == PHASE_PROBCUT:
+        if best >= node.beta:
+            count_pruned(wk, PROBCUT)
+            if header_at(ctx.header).options.tt:
+                _store(ctx, wk, frame, best, np.int64(node.full_depth) - 3, BOUND_LOWER)
+            wk.value = best if is_mate_bound(best) else best - pruning.probcut_margin
+            return DO_RETURN
+    elif phase == PHASE_SINGULAR:
+        bound = np.int64(node.beta)
+        if best < bound:
+            count_pruned(wk, SINGULAR)
+            node.extension = 2 if best < bound - pruning.double_margin and beta - node.full_alpha == 1 else 1
+        elif bound >= beta:
+            count_pruned(wk, MULTICUT)
+            wk.value = bound
+            return DO_RETURN
+        elif node.tt_score >= beta:
+            node.extension = -1
+    _next_phase(ctx, wk, frame, phase)
+    return DO_MOVES
 
 
 # -- after a child ---------------------------------------------------------------------------------------------------
@@ -344,6 +562,13 @@ def after_move(ctx, wk, frame, node, value):
     move = np.int64(visit.move)
     alpha = np.int64(node.alpha)
     beta = np.int64(node.beta)
+    if value > visit.alpha and visit.stage == VISIT_REDUCED:
+        # the reduced search says that it is worth the full depth
+        visit.alpha = alpha
+        visit.beta = alpha + 1
+        visit.depth = visit.new_depth
+        visit.stage = VISIT_SCOUT
+        return DO_CHILD
     if value > visit.alpha and value < beta and visit.stage == VISIT_SCOUT:
         # A null window proves a bound, never a value. If another worker has raised alpha meanwhile past the bound,
         # a null window at the present alpha may settle it; else the move gets the full window.
@@ -354,6 +579,8 @@ def after_move(ctx, wk, frame, node, value):
     if value > node.best:
         node.best = value
     if value <= alpha:
+        if visit.stage == VISIT_REDUCED:
+            count_pruned(wk, LMR)
         return DO_MOVES
     node.best_move = move
     node.alpha = value
@@ -369,8 +596,11 @@ def after_move(ctx, wk, frame, node, value):
 @kernel(void(Context, Worker, i64, Node))
 def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
+    if node.phase == PHASE_SINGULAR or node.phase == PHASE_PROBCUT:
+        return  # these ask another question
     fr = frame_at(frame)
-    learn_cutoff(wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply)
+    begun = 1 if node.stage == PICK_QUIETS else 0
+    learn_cutoff(wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, begun)
 
 
 # -- finish ----------------------------------------------------------------------------------------------------------
@@ -383,7 +613,7 @@ def finish(ctx, wk, frame):
     node = fr.node
     hd = header_at(ctx.header)
     ply = wk.ply
-    if node.moves_done == 0:
+    if node.moves_done == 0 and (node.skip == SKIP_NOTHING or not _has_legal_move(ctx, wk, frame)):
         wk.value = ply - MATE if node.in_check else DRAW
         return
     best = np.int64(node.best)
@@ -397,28 +627,10 @@ def finish(ctx, wk, frame):
         bound = BOUND_LOWER
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
-    store(
-        ctx,
-        hd.age,
-        fr.position.key,
-        np.int64(node.best_move),
-        score_to_table(best, ply),
-        np.int64(node.eval),
-        np.int64(node.depth),
-        bound,
-    )
+    _store(ctx, wk, frame, best, np.int64(node.depth), bound)
 
 
 # -- quiescence ------------------------------------------------------------------------------------------------------
-
-
-@kernel(void(Context, Worker, i64, i64))
-def _store_quiescence(ctx, wk, frame, bound):
-    fr = frame_at(frame)
-    node = fr.node
-    score = score_to_table(np.int64(node.best), wk.ply)
-    move = np.int64(node.best_move)
-    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(node.eval), 0, bound)
 
 
 @kernel(void(Node, i64))
@@ -460,7 +672,7 @@ def enter_quiescence(ctx, wk, frame):
         if node.best >= node.beta:
             wk.value = np.int64(node.best)
             if hd.options.tt and data == U0:
-                _store_quiescence(ctx, wk, frame, BOUND_LOWER)
+                _store(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
             return DO_RETURN
         node.alpha = max(node.alpha, node.best)
     begin_picking(node, PICK_TT)
@@ -482,25 +694,32 @@ def next_quiescence(ctx, wk, frame):
     fr = frame_at(frame)
     node = fr.node
     tb = tables_at(ctx.tables)
+    pruning = header_at(ctx.header).options.pruning
     prune = header_at(ctx.header).options.see_pruning != 0 and not node.in_check
     while node.cursor < node.end:
         move = take_best(node)
-        if prune and not see_at_least(tb, fr.position, move, 0):
+        if not node.in_check and prunes_capture(wk, pruning, tb, fr.position, node, move):
             continue
+        if prune:
+            count_tried(wk, SEE_QUIESCENCE)
+            if not see_at_least(tb, fr.position, move, 0):
+                count_pruned(wk, SEE_QUIESCENCE)
+                continue
         node.moves_done += 1
         fr.visit.move = move
         fr.visit.resume = STATE_QCHILD
         child = frame_at(frame + FRAME_SIZE)
         make_move(tb, fr.position, child.position, move)
         prefetch_entry(ctx, child.position.key)
-        set_child(ctx, wk, frame, -np.int64(node.beta), -np.int64(node.alpha), 0, np.int64(node.type))
+        alpha, beta = np.int64(node.alpha), np.int64(node.beta)
+        set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
         return DO_CHILD
     if node.in_check and node.moves_done == 0:
         wk.value = wk.ply - MATE
         return DO_RETURN
     wk.value = np.int64(node.best)
     if header_at(ctx.header).options.tt:
-        _store_quiescence(ctx, wk, frame, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER)
+        _store(ctx, wk, frame, np.int64(node.best), 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER)
     return DO_RETURN
 
 
@@ -517,7 +736,7 @@ def after_quiescence(ctx, wk, frame, value):
             if value >= node.beta:
                 wk.value = value
                 if header_at(ctx.header).options.tt:
-                    _store_quiescence(ctx, wk, frame, BOUND_LOWER)
+                    _store(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
                 return DO_RETURN
             _update_pv(node, frame_at(frame + FRAME_SIZE), np.int64(fr.visit.move))
     return DO_MOVES

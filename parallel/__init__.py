@@ -23,9 +23,11 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "DEFAULT_MOVETIME_MS",
     "DEFAULT_POLICY",
+    "DEFAULT_PRUNING",
     "MAX_DEPTH",
     "MAX_THREADS",
     "POLICY_NAMES",
+    "PRUNING_MODES",
     "Analysis",
     "Engine",
     "Info",
@@ -58,6 +60,8 @@ POLICY_NAMES = (
 )
 """How work can be split; see `psearch.policy`."""
 DEFAULT_POLICY = "calibrated"
+PRUNING_MODES = ("plain", "ael", "modern")
+DEFAULT_PRUNING = "modern"
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
@@ -77,6 +81,7 @@ def search(
     multipv: int = 1,
     root_moves: Sequence[chess.Move] | None = None,
     policy: str = DEFAULT_POLICY,
+    pruning: str = DEFAULT_PRUNING,
 ) -> Result:
     """Search one position and return the best move found.
 
@@ -84,7 +89,8 @@ def search(
     counts as the game's history. Every limit that is given applies, the first one reached ends the search;
     with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
     size of the transposition table in MiB, `multipv` the number of lines wanted (`Result.lines`), `root_moves`
-    the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`).
+    the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what is left out
+    (`PRUNING_MODES`, docs/search.md).
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
@@ -115,12 +121,13 @@ def search(
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
-    from psearch.setup import SearchOptions
+    from psearch.setup import SearchOptions, pruning_named
     from psearch.supervisor import Supervisor
 
+    options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
     only = checked_moves(board, root_moves)
     with Supervisor(threads=threads, hash_mb=hash_mb) as engine:
-        result: Result = engine.search(board, limits, options=SearchOptions(policy=policy), only=only, multipv=multipv)
+        result: Result = engine.search(board, limits, options=options, only=only, multipv=multipv)
     return result
 
 

@@ -14,6 +14,7 @@ from psearch.core.constants import NO_MOVE
 from psearch.core.intrinsics import atomic_load, atomic_store, field_address
 from psearch.core.jit import kernel
 from psearch.core.movepick import pick_move
+from psearch.core.pruning import prunes_move
 from psearch.core.records import (
     MAX_MOVES,
     Context,
@@ -99,12 +100,21 @@ def put_off(node, move):
     return True
 
 
-@kernel(i64(Context, Position, Node))
-def next_move(ctx, pos, node):
-    """The next move of the picker, or else the first one put off, with `PUT_OFF`; NO_MOVE when there is none."""
-    move = pick_move(tables_at(ctx.tables), header_at(ctx.header).learning, pos, node)
-    if move != NO_MOVE or node.deferred == 0:
-        return move
+@kernel(i64(Context, Worker, Position, Node))
+def next_move(ctx, wk, pos, node):
+    """The next move of the picker that is not pruned, or else the first one put off, with `PUT_OFF`; NO_MOVE when
+    there is none."""
+    hd = header_at(ctx.header)
+    tb = tables_at(ctx.tables)
+    while True:
+        move = pick_move(tb, hd.learning, pos, node)
+        if move == NO_MOVE:
+            break
+        if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):
+            return move
+        node.moves_done += 1
+    if node.deferred == 0:
+        return NO_MOVE
     # the first put off is at the end: take it and move the others up
     move = np.int64(node.moves[MAX_MOVES - 1]) | PUT_OFF
     for i in range(1, node.deferred):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, __version__
-from psearch.cli_args import MAX_NODES, add_hash, add_limits, add_policy, add_threads, limits_of
+from psearch.cli_args import MAX_NODES, add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
 from psearch.cli_common import (
     EXIT_BAD_INPUT,
     EXIT_PERFT_FAILED,
@@ -55,7 +55,7 @@ _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
-psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME]
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME] [--pruning MODE]
                [--moves "M M"] [--searchmoves "M M"] [--multipv N] [--syzygy PATH] [--board | --json]
                [--trace FILE] FEN
        psearch analyse [--out FILE] FILE.epd | FILE.pgn | -
@@ -245,7 +245,7 @@ def _search_with_workers(
 
     from psearch.progress import search_display
     from psearch.report import final_report
-    from psearch.setup import SearchOptions
+    from psearch.setup import SearchOptions, pruning_named
     from psearch.supervisor import Supervisor
 
     with Supervisor(threads=options.threads, hash_mb=options.hash, trace=options.trace is not None) as engine:
@@ -255,7 +255,7 @@ def _search_with_workers(
             board,
             limits_of(options, DEFAULT_MOVETIME_MS),
             stop=signals.stop,
-            options=SearchOptions(policy=options.policy),
+            options=SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning)),
             only=candidates(asked, found),
             multipv=options.multipv,
         )
@@ -281,7 +281,7 @@ def _traced(board: chess.Board, options: argparse.Namespace, engine: Supervisor)
     if recorder is None:
         yield
         return
-    facts = {"position": board.fen(), "policy": options.policy}
+    facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
     try:
         yield
     except WorkerDied:
@@ -405,6 +405,7 @@ def _search_parser() -> argparse.ArgumentParser:
     add_limits(parser)
     add_hash(parser)
     add_policy(parser)
+    add_pruning(parser)
     add_root_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--trace", type=Path, metavar="FILE", help=TRACE_HELP)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch import __version__
-from psearch.cli_args import add_hash, add_limits, add_policy, add_threads, limits_of
+from psearch.cli_args import add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
 from psearch.cli_common import Commands, Signals, check_hash, complain, make_parser, prepare_kernels, say
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MOST_PROBLEMS = 10
 
 _USAGE = """\
 psearch analyse [--depth D | --movetime MS | --nodes N] [--threads N] [--hash MB]
-                       [--policy NAME] [--out FILE] [--json] FILE.epd | FILE.pgn | -"""
+                       [--policy NAME] [--pruning MODE] [--out FILE] [--json] FILE.epd | FILE.pgn | -"""
 
 _HELP = f"""\
 Search every position of a file, {DEFAULT_MOVETIME_MS // 1000} second each if no limit is given.
@@ -62,6 +62,7 @@ def analyse_parser() -> argparse.ArgumentParser:
     add_threads(parser)
     add_hash(parser)
     add_policy(parser)
+    add_pruning(parser)
     parser.add_argument("--json", action="store_true", help="EPD: one JSON object a line, the summary last")
     return parser
 
@@ -122,6 +123,7 @@ def _about(source: Source, options: argparse.Namespace) -> dict[str, Any]:
         "threads": options.threads,
         "hash": options.hash,
         "policy": options.policy,
+        "pruning": options.pruning,
         "psearch": __version__,
     }
 
@@ -144,7 +146,7 @@ def _session(
         prepare_kernels()
 
         from psearch.analyse_progress import AnalysisProgress
-        from psearch.setup import SearchOptions
+        from psearch.setup import SearchOptions, pruning_named
         from psearch.supervisor import Supervisor
 
         engine = stack.enter_context(Supervisor(threads=options.threads, hash_mb=options.hash))
@@ -155,7 +157,7 @@ def _session(
         analysis = Analysis(
             engine,
             limits_of(options, DEFAULT_MOVETIME_MS),
-            SearchOptions(policy=options.policy),
+            SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning)),
             signals.stop,
             journal,
             progress.show,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES
+from psearch import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
 from psearch.cli_common import DEFAULT_HASH_MB, MAX_HASH_MB, usable_cores, whole_number
 
 if TYPE_CHECKING:
@@ -53,6 +53,16 @@ def add_hash(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_HASH_MB,
         metavar="MB",
         help=f"size of the transposition table in MiB (default {DEFAULT_HASH_MB})",
+    )
+
+
+def add_pruning(parser: argparse.ArgumentParser) -> None:
+    """`--pruning MODE[,NAME=VALUE...]`; checked when the kernels are there."""
+    parser.add_argument(
+        "--pruning",
+        default=DEFAULT_PRUNING,
+        metavar="MODE[,NAME=VALUE...]",
+        help=f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
     )
 
 

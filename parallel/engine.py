@@ -10,12 +10,12 @@ from typing import overload
 import chess
 import chess.engine
 
-from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
+from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, POLICY_NAMES
 from psearch.clock import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.control import SearchControl
 from psearch.fen import check_position, checked_moves
 from psearch.results import Info, Limits, PsearchError, Result
-from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions
+from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
 from psearch.supervisor import Supervisor
 
 
@@ -23,7 +23,8 @@ class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search;
-    policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is.
+    policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
+    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/search.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     One search at a time; `stop` and `close` may be called from any thread. When a worker process dies, the call that
     was searching raises `psearch.WorkerDied`, and the next one starts new workers with an empty table.
@@ -42,13 +43,14 @@ class Engine:
         threads: int = 1,
         hash_mb: int = 64,
         policy: str = DEFAULT_POLICY,
+        pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
     ) -> None:
         if policy not in POLICY_NAMES:
             raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {policy!r}")
         self.threads = threads
         self.hash_mb = hash_mb
-        self.options = SearchOptions(policy=policy, split_depth=split_depth)
+        self.options = SearchOptions(policy=policy, split_depth=split_depth, pruning=pruning_named(pruning))
         self._lock = threading.Lock()
         self._control: SearchControl | None = None
         self._is_open = True

@@ -35,21 +35,22 @@ def refined_type(policy, node):
     return node.type
 
 
-@kernel(i64(i64, Node, i64, i64))
-def expected_child_type(policy, node, index, stage):
-    """Type of the child reached by move number `index` (from 0), searched with a scout or the full window."""
-    if node.type == PV_NODE:
+@kernel(i64(i64, i64, i64, i64, i64))
+def child_type(policy, parent, index, picked, stage):
+    """Type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a scout or
+    the full window. picked: the stage of the move picker that gave the move."""
+    if parent == PV_NODE:
         return PV_NODE if stage == VISIT_FULL else CUT_NODE
-    if node.type == ALL_NODE:
+    if parent == ALL_NODE:
         return CUT_NODE
     if policy == POLICY_KNUTH:
         return ALL_NODE
     if follows_kannan(policy):
-        return ALL_NODE if index == 0 or node.stage < PICK_QUIETS else CUT_NODE
+        return ALL_NODE if index == 0 or picked < PICK_QUIETS else CUT_NODE
     return ALL_NODE if index == 0 else CUT_NODE
 
 
-@kernel(i64(i64, Node))
-def expected_null_type(policy, node):
-    """Type of the child after a null move."""
-    return ALL_NODE if follows_kannan(policy) and node.type == CUT_NODE else CUT_NODE
+@kernel(i64(i64, i64))
+def null_child_type(policy, parent):
+    """Type of the child after a null move at a node of type `parent`."""
+    return ALL_NODE if follows_kannan(policy) and parent == CUT_NODE else CUT_NODE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch import POLICY_NAMES
-from psearch.core.constants import ALL_NODE, CUT_NODE, NO_SCORE, PV_NODE
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
 from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
@@ -69,8 +69,6 @@ def may_open(ctx, node, ply):
     policy = np.int64(options.policy)
     if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
         return False
-    if node.futility != NO_SCORE:
-        return False  # futile moves raise `best` without the lock
     if options.wait and node.moves_done == 0:
         return False
     if policy == POLICY_ROOT:

@@ -32,6 +32,7 @@ from psearch.core.records import (
     INFO_RING,
     MAX_PLY,
     STACK_SIZE,
+    TECHNIQUES,
     WORKER_SIZE,
     Context,
     Worker,
@@ -79,6 +80,10 @@ def _enter_root(ctx, wk):
     node.beta = stack.root_beta
     node.depth = stack.root_depth
     node.type = PV_NODE
+    node.expected = PV_NODE
+    node.cont_1 = 0
+    node.cont_2 = 0
+    node.extended = 0
     node.p_needed = CERTAIN
     node.best_move = NO_MOVE  # a stop may come before the node is entered
     wk.ply = 0
@@ -293,6 +298,9 @@ def _reset_worker(wk, index):
     wk.polls = 0
     wk.failed_joins = 0
     wk.claims = 0
+    for technique in range(TECHNIQUES):
+        wk.pruned[technique, 0] = 0
+        wk.pruned[technique, 1] = 0
     wk.last_victim = 0
     wk.last_stack = index
     wk.last_lock = -1

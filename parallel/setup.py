@@ -11,10 +11,11 @@ import numpy as np
 from psearch import DEFAULT_POLICY
 from psearch.arena import Arena
 from psearch.core.boards import from_chess_move, set_position
+from psearch.core.pruning_modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.core.tt import AGES
 from psearch.policy import POLICIES
-from psearch.results import Limits
+from psearch.results import Limits, PsearchError
 from psearch.root import begin_search
 
 MAX_DEPTH = 100
@@ -27,13 +28,20 @@ ABDADA_DEFER_DEPTH = 3
 DEFAULT_ASPIRATION = 25
 
 
+def pruning_named(text: str) -> Pruning:
+    """`parse_pruning` for what a user wrote. Raises PsearchError."""
+    try:
+        return parse_pruning(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax."""
 
     tt: bool = True
-    null_move: bool = True
-    futility: bool = True
+    pruning: Pruning = MODES[DEFAULT_MODE]
     see_pruning: bool = True
     mate_distance: bool = True
     aspiration: int = DEFAULT_ASPIRATION
@@ -54,8 +62,7 @@ class SearchOptions:
         """No table, nothing selective: any number of workers in any order must find the negamax value."""
         return cls(
             tt=False,
-            null_move=False,
-            futility=False,
+            pruning=MODES["plain"],
             see_pruning=False,
             mate_distance=False,
             aspiration=0,
@@ -104,7 +111,8 @@ def write_search(
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
-    for name in record.dtype.names:
+    record["pruning"] = options.pruning.record()
+    for name in set(record.dtype.names) - {"pruning"}:
         record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None and options.policy == "abdada":
         record["defer_depth"] = ABDADA_DEFER_DEPTH

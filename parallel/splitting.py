@@ -222,7 +222,7 @@ def join(ctx, wk, home):
     acquire(node)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
-        move = next_move(ctx, split.position, node)
+        move = next_move(ctx, wk, split.position, node)
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:
@@ -233,6 +233,7 @@ def join(ctx, wk, home):
     node.inside += 1
     node.joined += 1
     index = np.int64(node.moves_done)
+    picked = np.int64(node.stage)
     node.moves_done += 1
     node.nodes_before = -1  # from now on others' nodes are in this subtree too
     p_needed = p_next_move_needed(ctx, node)
@@ -254,6 +255,7 @@ def join(ctx, wk, home):
     base.visit.move = move & MOVE_MASK
     base.visit.put_off = move >> 16
     base.visit.index = index
+    base.visit.picked = picked
     base.visit.p_needed = p_needed
     base.visit.shared = 1
     count_shared_move(wk, p_needed)

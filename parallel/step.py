@@ -15,6 +15,7 @@ from psearch.core.constants import (
     CLOSED_CUTOFF,
     MOVE_MASK,
     NO_MOVE,
+    PHASE_MAIN,
     STATE_CHILD,
     STATE_ENTER,
     STATE_FINISH,
@@ -26,6 +27,7 @@ from psearch.core.constants import (
     STATE_UNWIND,
     VISIT_FULL,
     VISIT_NULL,
+    VISIT_REDUCED,
     VISIT_SCOUT,
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
@@ -51,20 +53,22 @@ from psearch.core.search import (
     DO_QUIESCENCE,
     DO_RETURN,
     after_move,
+    after_null,
     after_quiescence,
     begin_moves,
     child_depth,
     enter,
     enter_quiescence,
     finish,
+    finish_phase,
     learn,
     make_child,
     next_quiescence,
     push_move,
     push_null,
 )
-from psearch.nodetypes import expected_child_type, expected_null_type, refined_type
-from psearch.policy import may_open, open_priority
+from psearch.nodetypes import child_type, null_child_type, refined_type
+from psearch.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
 from psearch.root import root_aborted, root_finished
 from psearch.splitting import (
@@ -149,7 +153,8 @@ def _enter(ctx, wk, frame):
         fr = frame_at(frame)
         fr.visit.p_needed = node.p_needed
         fr.visit.claim = np.uint64(0)
-        push_null(ctx, wk, frame, node, expected_null_type(policy, node))
+        expected = null_child_type(POLICY_KANNAN, np.int64(node.expected))
+        push_null(ctx, wk, frame, node, null_child_type(policy, np.int64(node.type)), expected)
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
@@ -160,8 +165,11 @@ def _enter(ctx, wk, frame):
 def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     """Enter the child of the visit's move, already made; the window is in the node's view."""
     policy = np.int64(header_at(ctx.header).options.policy)
-    expected = expected_child_type(policy, node, np.int64(frame_at(frame).visit.index), stage)
-    push_move(ctx, wk, frame, stage, alpha, beta, depth, expected)
+    visit = frame_at(frame).visit
+    index, picked = np.int64(visit.index), np.int64(visit.picked)
+    kind = child_type(policy, np.int64(node.type), index, picked, stage)
+    expected = child_type(POLICY_KANNAN, np.int64(node.expected), index, picked, stage)
+    push_move(ctx, wk, frame, node, stage, alpha, beta, depth, kind, expected)
     wk.ply += 1
     return STATE_ENTER
 
@@ -190,8 +198,7 @@ def _start_move(ctx, wk, frame):
     node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
     visit.worker = wk.index
     visit.nodes_before = wk.nodes
-    if not make_child(ctx, wk, frame, node, np.int64(visit.move)):
-        return STATE_NEXT
+    make_child(ctx, frame, np.int64(visit.move))
     depth = child_depth(ctx, wk, frame, node)
     defer_depth = header_at(ctx.header).options.defer_depth
     if 0 < defer_depth <= depth:
@@ -206,7 +213,7 @@ def _start_move(ctx, wk, frame):
     # alpha may be rising under other hands: read it once
     alpha = np.int64(node.alpha)
     full = visit.index == 0 and node.beta - alpha > 1
-    stage = VISIT_FULL if full else VISIT_SCOUT
+    stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
     beta = np.int64(node.beta) if full else alpha + 1
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
@@ -228,7 +235,7 @@ def _next_move(ctx, wk, frame):
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
     fr.visit.claim = np.uint64(0)
-    move = next_move(ctx, split.position, node)
+    move = next_move(ctx, wk, split.position, node)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
@@ -237,6 +244,7 @@ def _next_move(ctx, wk, frame):
     fr.visit.move = move & MOVE_MASK
     fr.visit.put_off = move >> 16
     fr.visit.index = node.moves_done
+    fr.visit.picked = node.stage
     fr.visit.p_needed = node.p_needed
     fr.visit.shared = 0
     node.moves_done += 1
@@ -260,12 +268,8 @@ def _after_child(ctx, wk, frame):
         release_claim(ctx, fr.visit.claim)
         fr.visit.claim = np.uint64(0)
     if fr.visit.stage == VISIT_NULL:
-        if value >= fr.node.beta:
-            # a mate found after passing is no proof; the bound is
-            wk.value = np.int64(fr.node.beta)
-            return _pop(ctx, wk, frame)
-        begin_moves(ctx, wk, frame)
-        return STATE_NEXT
+        wk.value = value
+        return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
     home = np.int64(fr.visit.home)
     node = frame_at(ctx.frames + home * FRAME_SIZE).node
     is_open = atomic_load(open_of(node)) != 0
@@ -331,6 +335,8 @@ def advance(ctx, wk):
         return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
     if state == STATE_FINISH:
         node = frame_at(frame).node
+        if node.phase != PHASE_MAIN:
+            return _pop(ctx, wk, frame) if finish_phase(ctx, wk, frame) == DO_RETURN else STATE_NEXT
         if node.depth >= RECORD_DEPTH and header_at(ctx.header).options.record:
             record_outcome(wk, node, 1 if node.best >= node.beta else 0)
         finish(ctx, wk, frame)

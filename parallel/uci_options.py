@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from psearch import DEFAULT_POLICY, MAX_DEPTH, MAX_THREADS, POLICY_NAMES
+from psearch import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
 from psearch.cli_common import DEFAULT_HASH_MB, MAX_HASH_MB
 
 MAX_MULTIPV = 256
@@ -88,6 +88,8 @@ OPTIONS = (
     Option("OwnBook", "check", False),
     Option("BookFile", "string", ""),
     Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
+    Option("Pruning", "combo", DEFAULT_PRUNING, choices=PRUNING_MODES),
+    Option("PruningParameters", "string", ""),
     Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
     Option("Trace", "string", ""),
 )

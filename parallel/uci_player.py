@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import chess
 import chess.engine
 
+from psearch import DEFAULT_PRUNING
 from psearch.clock import Budget, GameClock, TimeManager, allot, fixed_time
 from psearch.kernels import Progress, load_kernels
 from psearch.launcher import prepare_launch
 from psearch.report import finished_result, idle_share, uci_line
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
-from psearch.setup import SearchOptions
+from psearch.setup import SearchOptions, pruning_named
 from psearch.supervisor import Supervisor
 from psearch.trace import Abandoned
 from psearch.tracefile import check_trace
@@ -54,6 +55,8 @@ class Player:
         self._book: Book | None = None
         self._book_path = ""
         self._dice = random.Random()
+        self._pruning_text = ""
+        self.pruning = pruning_named(DEFAULT_PRUNING)
         prepare_launch()
         self.load_s = load_kernels(progress)
 
@@ -69,6 +72,7 @@ class Player:
         self._settle_trace(values.text("Trace"))
         self._settle_workers((values.number("Threads"), values.number("Hash"), self._trace_path is not None))
         self._settle_prober(values.text("SyzygyPath"))
+        self._settle_pruning(values.text("Pruning"), values.text("PruningParameters"))
         self._settle_book(values.text("BookFile"))
 
     def _settle_trace(self, text: str) -> None:
@@ -106,6 +110,16 @@ class Player:
             self._supervisor = _supervisor(former)
             self._size = size  # not tried again before it changes
         self._is_fresh = True
+
+    def _settle_pruning(self, mode: str, parameters: str) -> None:
+        text = ",".join([mode, *parameters.replace(",", " ").split()])
+        if text == self._pruning_text:
+            return
+        self._pruning_text = text
+        try:
+            self.pruning = pruning_named(text)
+        except PsearchError as error:
+            self._say(f"info string {error}")
 
     def _settle_prober(self, path: str) -> None:
         if path == self._prober_path:
@@ -327,7 +341,11 @@ class _Turn:
                 lines = max(lines, MOST_LINES)
         if go.control.clock is None:
             go.control.clock = self._time_manager(len(only) if only else self.board.legal_moves.count())
-        options = SearchOptions(policy=self.values.text("Policy"), split_depth=self.values.number("SplitDepth"))
+        options = SearchOptions(
+            pruning=self.player.pruning,
+            policy=self.values.text("Policy"),
+            split_depth=self.values.number("SplitDepth"),
+        )
         result = self.player.supervisor.search(
             self.board,
             Limits(depth=go.depth, nodes=nodes, mate=go.mate),

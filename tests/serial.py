@@ -74,4 +74,7 @@ def search(arena: Arena, board: chess.Board | str, limits: Limits | int, options
 
 def without(*switches: str) -> SearchOptions:
     """The default serial search with some switches off."""
-    return replace(DEFAULT, **dict.fromkeys(switches, 0))
+    techniques = [switch for switch in switches if hasattr(DEFAULT.pruning, switch)]
+    others = [switch for switch in switches if switch not in techniques]
+    pruning = replace(DEFAULT.pruning, **dict.fromkeys(techniques, 0))
+    return replace(DEFAULT, pruning=pruning, **dict.fromkeys(others, 0))

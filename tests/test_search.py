@@ -30,7 +30,7 @@ from psearch.core.constants import (
     STATE_UNWIND,
 )
 from psearch.core.inspect_nodes import NodeProbe
-from psearch.core.records import MAX_PLY
+from psearch.core.records import MAX_PLY, TECHNIQUE_NAMES
 from psearch.kernels import load_kernels
 from psearch.processes import work
 from psearch.results import Limits
@@ -217,7 +217,10 @@ def test_plain_value_equals_naive_negamax(arena: Arena) -> None:
 
 # -- switches ------------------------------------------------------------------------------------------------
 
-SWITCHES = ("tt", "null_move", "futility", "see_pruning", "aspiration")
+SWITCHES = (
+    *("tt", "see_pruning", "aspiration"),
+    *(name for name in TECHNIQUE_NAMES if getattr(DEFAULT.pruning, name, 0)),
+)
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
@@ -229,7 +232,7 @@ def test_switch_changes_the_tree(arena: Arena, switch: str) -> None:
         assert search(arena, fen, 6, without(switch)).nodes != on
 
 
-@pytest.mark.parametrize("switch", ["tt", "null_move", "futility", "see_pruning"])
+@pytest.mark.parametrize("switch", ["tt", "null_move", "reverse_futility", "lmr", "lmp", "move_futility", "see_quiets", "see_pruning"])
 def test_what_saves_nodes_saves_nodes(arena: Arena, switch: str) -> None:
     nodes = {True: 0, False: 0}
     for fen in (KIWIPETE, MIDDLE_GAME, chess.STARTING_FEN):
