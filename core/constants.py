@@ -71,4 +71,7 @@ SKIP_QUIETS = 1
 """Quiet moves, but for checks where these are exempt from futility."""
 SKIP_ALL_QUIETS = 2
 
+# What a handler of a node wants next
+DO_RETURN, DO_MOVES, DO_NULL, DO_CHILD, DO_CUTOFF, DO_QUIESCENCE = range(6)
+
 HISTORY_MAX = 8192

@@ -11,8 +11,14 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.claims import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
+from psearch.core.children import child_depth, make_child, push_move, push_null
 from psearch.core.constants import (
     CLOSED_CUTOFF,
+    DO_CHILD,
+    DO_CUTOFF,
+    DO_NULL,
+    DO_QUIESCENCE,
+    DO_RETURN,
     MOVE_MASK,
     NO_MOVE,
     PHASE_MAIN,
@@ -32,6 +38,8 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
 from psearch.core.jit import entry, kernel
+from psearch.core.phases import after_null, begin_moves, finish_phase
+from psearch.core.quiescence import after_quiescence, enter_quiescence, next_quiescence
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_PLY,
@@ -46,27 +54,7 @@ from psearch.core.records import (
     void,
     worker_at,
 )
-from psearch.core.search import (
-    DO_CHILD,
-    DO_CUTOFF,
-    DO_NULL,
-    DO_QUIESCENCE,
-    DO_RETURN,
-    after_move,
-    after_null,
-    after_quiescence,
-    begin_moves,
-    child_depth,
-    enter,
-    enter_quiescence,
-    finish,
-    finish_phase,
-    learn,
-    make_child,
-    next_quiescence,
-    push_move,
-    push_null,
-)
+from psearch.core.search import after_move, enter, finish, learn
 from psearch.nodetypes import child_type, null_child_type, refined_type
 from psearch.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
