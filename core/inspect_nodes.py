@@ -22,7 +22,7 @@ from psearch.core.history import learn_cutoff
 from psearch.core.inspect import Probe
 from psearch.core.intrinsics import high_product
 from psearch.core.jit import entry
-from psearch.core.movepick import PICK_QUIETS, PICK_TT, begin_picking, pick_move
+from psearch.core.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.position import find_pins
 from psearch.core.records import (
     FRAME_SIZE,
@@ -87,8 +87,9 @@ def pick_order(tables, learning, frame, limit):
 def learn_from_cutoff(worker, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
-    begun = 1 if fr.node.stage == PICK_QUIETS else 0
-    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, begun)
+    captures = 1 if fr.node.stage == PICK_CAPTURES else 0
+    quiets = 1 if fr.node.stage == PICK_QUIETS else 0
+    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
 
 
 @entry(i64(i64, i64))

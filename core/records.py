@@ -303,6 +303,8 @@ learning_dtype = _record(
         ("quiet", "i4", (2, 4096)),
         # The same for a move after another: by `piece_to` of the earlier move, one or two plies before, and of this one
         ("continuation", "i2", (MOVED, MOVED)),
+        # Of captures: by `piece_to` and the type of what is taken
+        ("capture", "i2", (MOVED, 8)),
     ]
 )
 

@@ -42,7 +42,7 @@ from psearch.core.draws import has_legal_move, is_draw
 from psearch.core.evaluate import evaluate
 from psearch.core.history import learn_cutoff
 from psearch.core.jit import kernel
-from psearch.core.movepick import PICK_QUIETS
+from psearch.core.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch.core.pruning import (
     LMR,
     PRUNE_NULL,
@@ -206,8 +206,11 @@ def learn(ctx, wk, frame, node):
     if node.phase == PHASE_SINGULAR or node.phase == PHASE_PROBCUT:
         return  # these ask another question
     fr = frame_at(frame)
-    begun = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, begun)
+    captures = 1 if node.stage == PICK_CAPTURES else 0
+    quiets = 1 if node.stage == PICK_QUIETS else 0
+    learn_cutoff(
+        wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, captures, quiets
+    )
 
 
 @kernel(void(Context, Worker, i64))
