@@ -215,11 +215,11 @@ def _probe_counted(ctx, wk, pos):
     return data
 
 
-@kernel(i64(Context, Position, u64))
-def _static_eval(ctx, pos, data):
+@kernel(i64(Context, Worker, Position, u64))
+def _static_eval(ctx, wk, pos, data):
     """The evaluation of a position not in check: what the table has kept of it, else anew."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), pos)
+    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), wk.evaluation, pos)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -241,7 +241,7 @@ def enter(ctx, wk, frame):
             wk.value = DRAW
             return DO_RETURN
         if ply >= MAX_PLY - 1:
-            wk.value = DRAW if node.in_check else evaluate(tb, pos)
+            wk.value = DRAW if node.in_check else evaluate(tb, wk.evaluation, pos)
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
@@ -274,7 +274,7 @@ def enter(ctx, wk, frame):
     # step 4: static evaluation
     node.eval = NO_SCORE
     if not node.in_check:
-        node.eval = _static_eval(ctx, pos, data)
+        node.eval = _static_eval(ctx, wk, pos, data)
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     path[ply].eval = node.eval
 
@@ -455,7 +455,7 @@ def enter_quiescence(ctx, wk, frame):
         node.tt_move = entry_move(data)
     node.eval = NO_SCORE
     if not node.in_check:
-        node.eval = _static_eval(ctx, pos, data)
+        node.eval = _static_eval(ctx, wk, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = np.int64(node.best)

@@ -144,25 +144,62 @@ PSQT_EG = (
 )
 # fmt: on
 
-# The rest: pairs (middle-game, end-game), per case, own minus the opponent's.
-# Two bishops or more.
-BISHOP_PAIR = (60, 81)
-# A pawn with an own pawn in front of it on its file.
-DOUBLED = (-41, -23)
-# A pawn without own pawns on the adjacent files.
-ISOLATED = (-4, -12)
-# A passed pawn, by relative rank 0..7.
-PASSED = ((0, 0), (0, 1), (0, 0), (0, 19), (9, 30), (18, 31), (23, 37), (0, 0))
-# A rook on a file without pawns.
-ROOK_OPEN = (28, -1)
-# A rook on a file with enemy pawns only.
-ROOK_SEMI_OPEN = (20, 2)
-# Knight, bishop, rook, queen: per attacked square that holds no own man and that no
-# enemy pawn attacks, above MOBILITY_CENTRE.
-MOBILITY = ((11, 8), (6, 7), (6, 5), (1, 7))
-MOBILITY_CENTRE = (4, 6, 7, 13)
-# Knight, bishop, rook, queen: per attacked square among the enemy king's and the
-# (up to) eight around it, for the attacker.
-KING_RING = ((38, -12), (37, 0), (17, -3), (11, 25))
-# An own pawn on the king's file or beside it, one or two ranks in front of the king.
-SHIELD = (15, 1)
+TERM_VALUES = {
+    "ISOLATED": ((0, 0), (0, 0)),
+    "DOUBLED": ((0, 0),),
+    "BACKWARD": ((0, 0), (0, 0)),
+    "PHALANX": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "SUPPORTED": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "CANDIDATE": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_OWN_KING": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_ENEMY_KING": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "SHELTER": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "STORM": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "MOBILITY_KNIGHT": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "MOBILITY_BISHOP": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "MOBILITY_ROOK": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "MOBILITY_QUEEN": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "BISHOP_PAIR": ((0, 0),),
+    "BISHOP_PAWNS": ((0, 0), (0, 0)),
+    "OUTPOST_KNIGHT": ((0, 0), (0, 0)),
+    "OUTPOST_BISHOP": ((0, 0), (0, 0)),
+    "OUTPOST_REACHABLE": ((0, 0),),
+    "MINOR_BEHIND_PAWN": ((0, 0),),
+    "KING_DISTANCE": ((0, 0), (0, 0)),
+    "ROOK_OPEN": ((0, 0),),
+    "ROOK_SEMI_OPEN": ((0, 0),),
+    "ROOK_SEVENTH": ((0, 0),),
+    "ROOK_TRAPPED": ((0, 0),),
+    "DANGER": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "THREAT_BY_PAWN": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "THREAT_BY_PUSH": ((0, 0),),
+    "THREAT_BY_MINOR": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "THREAT_BY_ROOK": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "THREAT_BY_KING": ((0, 0),),
+    "HANGING": ((0, 0),),
+    "RESTRICTED": ((0, 0),),
+    "QUEEN_THREAT": ((0, 0), (0, 0)),
+    "PASSED_BLOCKED": ((0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_FREE": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_SAFE": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_DEFENDED": ((0, 0), (0, 0), (0, 0), (0, 0)),
+    "PASSED_ROOK_BEHIND": ((0, 0), (0, 0)),
+    "UNSTOPPABLE": ((0, 0),),
+    "SPACE": ((0, 0), (0, 0)),
+    "TEMPO": ((0, 0),),
+}
+UNIT_VALUES = {
+    "DANGER_BASE": (-40,),
+    "DANGER_NO_QUEEN": (-160,),
+    "DANGER_ATTACKER": (16, 12, 14, 8),
+    "DANGER_RING": (10,),
+    "DANGER_WEAK": (20,),
+    "DANGER_CHECK": (60, 40, 70, 55),
+    "DANGER_UNSAFE_CHECK": (12,),
+    "DANGER_FLANK": (5,),
+    "DANGER_FLANK_DEFENCE": (-4,),
+    "DANGER_KNIGHT_DEFENCE": (-12,),
+    "DANGER_OPEN_FILE": (14,),
+    "DANGER_PAWN_RING": (8,),
+}
