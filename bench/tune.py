@@ -720,7 +720,9 @@ def main() -> None:
     parser.add_argument("--pull-material", type=float, default=PULL_MATERIAL, help="pull to plain material, > 0")
     parser.add_argument("--steps", type=int, default=400, help="most steps of the optimiser, in each of its two runs")
     parser.add_argument("--keep-units", action="store_true", help="leave the units of danger as they are")
-    parser.add_argument("--current-only", action="store_true", help="report the present weights' error and write nothing")
+    parser.add_argument(
+        "--current-only", action="store_true", help="report the present weights' error and write nothing"
+    )
     args = parser.parse_args()
 
     load_kernels()

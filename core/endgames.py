@@ -41,7 +41,9 @@ def _strength(pos, side_bb):
     """Pieces in pawn units: 3 3 5 9."""
     minors_bb = (pos.piece_bb[KNIGHT] | pos.piece_bb[BISHOP]) & side_bb
     return (
-        3 * popcount(minors_bb) + 5 * popcount(pos.piece_bb[ROOK] & side_bb) + 9 * popcount(pos.piece_bb[QUEEN] & side_bb)
+        3 * popcount(minors_bb)
+        + 5 * popcount(pos.piece_bb[ROOK] & side_bb)
+        + 9 * popcount(pos.piece_bb[QUEEN] & side_bb)
     )
 
 

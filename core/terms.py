@@ -76,7 +76,9 @@ STORM = _term(
 # -- pieces ----------------------------------------------------------------------------------------------------------
 
 MOBILITY_KNIGHT = _term(
-    "MOBILITY_KNIGHT", 9, "a knight, by number of attacked squares that no enemy pawn attacks, nor own king or low pawn holds"
+    "MOBILITY_KNIGHT",
+    9,
+    "a knight, by number of attacked squares that no enemy pawn attacks, nor own king or low pawn holds",
 )
 MOBILITY_BISHOP = _term("MOBILITY_BISHOP", 14, "a bishop, likewise; it sees through queens")
 MOBILITY_ROOK = _term("MOBILITY_ROOK", 15, "a rook, likewise; it sees through queens and own rooks")
@@ -84,15 +86,21 @@ MOBILITY_QUEEN = _term("MOBILITY_QUEEN", 28, "a queen, likewise")
 BISHOP_PAIR = _term("BISHOP_PAIR", 1, "two bishops or more")
 BISHOP_PAWNS = _term("BISHOP_PAWNS", 2, "an own pawn on the colour of a bishop; not blocked, blocked by anything")
 OUTPOST_KNIGHT = _term(
-    "OUTPOST_KNIGHT", 2, "a knight on ranks 4 to 6 where no enemy pawn can ever attack it; not defended by a pawn, defended"
+    "OUTPOST_KNIGHT",
+    2,
+    "a knight on ranks 4 to 6 where no enemy pawn can ever attack it; not defended by a pawn, defended",
 )
 OUTPOST_BISHOP = _term("OUTPOST_BISHOP", 2, "a bishop, likewise")
-OUTPOST_REACHABLE = _term("OUTPOST_REACHABLE", 1, "a knight, not on an outpost, that can go to one which a pawn defends")
+OUTPOST_REACHABLE = _term(
+    "OUTPOST_REACHABLE", 1, "a knight, not on an outpost, that can go to one which a pawn defends"
+)
 MINOR_BEHIND_PAWN = _term("MINOR_BEHIND_PAWN", 1, "a knight or bishop right behind a pawn of either side")
 KING_DISTANCE = _term("KING_DISTANCE", 2, "steps from the own king to a knight, to a bishop")
 ROOK_OPEN = _term("ROOK_OPEN", 1, "a rook on a file without pawns")
 ROOK_SEMI_OPEN = _term("ROOK_SEMI_OPEN", 1, "a rook on a file with enemy pawns only")
-ROOK_SEVENTH = _term("ROOK_SEVENTH", 1, "a rook on the seventh rank with the enemy king on the eighth or pawns to attack")
+ROOK_SEVENTH = _term(
+    "ROOK_SEVENTH", 1, "a rook on the seventh rank with the enemy king on the eighth or pawns to attack"
+)
 ROOK_TRAPPED = _term("ROOK_TRAPPED", 1, "a rook with at most three squares, shut in by its king")
 
 # -- what needs the attacks of both sides ----------------------------------------------------------------------------
@@ -100,13 +108,17 @@ ROOK_TRAPPED = _term("ROOK_TRAPPED", 1, "a rook with at most three squares, shut
 DANGER = _term("DANGER", 64, "the enemy king's danger, see UNITS, in steps")
 THREAT_BY_PAWN = _term("THREAT_BY_PAWN", 4, "an enemy knight, bishop, rook, queen attacked by a pawn on a safe square")
 THREAT_BY_PUSH = _term("THREAT_BY_PUSH", 1, "an enemy piece that a safe pawn move would attack")
-THREAT_BY_MINOR = _term("THREAT_BY_MINOR", 5, "an enemy pawn (weak), knight, bishop, rook, queen attacked by a minor piece")
+THREAT_BY_MINOR = _term(
+    "THREAT_BY_MINOR", 5, "an enemy pawn (weak), knight, bishop, rook, queen attacked by a minor piece"
+)
 THREAT_BY_ROOK = _term("THREAT_BY_ROOK", 5, "a weak enemy pawn, knight, bishop, rook, and any queen attacked by a rook")
 THREAT_BY_KING = _term("THREAT_BY_KING", 1, "a weak enemy man attacked by the king")
 HANGING = _term("HANGING", 1, "a weak enemy man that nothing defends, or a piece attacked twice")
 RESTRICTED = _term("RESTRICTED", 1, "a square that both attack and the enemy does not hold firmly")
 QUEEN_THREAT = _term("QUEEN_THREAT", 2, "a safe square from which a knight, a slider would attack the enemy queen")
-PASSED_BLOCKED = _term("PASSED_BLOCKED", 8, "a passed pawn stopped by an own man, by rank 4 to 7; by an enemy man, by rank 4 to 7")
+PASSED_BLOCKED = _term(
+    "PASSED_BLOCKED", 8, "a passed pawn stopped by an own man, by rank 4 to 7; by an enemy man, by rank 4 to 7"
+)
 PASSED_FREE = _term("PASSED_FREE", 4, "all squares to promotion empty and not attacked, by rank 4 to 7")
 PASSED_SAFE = _term("PASSED_SAFE", 4, "otherwise, the next square not attacked, by rank 4 to 7")
 PASSED_DEFENDED = _term("PASSED_DEFENDED", 4, "the next square empty and defended, by rank 4 to 7")
@@ -124,7 +136,9 @@ DANGER_NO_QUEEN = _unit("DANGER_NO_QUEEN", 1, "the attacker has no queen")
 DANGER_ATTACKER = _unit("DANGER_ATTACKER", 4, "a knight, bishop, rook, queen that attacks the king's ring")
 DANGER_RING = _unit("DANGER_RING", 1, "an attack on a square beside the king, by a piece")
 DANGER_WEAK = _unit("DANGER_WEAK", 1, "an attacked square of the ring that only king or queen defends")
-DANGER_CHECK = _unit("DANGER_CHECK", 4, "a square from which a knight, bishop, rook, queen can safely give check; 2 at most")
+DANGER_CHECK = _unit(
+    "DANGER_CHECK", 4, "a square from which a knight, bishop, rook, queen can safely give check; 2 at most"
+)
 DANGER_UNSAFE_CHECK = _unit("DANGER_UNSAFE_CHECK", 1, "a square from which a piece can give check, at some risk")
 DANGER_FLANK = _unit("DANGER_FLANK", 1, "an attacked square on the king's flank and his half of the board")
 DANGER_FLANK_DEFENCE = _unit("DANGER_FLANK_DEFENCE", 1, "a square there that the defender attacks")
