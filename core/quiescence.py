@@ -62,7 +62,7 @@ def enter_quiescence(ctx, wk, frame):
         node.tt_move = entry_move(data)
     node.eval = NO_SCORE
     if not node.in_check:
-        node.eval = static_eval(ctx, pos, data)
+        node.eval = static_eval(ctx, wk, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = np.int64(node.best)

@@ -90,7 +90,7 @@ def enter(ctx, wk, frame):
             wk.value = DRAW
             return DO_RETURN
         if ply >= MAX_PLY - 1:
-            wk.value = DRAW if node.in_check else evaluate(tb, pos)
+            wk.value = DRAW if node.in_check else evaluate(tb, wk.evaluation, pos)
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
@@ -132,7 +132,7 @@ def enter(ctx, wk, frame):
     node.improving = 0
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     if not node.in_check:
-        node.eval = static_eval(ctx, pos, data)
+        node.eval = static_eval(ctx, wk, pos, data)
         if ply >= 2:
             before = np.int64(path[ply - 2].eval)
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
