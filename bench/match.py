@@ -32,7 +32,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from multiprocessing.connection import Connection, wait
@@ -220,6 +220,10 @@ def _whole(text: str, least: int, most: int) -> int:
     return number
 
 
+def _range(least: int, most: int) -> Callable[[str], int]:
+    return lambda text: _whole(text, least, most)
+
+
 def _wholes(text: str, what: str, ranges: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     words = text.split(",")
     if len(words) != len(ranges):
@@ -249,8 +253,8 @@ def make_parser() -> argparse.ArgumentParser:
     limit.add_argument("--nodes", metavar="N", help="nodes for each move")
     limit.add_argument("--depth", metavar="N", help="plies for each move")
     limit.add_argument("--movetime", metavar="SECONDS", help="time for each move")
-    parser.add_argument("--games", type=lambda text: _whole(text, 1, 10**6), default=20, help="at most (20)")
-    parser.add_argument("--concurrency", type=lambda text: _whole(text, 1, _MOST_CONCURRENT), default=1, metavar="N")
+    parser.add_argument("--games", type=_range(1, 10**6), default=20, help="at most (20)")
+    parser.add_argument("--concurrency", type=_range(1, _MOST_CONCURRENT), default=1, metavar="N")
     parser.add_argument("--book", type=Path, metavar="FILE", help="EPD, FEN or PGN; default: ten short openings")
     parser.add_argument("--seed", type=int, help="shuffle the book with this; default: its order")
     parser.add_argument("--chess960", action="store_true")

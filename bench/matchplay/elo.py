@@ -7,8 +7,9 @@ Elo is logistic: an expected score s is 400 log10(s / (1 - s)). Normalised Elo i
 sigma the standard deviation of one game (M. Van den Bergh, "Normalized Elo", 2020): it does not change with the share
 of draws, so that a test takes the same number of games in every book.
 
-The test compares H1 (`elo1`) with H0 (`elo0`) by the generalised likelihood ratio: the distribution over the five kinds
-that fits best under H1 against the one that fits best under H0 (Van den Bergh, "A practical introduction to the GSPRT").
+The test compares H1 (`elo1`) with H0 (`elo0`) by the generalised likelihood ratio: the distribution over the five
+kinds that fits best under H1 against the one that fits best under H0 (Van den Bergh, "A practical introduction to the
+GSPRT").
 """
 
 from __future__ import annotations
@@ -155,8 +156,8 @@ def _fit_score(seen: Sequence[float], elo: float) -> list[float]:
 def _fit_normalised(seen: Sequence[float], elo: float) -> list[float]:
     """The likeliest distribution whose normalised Elo is `elo`: mean - 1/2 = t sigma.
 
-    That is not linear in the distribution. Around the present one, with mean m and deviation d,
-    t sigma is the mean of t d / 2 (1 + ((score - m) / d)^2), exactly so at that distribution: solved for that, and again.
+    That is not linear in the distribution. Around the present one, with mean m and deviation d, t sigma is the mean of
+    t d / 2 (1 + ((score - m) / d)^2), exactly so at that distribution: solved for that, and again.
     """
     t = elo / _PER_ELO * math.sqrt(2)  # of a pair's mean, whose deviation is the game's divided by sqrt(2)
     fitted = list(seen)

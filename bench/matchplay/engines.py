@@ -1,4 +1,4 @@
-"""An engine as it is described on the command line, and as a process that says when it was asked and when it answered."""
+"""An engine: as described on the command line, and as a process that says when it was asked and when it answered."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class EngineSpec:
 
 
 def parse_engine(text: str, default: TimeControl | None) -> EngineSpec:
-    """`name=NAME cmd='COMMAND ARGUMENTS' proto=uci|xboard option.NAME=VALUE tc=...|nodes=...|depth=...|movetime=... dir=DIR`.
+    """`name=NAME cmd='COMMAND ARGUMENTS' proto=uci|xboard dir=DIR option.NAME=VALUE` and tc, nodes, depth or movetime.
 
     Without `cmd` it is this psearch, without a limit the `default`. Raises MatchError.
     """

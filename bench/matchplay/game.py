@@ -252,7 +252,7 @@ class Game:
         self.pgn.headers["Result"] = self.record.result
         self.pgn.headers["Termination"] = self.record.reason
         self.node.comment = f"{self.node.comment} {self.record.reason}".strip()
-        self.record.pgn = str(self.pgn) + "\n\n"
+        self.record.pgn = self.pgn.accept(chess.pgn.StringExporter(columns=80)) + "\n\n"
         return self.record
 
     async def _ask(self, number: int) -> chess.engine.PlayResult | None:

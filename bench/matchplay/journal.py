@@ -1,4 +1,4 @@
-"""A match on disk: a journal of finished games, and their PGN. Nothing that is finished is lost, at whatever moment it ends.
+"""A match on disk: a journal of finished games, and their PGN. No finished game is lost, at whatever moment it ends.
 
 A game's PGN is written first, then its line in the journal, which says how long the PGN file is; both reach the disk
 before the next game is dealt with. So a match that goes on cuts away a torn line, and what the PGN has beyond the last.
