@@ -34,7 +34,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -273,12 +273,16 @@ def make_parser() -> argparse.ArgumentParser:
         help="adjudicate a draw when both agree on it for so many moves of each, from that move on",
     )
     parser.add_argument(
-        "--most-moves", type=lambda text: _whole(text, 1, 5000), default=400, help="of each (400): drawn"
+        "--most-moves", type=_range(1, 5000), default=400, metavar="N", help="of each (400); then drawn"
     )
+    parser.add_argument("--margin", type=_range(0, 10**5), default=0, metavar="MS", help="of the clocks (0)")
     parser.add_argument(
-        "--margin", type=lambda text: _whole(text, 0, 10**5), default=0, metavar="MS", help="of the clocks (0)"
+        "--stall",
+        type=_range(1, 10**5),
+        default=60,
+        metavar="SECONDS",
+        help="without an answer, beyond the clock where there is one: the engine is ended (60)",
     )
-    parser.add_argument("--stall", type=lambda text: _whole(text, 1, 10**5), default=60, metavar="SECONDS", help="(60)")
     parser.add_argument("--out", type=Path, metavar="PREFIX", help="of the files; default: match-DATE-TIME")
     parser.add_argument("--resume", action="store_true", help="go on with the match at --out")
     return parser
@@ -301,7 +305,7 @@ def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple
         model = options.sprt_model or MODELS[1]
         if max(abs(elo) for elo in options.sprt[:2]) > _ELO_LIMIT[model]:
             parser.error(f"--sprt: {model} Elo is from {-_ELO_LIMIT[model]:g} to {_ELO_LIMIT[model]:g} here")
-        options.sprt = Sprt(*options.sprt, model=model)
+        options.sprt = replace(Sprt(*options.sprt), model=model)
     if options.out is None:
         if options.resume:
             parser.error("--resume needs --out")

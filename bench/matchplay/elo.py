@@ -29,7 +29,7 @@ _PER_ELO = 800 / math.log(10)
 _FEW = 1e-3
 """stands for a kind of pair not yet seen: a likelihood needs every kind to be possible"""
 _HALVINGS = 100
-_ROUNDS = 30
+_MOST_ROUNDS = 100
 
 
 def score_of_elo(elo: float) -> float:
@@ -125,9 +125,8 @@ class Sprt:
         under0, under1 = fit(seen, self.elo0), fit(seen, self.elo1)
         return pairs * sum(share * math.log(one / zero) for share, one, zero in zip(seen, under1, under0, strict=True))
 
-    def decision(self, counts: Sequence[int]) -> str | None:
+    def decision(self, llr: float) -> str | None:
         """`H0`, `H1`, or None while nothing is decided."""
-        llr = self.llr(counts)
         low, high = self.bounds
         return "H1" if llr >= high else "H0" if llr <= low else None
 
@@ -160,10 +159,12 @@ def _fit_normalised(seen: Sequence[float], elo: float) -> list[float]:
     t d / 2 (1 + ((score - m) / d)^2), exactly so at that distribution: solved for that, and again.
     """
     t = elo / _PER_ELO * math.sqrt(2)  # of a pair's mean, whose deviation is the game's divided by sqrt(2)
-    fitted = list(seen)
-    for _ in range(_ROUNDS):
+    fitted = [1 / len(PAIR_SCORES)] * len(PAIR_SCORES)
+    for _ in range(_MOST_ROUNDS):
         mean, variance = moments(fitted)
         deviation = math.sqrt(variance)
         values = [score - 0.5 - t * deviation / 2 * (1 + ((score - mean) / deviation) ** 2) for score in PAIR_SCORES]
-        fitted = _fit(seen, values)
+        before, fitted = fitted, _fit(seen, values)
+        if all(math.isclose(one, other, rel_tol=1e-12) for one, other in zip(before, fitted, strict=True)):
+            break
     return fitted

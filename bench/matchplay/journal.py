@@ -25,6 +25,14 @@ def _record(stored: dict[str, Any]) -> Record:
     return record
 
 
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested settings by their dotted names."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value})
+    return found
+
+
 class Journal:
     """`PREFIX.jsonl` and `PREFIX.pgn`, open and locked; a context manager."""
 
@@ -81,9 +89,10 @@ class Journal:
             kept += len(line)
         if begun is None:  # ended before it began
             begun = settings
-        for key, value in settings.items():
-            if begun.get(key) != value:
-                raise MatchError(f"{self.path} is another match: {key} was {begun.get(key)}, is {value}")
+        was, now = _flat(begun), _flat(settings)
+        for key in sorted(was.keys() | now.keys()):
+            if was.get(key) != now.get(key):
+                raise MatchError(f"{self.path} is another match: {key} was {was.get(key)}, is {now.get(key)}")
         self._lines.truncate(kept)
         self._games.truncate(pgn_end)
         if not kept:

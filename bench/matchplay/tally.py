@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
-from .elo import Sprt, Strength, strength
+from .elo import PAIR_SCORES, Sprt, Strength, strength
 from .game import Complaint, Record, Usage
-
-
-def pair_counts(records: Iterable[Record]) -> list[int]:
-    """Pairs with 0, 1/2, 1, 3/2 and 2 points for the first engine; half pairs are left out."""
-    points: dict[int, list[float]] = {}
-    for record in records:
-        points.setdefault(record.number // 2, []).append(record.points)
-    counts = [0] * 5
-    for both in points.values():
-        if len(both) == 2:
-            counts[round(2 * sum(both))] += 1
-    return counts
 
 
 class Tally:
@@ -29,13 +16,25 @@ class Tally:
         self.names = names
         self.sprt = sprt
         self.records: list[Record] = []
+        self.counts = [0] * len(PAIR_SCORES)
+        """pairs with 0, 1/2, 1, 3/2 and 2 points for the first engine"""
+        self.llr = 0.0
+        self.decision: str | None = None
+        """of the sequential test; it stands, whatever the games still under way bring"""
+        self._half: dict[int, float] = {}
+        """points of games whose other half is not finished, by pair"""
 
     def add(self, record: Record) -> None:
+        """A finished game."""
         self.records.append(record)
-
-    @property
-    def counts(self) -> list[int]:
-        return pair_counts(self.records)
+        pair = record.number // 2
+        if pair not in self._half:
+            self._half[pair] = record.points
+            return
+        self.counts[round(2 * (self._half.pop(pair) + record.points))] += 1
+        if self.sprt is not None and self.decision is None:
+            self.llr = self.sprt.llr(self.counts)
+            self.decision = self.sprt.decision(self.llr)
 
     @property
     def wins_draws_losses(self) -> tuple[int, int, int]:
@@ -45,10 +44,6 @@ class Tally:
     @property
     def strength(self) -> Strength | None:
         return strength(self.counts)
-
-    @property
-    def decision(self) -> str | None:
-        return None if self.sprt is None else self.sprt.decision(self.counts)
 
     @property
     def complaints(self) -> list[tuple[int, Complaint]]:
@@ -78,7 +73,7 @@ class Tally:
             parts.append(elo_text(found))
         if self.sprt is not None:
             low, high = self.sprt.bounds
-            parts.append(f"LLR {self.sprt.llr(self.counts):+.2f} ({low:.2f}, {high:.2f})")
+            parts.append(f"LLR {self.llr:+.2f} ({low:.2f}, {high:.2f})")
         if self.complaints:
             parts.append(f"{len(self.complaints)} complaints")
         return "  ".join(parts)
@@ -101,7 +96,7 @@ class Tally:
             decision = {"H0": "H0 accepted", "H1": "H1 accepted", None: "not decided"}[self.decision]
             lines.append(
                 f"SPRT ({self.sprt.elo0:g}, {self.sprt.elo1:g} {self.sprt.model} Elo): LLR"
-                f" {self.sprt.llr(self.counts):+.2f} in ({low:.2f}, {high:.2f}): {decision}"
+                f" {self.llr:+.2f} in ({low:.2f}, {high:.2f}): {decision}"
             )
         for engine, name in enumerate(self.names):
             usage = self.usage(engine)
@@ -150,7 +145,7 @@ class Tally:
                 "alpha": self.sprt.alpha,
                 "beta": self.sprt.beta,
                 "model": self.sprt.model,
-                "llr": self.sprt.llr(self.counts),
+                "llr": self.llr,
                 "bounds": list(self.sprt.bounds),
                 "decision": self.decision,
             },
