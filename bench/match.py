@@ -52,7 +52,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from psearch.rawlog import machine
 
-EXIT_COMPLAINTS = 1
+EXIT_COMPLAINTS = EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 EXIT_SIGNAL = 128
 _LOOK_S = 0.25
@@ -384,7 +384,8 @@ def run(arguments: list[str] | None = None) -> int:
     path = options.out.with_name(options.out.name + ".json")
     path.write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
     if failure is not None:
-        raise failure
+        print(f"match.py: {failure}", file=sys.stderr)
+        return EXIT_FAILED
     if match.signal:
         return EXIT_SIGNAL + match.signal
     names = journal.id_names or match.tally.names
