@@ -22,7 +22,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -146,31 +146,38 @@ async def solve_all(spec: EngineSpec, problems: list[Problem], extra: int, each:
         await engine.end(at_once=not done)
 
 
+@dataclass(frozen=True)
+class Row:
+    """The mates of one distance."""
+
+    mate: int
+    positions: int
+    found: int
+    first_seen: dict[int, int]
+    """found ones by the depth from which on they were"""
+
+
+def _row(moves: int, answers: list[Answer]) -> Row:
+    these = [answer for answer in answers if answer.problem.moves == moves]
+    found = [answer for answer in these if answer.miss is None]
+    seen = Counter(answer.first_depth for answer in found if answer.first_depth is not None)
+    return Row(moves, len(these), len(found), dict(sorted(seen.items())))
+
+
 def _report(answers: list[Answer], as_json: bool, extra: int, engine: str) -> None:
     """What was found, by distance."""
-    rows = []
-    for moves in sorted({answer.problem.moves for answer in answers}):
-        these = [answer for answer in answers if answer.problem.moves == moves]
-        later = Counter(
-            answer.first_depth - (2 * moves - 1)
-            for answer in these
-            if answer.miss is None and answer.first_depth is not None
-        )
-        found = sum(answer.miss is None for answer in these)
-        rows.append({"mate": moves, "positions": len(these), "found": found, "first_seen": dict(sorted(later.items()))})
+    rows = [_row(moves, answers) for moves in sorted({answer.problem.moves for answer in answers})]
     if as_json:
         misses = [{"id": answer.problem.name, "miss": answer.miss} for answer in answers if answer.miss is not None]
-        print(json.dumps({"engine": engine, "extra": extra, "mates": rows, "misses": misses}))
+        print(json.dumps({"engine": engine, "extra": extra, "mates": [asdict(row) for row in rows], "misses": misses}))
         return
     for answer in answers:
         if answer.miss is not None:
             print(f"MISS {answer.problem.name}: {answer.miss}: {answer.problem.board.fen()}")
     for row in rows:
-        seen = ", ".join(f"{count} at {2 * row['mate'] - 1 + late}" for late, count in row["first_seen"].items())
-        depth = 2 * row["mate"] - 1 + extra
-        print(
-            f"mate in {row['mate']}, depth {depth}: {row['found']} of {row['positions']}; first seen: {seen or 'never'}"
-        )
+        seen = ", ".join(f"{count} at {depth}" for depth, count in row.first_seen.items()) or "never"
+        depth = 2 * row.mate - 1 + extra
+        print(f"mate in {row.mate}, depth {depth}: {row.found} of {row.positions}; first seen: {seen}")
 
 
 def _natural(text: str) -> int:

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numba
 import numpy as np
+from numba.core import types
 
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISIT_SCOUT
 from psearch.core.intrinsics import view
@@ -73,8 +75,8 @@ uniform_dtype = np.dtype(
     align=True,
 )
 
-Level = numba.from_dtype(level_dtype)
-Uniform = numba.from_dtype(uniform_dtype)
+Level = cast(types.Record, numba.from_dtype(level_dtype))
+Uniform = cast(types.Record, numba.from_dtype(uniform_dtype))
 LEVEL_SIZE = level_dtype.itemsize
 
 level_at = view(Level)
