@@ -32,7 +32,7 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from multiprocessing.connection import Connection, wait
@@ -41,7 +41,7 @@ from typing import Any
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
-from matchplay.errors import MatchError
+from matchplay.errors import MatchError, Parser
 from matchplay.game import Pairing, Record, Rules
 from matchplay.journal import Journal
 from matchplay.openings import Opening, read_book
@@ -50,6 +50,7 @@ from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from psearch.cli_common import whole_number
 from psearch.rawlog import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
@@ -210,25 +211,11 @@ def _progress(match: Match) -> Iterator[Any]:
         yield show
 
 
-def _whole(text: str, least: int, most: int) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = least - 1
-    if not least <= number <= most:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
-    return number
-
-
-def _range(least: int, most: int) -> Callable[[str], int]:
-    return lambda text: _whole(text, least, most)
-
-
 def _wholes(text: str, what: str, ranges: tuple[tuple[int, int], ...]) -> tuple[int, ...]:
     words = text.split(",")
     if len(words) != len(ranges):
         raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
-    return tuple(_whole(word, *bounds) for word, bounds in zip(words, ranges, strict=True))
+    return tuple(whole_number(*bounds)(word) for word, bounds in zip(words, ranges, strict=True))
 
 
 def _sprt(text: str) -> tuple[float, ...]:
@@ -245,7 +232,7 @@ def _sprt(text: str) -> tuple[float, ...]:
 
 def make_parser() -> argparse.ArgumentParser:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("--first", default="", metavar="ENGINE", help="default: this psearch")
     parser.add_argument("--second", default="", metavar="ENGINE", help="default: this psearch")
     limit = parser.add_mutually_exclusive_group()
@@ -253,10 +240,12 @@ def make_parser() -> argparse.ArgumentParser:
     limit.add_argument("--nodes", metavar="N", help="nodes for each move")
     limit.add_argument("--depth", metavar="N", help="plies for each move")
     limit.add_argument("--movetime", metavar="SECONDS", help="time for each move")
-    parser.add_argument("--games", type=_range(1, 10**6), default=20, help="at most (20)")
-    parser.add_argument("--concurrency", type=_range(1, _MOST_CONCURRENT), default=1, metavar="N")
+    parser.add_argument("--games", type=whole_number(1, 10**6), default=20, help="at most (20)")
+    parser.add_argument("--concurrency", type=whole_number(1, _MOST_CONCURRENT), default=1, metavar="N")
     parser.add_argument("--book", type=Path, metavar="FILE", help="EPD, FEN or PGN; default: ten short openings")
-    parser.add_argument("--seed", type=int, help="shuffle the book with this; default: its order")
+    parser.add_argument(
+        "--seed", type=whole_number(0, 2**63 - 1), metavar="N", help="shuffle the book with this; default: its order"
+    )
     parser.add_argument("--chess960", action="store_true")
     parser.add_argument("--sprt", type=_sprt, metavar="ELO0,ELO1[,ALPHA,BETA]", help="end when decided (0.05, 0.05)")
     parser.add_argument("--sprt-model", choices=MODELS, help="the Elo of --sprt (normalised)")
@@ -273,12 +262,12 @@ def make_parser() -> argparse.ArgumentParser:
         help="adjudicate a draw when both agree on it for so many moves of each, from that move on",
     )
     parser.add_argument(
-        "--most-moves", type=_range(1, 5000), default=400, metavar="N", help="of each (400); then drawn"
+        "--most-moves", type=whole_number(1, 5000), default=400, metavar="N", help="of each (400); then drawn"
     )
-    parser.add_argument("--margin", type=_range(0, 10**5), default=0, metavar="MS", help="of the clocks (0)")
+    parser.add_argument("--margin", type=whole_number(0, 10**5), default=0, metavar="MS", help="of the clocks (0)")
     parser.add_argument(
         "--stall",
-        type=_range(1, 10**5),
+        type=whole_number(1, 10**5),
         default=60,
         metavar="SECONDS",
         help="without an answer, beyond the clock where there is one: the engine is ended (60)",
@@ -289,7 +278,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple[EngineSpec, EngineSpec]]:
-    """Raises MatchError, or SystemExit as argparse does."""
+    """Raises MatchError, or SystemExit after --help."""
     parser = make_parser()
     options = parser.parse_args(arguments)
     default: TimeControl | None = None
@@ -349,6 +338,9 @@ def run(arguments: list[str] | None = None) -> int:
     openings = read_book(options.book, options.chess960)
     if options.seed is not None:
         random.Random(options.seed).shuffle(openings)
+    pairs = (options.games + 1) // 2
+    if pairs > len(openings):
+        print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)
     settings = settings_of(options, specs, openings)
     begun, loads = time.time(), _loads()
     with Journal(options.out, settings, resume=options.resume) as journal:
@@ -382,7 +374,10 @@ def run(arguments: list[str] | None = None) -> int:
         "written": time.strftime("%Y-%m-%dT%H:%M:%S%z"),
     }
     path = options.out.with_name(options.out.name + ".json")
-    path.write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    try:
+        path.write_text(json.dumps(summary, indent=1) + "\n", "utf-8")
+    except OSError as error:
+        failure = failure or MatchError(f"cannot write {path}: {error.strerror}")
     if failure is not None:
         print(f"match.py: {failure}", file=sys.stderr)
         return EXIT_FAILED

@@ -14,11 +14,9 @@ Exit status: 0 all found, 1 a miss, 2 bad input, 130 Ctrl-C (what is printed is 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import logging
-import re
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -29,9 +27,12 @@ from typing import Any
 import chess
 import chess.engine
 from matchplay.engines import Engine, EngineSpec, TimeControl, parse_engine
-from matchplay.errors import MatchError
+from matchplay.errors import MatchError, Parser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from psearch import MAX_THREADS
+from psearch.cli_common import whole_number
 
 EXIT_MISSED = 1
 EXIT_BAD_INPUT = 2
@@ -180,27 +181,21 @@ def _report(answers: list[Answer], as_json: bool, extra: int, engine: str) -> No
         print(f"mate in {row.mate}, depth {depth}: {row.found} of {row.positions}; first seen: {seen}")
 
 
-def _natural(text: str) -> int:
-    if not re.fullmatch("[0-9]{1,4}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a natural number")
-    return int(text)
-
-
 def main() -> int:
     """Bad input is one line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.epd")
     parser.add_argument("--engine", default="", help="default: this psearch, one worker, 16 MiB")
-    parser.add_argument("--threads", type=_natural, metavar="N", help="sets the option Threads")
-    parser.add_argument("--extra", type=_natural, default=1, metavar="E", help="plies beyond 2N - 1 (1)")
+    parser.add_argument("--threads", type=whole_number(1, MAX_THREADS), metavar="N", help="sets the option Threads")
+    parser.add_argument(
+        "--extra", type=whole_number(0, _MOST_EXTRA), default=1, metavar="E", help="plies beyond 2N - 1 (1)"
+    )
     parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
     answers: list[Answer] = []
     interrupted = False
     logging.getLogger("chess.engine").setLevel(logging.CRITICAL + 1)
     try:
-        if options.extra > _MOST_EXTRA:
-            raise MatchError(f"--extra is at most {_MOST_EXTRA}")
+        options = parser.parse_args()
         spec = parse_engine(options.engine, TimeControl(depth=1))
         settings = {"Threads": "1", "Hash": "16"} if "cmd=" not in options.engine else {}
         settings |= spec.options

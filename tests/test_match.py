@@ -387,6 +387,16 @@ def test_thrown_away_is_listed(tmp_path: Path) -> None:
     assert "thrown away, game" in out
 
 
+def test_repeated_openings_are_told(tmp_path: Path) -> None:
+    (tmp_path / "book.fen").write_text("4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1\n")
+    arguments = ("--first", fake(), "--second", fake(), "--depth", "1", "--book", "book.fen", "--most-moves", "3")
+    assert match(tmp_path, *arguments, "--games", "2", "--out", "a")[2] == ""
+    status, out, err = match(tmp_path, *arguments, "--games", "4", "--out", "b")
+    assert status == 0
+    assert err == "match.py: 2 pairs from 1 openings: openings are repeated\n"
+    assert "length 4" in out
+
+
 def test_adjudication(tmp_path: Path) -> None:
     lost, won = fake("--say", "score cp -700"), fake("--say", "score cp 700")
     status, out, _ = match(
@@ -498,6 +508,14 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
     ("arguments", "reason"),
     [
         ((), "no limit"),
+        (("--nodes", "5", "--games", "0"), "--games"),
+        (("--nodes", "5", "--tc", "1"), "not allowed with"),
+        (("--nodes", "5", "--sprt", "5,0"), "--sprt"),
+        (("--nodes", "5", "--sprt", "0,500"), "--sprt"),
+        (("--nodes", "5", "--sprt-model", "logistic"), "needs --sprt"),
+        (("--nodes", "5", "--resign", "600"), "--resign"),
+        (("--nodes", "5", "--resume"), "needs --out"),
+        (("--nodes", "5", "extra"), "extra"),
         (("--tc", "x"), "time control"),
         (("--nodes", "5", "--book", "no.epd"), "cannot read no.epd"),
         (("--nodes", "5", "--first", "option.Nonsense=1"), "Nonsense"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import chess
@@ -83,8 +85,7 @@ def test_bad_options(tmp_path: Path) -> None:
     file.write_text(f"{MATE_IN_2} dm 2;\n")
     for words in (("--extra", "41"), ("--engine", "cmd=/no/such"), ("--threads", "0"), ("--threads", "x")):
         status, out, err = mates(*words, str(file))
-        assert (status, out) == (2, "")
-        assert err.strip()
+        assert (status, out, err.count("\n")) == (2, "", 1)
 
 
 def answer(score: chess.engine.Score, line: str) -> Answer:
@@ -111,3 +112,31 @@ def test_a_miss_is_printed(tmp_path: Path) -> None:
         assert status == 1
         assert out.startswith("MISS one: mate in 2: ")
         assert "0 of 1; first seen: never" in out
+
+
+def test_interrupted(tmp_path: Path) -> None:
+    """Ctrl-C: what was found so far, and the engine is gone with it."""
+    file = tmp_path / "a.epd"
+    file.write_text(f"{MATE_IN_2} dm 2;\n" * 10000)
+    pid_file = tmp_path / "pid"
+    wrapper = (
+        f"import os, runpy, sys; open('{pid_file}', 'w').write(str(os.getpid())); sys.argv = ['x', '--wait', '0.1']"
+    )
+    wrapper += f"; runpy.run_path('{FAKE}', run_name='__main__')"
+    (tmp_path / "engine.py").write_text(wrapper)
+    process = subprocess.Popen(
+        [sys.executable, str(MATES), "--engine", f"cmd='{sys.executable} {tmp_path / 'engine.py'}'", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    end = time.monotonic() + 60
+    while not pid_file.exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(1.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+    assert "mate in 2, depth 4: 0 of " in out
+    assert not Path(f"/proc/{pid_file.read_text()}").exists()
