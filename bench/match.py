@@ -338,13 +338,12 @@ def run(arguments: list[str] | None = None) -> int:
     openings = read_book(options.book, options.chess960)
     if options.seed is not None:
         random.Random(options.seed).shuffle(openings)
-    pairs = (options.games + 1) // 2
-    if pairs > len(openings):
-        print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)
     settings = settings_of(options, specs, openings)
     begun, loads = time.time(), _loads()
     with Journal(options.out, settings, resume=options.resume) as journal:
         match = Match(options, specs, openings, journal)
+        if len(openings) < (pairs := (options.games + 1) // 2):
+            print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)
 
         def stop(number: int, frame: object) -> None:
             match.signal = number
