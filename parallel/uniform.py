@@ -24,10 +24,10 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISI
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry, kernel
 from psearch.core.movepick import PICK_QUIETS
-from psearch.core.records import boolean, i64, node_dtype
+from psearch.core.records import boolean, i64
 from psearch.core.zobrist import splitmix64
 from psearch.leaves import Leaves
-from psearch.nodetypes import expected_child_type
+from psearch.nodetypes import child_type
 from psearch.policy import POLICIES, POLICY_KNUTH
 
 RULES = len(POLICIES)
@@ -70,7 +70,6 @@ uniform_dtype = np.dtype(
         ("skipped", "i8"),  # children that a cutoff left out
         ("unlike_knuth", "i8", RULES),  # of these, those of which a rule expects another type than Knuth's
         ("misvalued", "i8"),  # nodes whose value is not what was dealt out, or not on the right side of the window
-        ("node", node_dtype),  # what a rule is shown
     ],
     align=True,
 )
@@ -81,14 +80,6 @@ LEVEL_SIZE = level_dtype.itemsize
 
 level_at = view(Level)
 uniform_at = view(Uniform)
-
-
-@kernel(i64(Uniform, i64, i64, i64, i64))
-def _expected(un, rule, parent_type, index, stage):
-    """What a rule expects of a child."""
-    un.node.type = parent_type
-    un.node.stage = PICK_QUIETS
-    return expected_child_type(rule, un.node, index, stage)
 
 
 @kernel(i64(Level, i64, i64))
@@ -123,8 +114,8 @@ def _skip(un, level, first):
     un.skipped += un.breadth - first
     for rule in range(RULES):
         for index in range(first, un.breadth):
-            said = _expected(un, rule, np.int64(level.expected[rule]), index, VISIT_SCOUT)
-            knuth = _expected(un, POLICY_KNUTH, np.int64(level.expected[POLICY_KNUTH]), index, VISIT_SCOUT)
+            said = child_type(rule, np.int64(level.expected[rule]), index, PICK_QUIETS, VISIT_SCOUT)
+            knuth = child_type(POLICY_KNUTH, np.int64(level.expected[POLICY_KNUTH]), index, PICK_QUIETS, VISIT_SCOUT)
             if said != knuth:
                 un.unlike_knuth[rule] += 1
     return un.skipped
@@ -147,7 +138,7 @@ def _enter(un, parent, child):
     for rule in range(RULES):
         first = index == 0 and parent.expected[rule] == PV_NODE
         stage = VISIT_FULL if first else VISIT_SCOUT
-        child.expected[rule] = _expected(un, rule, np.int64(parent.expected[rule]), index, stage)
+        child.expected[rule] = child_type(rule, np.int64(parent.expected[rule]), index, PICK_QUIETS, stage)
     return index
 
 
