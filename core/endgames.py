@@ -38,7 +38,7 @@ DRIVE_EDGE = 40
 """a step of his away from the four squares in the middle, in each direction"""
 DRIVE_CORNER = 70
 """with bishop and knight: a step towards a corner of the bishop's colour"""
-PAWN_WINS = 200
+PAWN_WINS = 350
 PAWN_WINS_STEP = 20
 """king and pawn against king, where it is won; and a rank farther"""
 
