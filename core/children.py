@@ -7,7 +7,7 @@ import numpy as np
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.history import piece_to
 from psearch.core.jit import kernel
-from psearch.core.position import make_move, make_null
+from psearch.core.position import likely_key, make_move, make_null
 from psearch.core.pruning import LMR, count_tried, extension_of, null_reduction, reduction_of
 from psearch.core.records import (
     FRAME_SIZE,
@@ -76,8 +76,9 @@ def make_child(ctx, frame, move):
     """Make a move of the node on this stack."""
     fr = frame_at(frame)
     child = frame_at(frame + FRAME_SIZE)
-    make_move(tables_at(ctx.tables), fr.position, child.position, move)
-    prefetch_entry(ctx, child.position.key)
+    tb = tables_at(ctx.tables)
+    prefetch_entry(ctx, likely_key(tb, fr.position, move))  # memory is slow: ask before the work
+    make_move(tb, fr.position, child.position, move)
 
 
 @kernel(void(Context, Worker, i64, Node, i64, i64, i64, i64, i64, i64))

@@ -130,6 +130,17 @@ def _castle(tb, pos, king_from, rook_from):
     put_piece(tb, pos, rook_code, rank + (5 if short else 3), 1)
 
 
+@kernel(u64(Tables, Position, i64))
+def likely_key(tb, pos, move):
+    """The key after a move, but for what only few moves change (castling rights, en passant, promotion): a hint, to be
+    had before the move is made."""
+    code = np.int64(pos.board[move_from(move)])
+    to = move_to(move)
+    captured = np.int64(pos.board[to])
+    key = pos.key ^ tb.zobrist_side ^ tb.zobrist_piece[code, move_from(move)] ^ tb.zobrist_piece[code, to]
+    return key if captured == 0 else key ^ tb.zobrist_piece[captured, to]
+
+
 @kernel(void(Tables, Position, Position, i64))
 def make_move(tb, source, target, move):
     """Copy `source` to `target` and play a legal move there."""

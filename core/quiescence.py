@@ -20,7 +20,7 @@ from psearch.core.constants import (
 from psearch.core.jit import kernel
 from psearch.core.movegen import generate_captures, generate_quiets
 from psearch.core.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
-from psearch.core.position import find_pins, make_move
+from psearch.core.position import find_pins, likely_key, make_move
 from psearch.core.pruning import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
 from psearch.core.records import FRAME_SIZE, Context, Node, Worker, frame_at, header_at, i64, tables_at, void
 from psearch.core.see import see_at_least
@@ -104,8 +104,8 @@ def next_quiescence(ctx, wk, frame):
         fr.visit.move = move
         fr.visit.resume = STATE_QCHILD
         child = frame_at(frame + FRAME_SIZE)
+        prefetch_entry(ctx, likely_key(tb, fr.position, move))
         make_move(tb, fr.position, child.position, move)
-        prefetch_entry(ctx, child.position.key)
         alpha, beta = np.int64(node.alpha), np.int64(node.beta)
         set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
         return DO_CHILD
