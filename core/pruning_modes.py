@@ -176,9 +176,7 @@ def pruning_text(pruning: Pruning) -> str:
     texts = []
     for mode, base in MODES.items():
         changes = [
-            f"{name}={getattr(pruning, name)}"
-            for name in PARAMETERS
-            if getattr(pruning, name) != getattr(base, name)
+            f"{name}={getattr(pruning, name)}" for name in PARAMETERS if getattr(pruning, name) != getattr(base, name)
         ]
         texts.append(",".join([mode, *changes]))
     return min(texts, key=lambda text: text.count(","))
