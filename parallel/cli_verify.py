@@ -9,15 +9,17 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from psearch import MAX_DEPTH
+from psearch.cli_args import MAX_NODES
 from psearch.cli_common import EXIT_UNSOUND, Commands, Signals, complain, make_parser, prepare_kernels, whole_number
 
 if TYPE_CHECKING:
     from psearch.verify_sound import Summary
 
 _DEFAULT_DEPTH = 4
+_DEFAULT_MAX_NODES = 10_000_000
 _DEFAULT_SHOWN = 10
 
-_USAGE = "psearch verify-sound --epd FILE [--depth D] [--positions K] [--show N] [--json]"
+_USAGE = "psearch verify-sound --epd FILE [--depth D] [--positions K] [--max-nodes M] [--show N] [--json]"
 
 _HELP = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
@@ -44,6 +46,13 @@ def parser() -> argparse.ArgumentParser:
         help=f"plies to search (default {_DEFAULT_DEPTH})",
     )
     made.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
+    made.add_argument(
+        "--max-nodes",
+        type=whole_number(1, MAX_NODES),
+        default=_DEFAULT_MAX_NODES,
+        metavar="M",
+        help=f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})",
+    )
     made.add_argument(
         "--show",
         type=whole_number(0, 10**6),
@@ -76,7 +85,7 @@ def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
                 left = time_left(begun, done / len(suite))
                 status(f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong{left}")
 
-            for compared in verify(suite, options.depth, tell):
+            for compared in verify(suite, options.depth, options.max_nodes, tell):
                 summary.add(compared, options.show)
     except KeyboardInterrupt:
         interrupted = True
@@ -101,14 +110,12 @@ def _lines(summary: Summary, depth: int, given: int) -> str:
     """The summary as text."""
     lines = [f"violation: {example}" for example in summary.examples]
     for compared in summary.differences:
-        plain, sound = compared.plain, compared.sound
-        lines.append(
-            f"difference: {compared.fen}: plain {plain.value} {' '.join(plain.best)}, "
-            f"sound {sound.value} {' '.join(sound.best)}"
-        )
+        plain, sound = (f"{found.value} {' '.join(found.best)}" for found in (compared.plain, compared.sound) if found)
+        lines.append(f"difference: {compared.fen}: plain {plain}, sound {sound}")
     of = "" if summary.positions == given else f" of {given}"
+    too_big = f", {summary.too_big} given up (too many nodes)" if summary.too_big else ""
     lines += [
-        f"positions         {summary.positions:,}{of}, depth {depth}, B = {summary.bound}",
+        f"positions         {summary.positions:,}{of}, depth {depth}, B = {summary.bound}{too_big}",
         f"moves checked     {summary.checked:,}",
         f"violations        {summary.violations:,}",
         f"roots that differ {summary.different_roots:,}",

@@ -70,8 +70,9 @@ class Comparison:
 
     name: str
     fen: str
-    plain: RootResult
-    sound: RootResult
+    plain: RootResult | None
+    """None: a search took too many nodes"""
+    sound: RootResult | None
     checked: int
     violations: int
     examples: list[Violation]
@@ -79,7 +80,9 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether value and best moves are the same."""
+        """Whether value and best moves are the same, as far as they are known."""
+        if self.plain is None or self.sound is None:
+            return True
         return (self.plain.value, self.plain.best) == (self.sound.value, self.sound.best)
 
 
@@ -88,6 +91,8 @@ class Summary:
     """All positions together."""
 
     positions: int = 0
+    too_big: int = 0
+    """of them; the moves checked until then count"""
     checked: int = 0
     violations: int = 0
     different_roots: int = 0
@@ -103,8 +108,11 @@ class Summary:
         self.positions += 1
         self.checked += compared.checked
         self.violations += compared.violations
-        self.plain_nodes += compared.plain.nodes
-        self.sound_nodes += compared.sound.nodes
+        if compared.plain is None or compared.sound is None:
+            self.too_big += 1
+        else:
+            self.plain_nodes += compared.plain.nodes
+            self.sound_nodes += compared.sound.nodes
         self.examples += compared.examples[: max(0, most_examples - len(self.examples))]
         if not compared.agrees:
             self.different_roots += 1
@@ -123,10 +131,15 @@ class Summary:
 
 
 class Verifier:
-    """Searches for the comparison, in an arena of its own. Use as a context manager, or close it."""
+    """Searches for the comparison, in an arena of its own. Use as a context manager, or close it.
 
-    def __init__(self, pruning: Pruning = SOUND) -> None:
+    max_nodes: of one search, None for no limit. A board full of queens has captures without end, and plain mode leaves
+    none out.
+    """
+
+    def __init__(self, pruning: Pruning = SOUND, max_nodes: int | None = None) -> None:
         self._arena = Arena(1, _HASH_MB)
+        self._max_nodes = max_nodes
         plain = SearchOptions.plain(policy="serial")
         self._sound = replace(plain, pruning=pruning)
         self._shadow = replace(self._sound, shadow=True)
@@ -148,18 +161,20 @@ class Verifier:
         self._checked = self._violations = 0
         self._examples = []
         plain = self._solve(position.board, depth, self._shadow)
-        sound = self._solve(position.board, depth, self._sound)
+        sound = self._solve(position.board, depth, self._sound) if plain is not None else None
         return Comparison(
             position.name, position.board.fen(), plain, sound, self._checked, self._violations, self._examples
         )
 
-    def _solve(self, board: chess.Board, depth: int, options: SearchOptions) -> RootResult:
-        """The root's value, then again without the best move, as long as the value stays."""
+    def _solve(self, board: chess.Board, depth: int, options: SearchOptions) -> RootResult | None:
+        """The root's value, then again without the best move, as long as the value stays. None: too many nodes."""
         left = list(board.legal_moves)
         best: list[str] = []
         value, nodes = 0, 0
         while left:
             found, move, searched = self._search(board, depth, options, left)
+            if self._max_nodes is not None and searched >= self._max_nodes:
+                return None
             nodes += searched
             if best and found != value:
                 break
@@ -174,7 +189,7 @@ class Verifier:
         """Value, best move and nodes of a search of some of the root's moves."""
         arena = self._arena
         arena.clear_learning()
-        write_search(arena, board, Limits(depth=depth), options, only=moves)
+        write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), options, only=moves)
         while not work(arena.context, 0, _BURSTS):
             continue
         header, worker = arena.header[0], arena.worker[0]
@@ -201,11 +216,14 @@ def _violation(board: chess.Board, codes: Sequence[int], record: object) -> Viol
 
 
 def verify(
-    suite: Sequence[SuitePosition], depth: int, progress: Callable[[int, int], None] | None = None
+    suite: Sequence[SuitePosition],
+    depth: int,
+    max_nodes: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Comparison]:
     """Compare both modes on position after position; progress is told how many are done, and moves checked."""
     checked = 0
-    with Verifier() as verifier:
+    with Verifier(max_nodes=max_nodes) as verifier:
         for number, position in enumerate(suite):
             if progress:
                 progress(number, checked)
