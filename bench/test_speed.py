@@ -68,15 +68,16 @@ def repeat_make(tables, frame, times):
     return total
 
 
-@entry(i64(i64, i64, i64))
-def repeat_evaluate(tables, frame, times):
+@entry(i64(i64, i64, i64, i64))
+def repeat_evaluate(tables, evaluation, frame, times):
     """Evaluate a position for both sides in turn, so that the call cannot be moved out of the loop."""
     tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
     pos = frame_at(frame).position
     total = 0
     for i in range(times):
         pos.side = i & 1
-        total += evaluate(tb, pos) & 0xFF  # the sign turns: a plain sum would be 0
+        total += evaluate(tb, ev, pos) & 0xFF  # the sign turns: a plain sum would be 0
     pos.side = 0
     return total
 

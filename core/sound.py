@@ -1,9 +1,9 @@
 """Sound futility: moves that provably cannot raise alpha, skipped before they are made.
 
 Node P, side S to move, legal move m to the child C, and C is quiescence: it stands pat on its evaluation E(C), which
-is M(C) + rest with |rest| <= B. So for S the move is worth at most U(m) = M(C) + B, with M(C) the tapered piece-square
-sum of C seen by S. If U(m) <= alpha, m cannot raise alpha. This holds under gates, and under all of them only; each has
-a bit here, so that tests can leave one out and see it missed (docs/soundness.md).
+is M(C) + rest with |rest| <= B, or that scaled towards zero. So for S the move is worth at most U(m) = M(C) + B, with
+M(C) the tapered piece-square sum of C seen by S. If U(m) <= alpha, m cannot raise alpha. This holds under gates, and
+under all of them only; each has a bit, so that tests can leave one out and see it missed (docs/soundness.md).
 
 The idea is Heinz's (2000, "scalable search in computer chess", futility pruning at frontier nodes, `max_posn_score`).
 """
@@ -16,7 +16,8 @@ from psearch.core.bits import bit, move_from, move_kind, move_to
 from psearch.core.checks import gives_check
 from psearch.core.constants import DRAW, KIND_CASTLE, KIND_EP, KIND_PROMOTE, KNIGHT, NO_SCORE, PAWN, QUEEN, ROOK, U0
 from psearch.core.draws import repeats
-from psearch.core.evaluate import PHASE_MAX, REST_BOUND, material, taper
+from psearch.core.endgames import SCALING_PHASE
+from psearch.core.evaluate import PHASE_MAX, material, taper
 from psearch.core.jit import kernel
 from psearch.core.pruning import SOUND, SOUND_DELTA, count_pruned
 from psearch.core.records import (
@@ -33,6 +34,7 @@ from psearch.core.records import (
     SOUND_PHASE,
     SOUND_PROMOTION,
     SOUND_REPETITION,
+    SOUND_SCALING,
     STACK_SIZE,
     VIOLATIONS,
     Context,
@@ -57,6 +59,19 @@ def _victim_square(pos, move, gates):
     return to ^ 8 if move_kind(move) == KIND_EP and gates & SOUND_EN_PASSANT else to
 
 
+@kernel(i64(Tables, Position, i64))
+def _phase_after(tb, pos, move):
+    """The game phase of the position after a legal move, not cut off at PHASE_MAX."""
+    phase = np.int64(pos.phase)
+    kind = move_kind(move)
+    if kind in (KIND_CASTLE, KIND_EP):
+        return phase
+    if kind >= KIND_PROMOTE:
+        phase += np.int64(tb.phase[kind - KIND_PROMOTE + KNIGHT + 1]) - tb.phase[PAWN + 1]
+    victim = np.int64(pos.board[move_to(move)])
+    return phase - tb.phase[victim] if victim != 0 else phase
+
+
 @kernel(i64(Tables, Position, i64, i64))
 def material_after(tb, pos, move, gates):
     """M of the position after a legal move, for the side that makes it: exactly what the incremental sums would be."""
@@ -67,7 +82,7 @@ def material_after(tb, pos, move, gates):
     code = np.int64(pos.board[origin])
     middle_game = np.int64(pos.psq_mg)
     end_game = np.int64(pos.psq_eg)
-    phase = np.int64(pos.phase)
+    phase = _phase_after(tb, pos, move) if gates & SOUND_PHASE else np.int64(pos.phase)
     if kind == KIND_CASTLE:
         if gates & SOUND_CASTLING:
             rook = side * 8 + ROOK + 1
@@ -84,15 +99,11 @@ def material_after(tb, pos, move, gates):
             placed = side * 8 + kind - KIND_PROMOTE + KNIGHT + 1
         middle_game += np.int64(tb.psq_mg[placed, to]) - tb.psq_mg[code, origin]
         end_game += np.int64(tb.psq_eg[placed, to]) - tb.psq_eg[code, origin]
-        change = np.int64(tb.phase[placed]) - tb.phase[code]
         square = _victim_square(pos, move, gates)
         victim = np.int64(pos.board[square])
         if victim != 0:
             middle_game -= np.int64(tb.psq_mg[victim, square])
             end_game -= np.int64(tb.psq_eg[victim, square])
-            change -= np.int64(tb.phase[victim])
-        if gates & SOUND_PHASE:
-            phase += change
     value = taper(middle_game, end_game, min(phase, PHASE_MAX))
     return -value if side else value
 
@@ -121,6 +132,9 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     to = move_to(move)
     kind = move_kind(move)
     code = np.int64(pos.board[origin])
+    tb = tables_at(ctx.tables)
+    if gates & SOUND_SCALING and _phase_after(tb, pos, move) <= SCALING_PHASE:
+        return False
     if kind == KIND_CASTLE:
         return gates & SOUND_FIFTY_MOVES == 0 or pos.rule50 < 99
     if kind == KIND_EP or kind >= KIND_PROMOTE or pos.board[to] != 0:
@@ -130,7 +144,6 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     if gates & SOUND_FIFTY_MOVES and pos.rule50 >= 99:
         return False
     if gates & SOUND_REPETITION and pos.reversible >= 3:
-        tb = tables_at(ctx.tables)
         # rights to castle that are lost make it another key still: then this one is asked for in vain
         key = pos.key ^ tb.zobrist_piece[code, origin] ^ tb.zobrist_piece[code, to] ^ tb.zobrist_side
         if pos.ep >= 0:
@@ -158,7 +171,7 @@ def sound_bound(ctx, stack, pos, node, move):
     alpha = np.int64(node.alpha)
     bound = material_after(tb, pos, move, gates)
     if gates & SOUND_BOUND:
-        bound += REST_BOUND
+        bound += tb.rest_bound
     if bound > alpha:
         return NO_SCORE
     if bound < DRAW and not _cannot_be_drawn(ctx, stack, pos, node, move, gates):
@@ -209,7 +222,7 @@ def check_shadow(ctx, wk, frame, alpha, value):
         return
     visit.bound = NO_SCORE  # once: the same move may be searched again with another window
     wk.shadow_checked += 1
-    exact = REST_BOUND - material(frame_at(frame + FRAME_SIZE).position)
+    exact = tables_at(ctx.tables).rest_bound - material(frame_at(frame + FRAME_SIZE).position)
     if exact <= bound and value <= bound and bound <= alpha:
         return
     if wk.shadow_violations < VIOLATIONS:

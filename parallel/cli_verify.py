@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 _DEFAULT_DEPTH = 4
 _DEFAULT_MAX_NODES = 10_000_000
 _DEFAULT_SHOWN = 10
+_MAX_BOUND = 5000
 
-_USAGE = "psearch verify-sound --epd FILE [--depth D] [--positions K] [--max-nodes M] [--show N] [--json]"
+_USAGE = """\
+psearch verify-sound --epd FILE [--depth D] [--positions K] [--bound B] [--max-nodes M]
+                            [--show N] [--json]"""
 
 _HELP = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
@@ -47,6 +50,13 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
     made.add_argument(
+        "--bound",
+        type=whole_number(0, _MAX_BOUND),
+        metavar="B",
+        help="centipawns that the evaluation may add to material and piece-square sum, more being cut off; the smaller, "
+        "the more moves are skipped (default: as in all searches)",
+    )
+    made.add_argument(
         "--max-nodes",
         type=whole_number(1, MAX_NODES),
         default=_DEFAULT_MAX_NODES,
@@ -72,10 +82,12 @@ def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
 
     suite = read_suite(options.epd)[: options.positions]
     prepare_kernels()
+    from psearch.core.terms import REST_BOUND
     from psearch.progress import StatusLine, time_left
     from psearch.verify_sound import Summary, verify
 
-    summary = Summary()
+    bound = REST_BOUND if options.bound is None else options.bound
+    summary = Summary(bound=bound)
     begun = time.monotonic()
     interrupted = False
     try:
@@ -85,7 +97,7 @@ def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
                 left = time_left(begun, done / len(suite))
                 status(f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong{left}")
 
-            for compared in verify(suite, options.depth, options.max_nodes, tell):
+            for compared in verify(suite, options.depth, bound, options.max_nodes, tell):
                 summary.add(compared, options.show)
     except KeyboardInterrupt:
         interrupted = True

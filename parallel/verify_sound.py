@@ -15,9 +15,9 @@ import chess
 from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
 from psearch.core.constants import NULL_MOVE
-from psearch.core.evaluate import REST_BOUND
 from psearch.core.pruning_modes import SOUND, Pruning
 from psearch.core.records import VIOLATIONS
+from psearch.core.terms import REST_BOUND
 from psearch.processes import work
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
@@ -133,12 +133,13 @@ class Summary:
 class Verifier:
     """Searches for the comparison, in an arena of its own. Use as a context manager, or close it.
 
-    max_nodes: of one search, None for no limit. A board full of queens has captures without end, and plain mode leaves
-    none out.
+    bound: B in centipawns, of the evaluation and of what rests on it; max_nodes: of one search, None for no limit. A
+    board full of queens has captures without end, and plain mode leaves none out.
     """
 
-    def __init__(self, pruning: Pruning = SOUND, max_nodes: int | None = None) -> None:
+    def __init__(self, pruning: Pruning = SOUND, bound: int = REST_BOUND, max_nodes: int | None = None) -> None:
         self._arena = Arena(1, _HASH_MB)
+        self._arena.tables["rest_bound"] = bound
         self._max_nodes = max_nodes
         plain = SearchOptions.plain(policy="serial")
         self._sound = replace(plain, pruning=pruning)
@@ -218,12 +219,13 @@ def _violation(board: chess.Board, codes: Sequence[int], record: object) -> Viol
 def verify(
     suite: Sequence[SuitePosition],
     depth: int,
+    bound: int = REST_BOUND,
     max_nodes: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Comparison]:
     """Compare both modes on position after position; progress is told how many are done, and moves checked."""
     checked = 0
-    with Verifier(max_nodes=max_nodes) as verifier:
+    with Verifier(bound=bound, max_nodes=max_nodes) as verifier:
         for number, position in enumerate(suite):
             if progress:
                 progress(number, checked)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from psearch import verify_sound
-from psearch.core.evaluate import REST_BOUND
+from psearch.core.terms import REST_BOUND
 from psearch.core.pruning_modes import SOUND
 from psearch.core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
 
