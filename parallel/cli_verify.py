@@ -53,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
         "--bound",
         type=whole_number(0, _MAX_BOUND),
         metavar="B",
-        help="centipawns that the evaluation may add to material and piece-square sum, more being cut off; the smaller, "
+        help="centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
         "the more moves are skipped (default: as in all searches)",
     )
     made.add_argument(

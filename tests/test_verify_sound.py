@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 
 from psearch import verify_sound
-from psearch.core.terms import REST_BOUND
 from psearch.core.pruning_modes import SOUND
 from psearch.core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
+from psearch.core.terms import REST_BOUND
 
 POSITIONS = Path(__file__).parent / "data" / "search" / "sound_positions.epd"
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli import main; sys.exit(main())"]
+BLOCKED = "3q1k2/3r2p1/4Q1Pp/5P1P/3p1P2/8/7K/4R3 w - - 35 78"
 STALEMATE_TRICK = "8/5p2/5p1p/5p1p/2K2p1p/5P1P/p7/kbR5 w - - 0 1"
 QUEENS = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"
 Run = Callable[..., tuple[int, str, str]]
@@ -73,11 +74,13 @@ def test_a_violation_is_shown_and_the_status_is_1(run: Run, suite: str, monkeypa
 
 def test_a_different_root_is_shown_and_the_status_is_1(run: Run, suite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, SOUND_LEGALITY)
-    status, out, _ = run("verify-sound", "--epd", suite, "--depth", "2")
+    Path(suite).write_text(f"{STALEMATE_TRICK}\n{BLOCKED}\n")
+    words = ["verify-sound", "--epd", suite, "--depth", "2", "--bound", "100"]
+    status, out, _ = run(*words)
     assert status == 1
     (line,) = [line for line in out.splitlines() if line.startswith("difference: ")]
-    assert STALEMATE_TRICK in line and "plain " in line and "sound " in line
-    report = json.loads(run("verify-sound", "--epd", suite, "--depth", "2", "--json")[1])
+    assert BLOCKED in line and "plain " in line and "sound " in line
+    report = json.loads(run(*words, "--json")[1])
     assert (report["sound"], report["violations"], report["different_roots"]) == (False, 0, 1)
 
 
