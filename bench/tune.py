@@ -28,11 +28,12 @@ that was not fitted. Files may name positions of one game on several lines: thos
 and the same gradient. So each position is counted once, and White's better results in the file bend nothing.
 
 **Regularisation.** Squares that pieces rarely see are pulled to the mean of the piece's table, to their neighbours,
-and to the square mirrored left to right; weights that form a row (mobility, ranks, danger) to those beside them, all
-terms a little to zero. For the middle-game king, who hardly ever leaves his first ranks, smooth means KING_SLOPE. The
-mean of each table is pulled to plain material: engines do not stay a piece down in the middle game without
-compensation, and such positions alone would make a rook worth less than a bishop, while a search asks about positions
-where a piece is simply lost. Games from positions with a man taken off say the same by their results.
+and to the square mirrored left to right; weights that form a row (mobility, ranks, danger) to those beside them; the
+means of mobility tables, and all terms that form no such table, to zero. For the middle-game king, who hardly ever
+leaves his first ranks, smooth means KING_SLOPE. The mean of each piece-square table is pulled to plain material:
+engines do not stay a piece down in the middle game without compensation, and such positions alone would make a rook
+worth less than a bishop, while a search asks about positions where a piece is simply lost. Games from positions with a
+man taken off (`bench/selfplay_positions.py`) say the same by their results.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ from psearch.core.records import (
 )
 from psearch.core.see import see_at_least
 from psearch.core.tables import make_tables
-from psearch.core.terms import DANGER, DANGER_STEP, DANGER_STEPS, TERM_COUNT, TERMS, UNIT_COUNT, UNITS
+from psearch.core.terms import DANGER, DANGER_STEP, DANGER_STEPS, TERM_COUNT, TERMS, UNIT_COUNT, UNITS, Term
 from psearch.kernels import load_kernels
 
 Array = np.ndarray[Any, Any]
@@ -98,10 +99,12 @@ PULL_NEIGHBOUR = 1e-9  # a square, to those beside, above and below it
 PULL_MIRROR = 2e-9  # a square, to its mirror image
 PULL_ZERO = 2e-10  # a term, to nothing
 PULL_ROW = 3e-9  # terms that form a row, to those beside them
+PULL_ROW_MEAN = 1e-5  # the mean of a mobility table in the data, to nothing
 KING_SLOPE = -30.0  # cp a rank: what smooth means for the middle-game king
 K_STEP = 0.01  # the optimiser's unit for log K, so that its curvature resembles the weights'
 UNIT_STEP = 3.0  # and for units of danger
 
+MOBILITY = ("MOBILITY_KNIGHT", "MOBILITY_BISHOP", "MOBILITY_ROOK", "MOBILITY_QUEEN")
 ROWS = {
     "PHALANX": 6,
     "SUPPORTED": 6,
@@ -545,12 +548,27 @@ def pull_tables(weights: Array, used: Array, pull_material: float, grad: Array) 
     return loss
 
 
-def pull_terms(weights: Array, grad: Array) -> float:
+def row_shares(term: Term, used: Array) -> Array:
+    """How often each weight of a row was used, of all its uses: float64[2, count]."""
+    counts = used[:, N_PSQT + term.first : N_PSQT + term.first + term.count]
+    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-9)
+
+
+def pull_terms(weights: Array, used: Array, grad: Array) -> float:
     """The regularisation of the terms; adds its gradient."""
     terms, g = weights[:, N_PSQT:], grad[:, N_PSQT:]
-    loss = PULL_ZERO * float(np.sum(terms**2))
-    g += 2 * PULL_ZERO * terms
+    loss = 0.0
     for term in TERMS:
+        part = slice(term.first, term.first + term.count)
+        if term.name in MOBILITY:
+            # what a piece is worth on average belongs into its piece-square table, where the pull to material sees it
+            shares = row_shares(term, used)
+            mean = (terms[:, part] * shares).sum(axis=1, keepdims=True)
+            loss += PULL_ROW_MEAN * float(np.sum(mean**2))
+            g[:, part] += 2 * PULL_ROW_MEAN * mean * shares
+        elif term.name != "DANGER":  # of which the rare high steps must not fall back to nothing
+            loss += PULL_ZERO * float(np.sum(terms[:, part] ** 2))
+            g[:, part] += 2 * PULL_ZERO * terms[:, part]
         length = ROWS.get(term.name, 0)
         if not length:
             continue
@@ -630,7 +648,7 @@ def fit(data: Data, target: Array, start: Fit, smooth: bool, pull_material: floa
         table = np.ascontiguousarray(now.weights.T[rows])
         danger_backward(data.units, data.phase, now.units, table, smooth, slope, grad[rows], unit_grad)
         full = np.ascontiguousarray(grad.T)
-        extra = pull_tables(now.weights, used, pull_material, full) + pull_terms(now.weights, full)
+        extra = pull_tables(now.weights, used, pull_material, full) + pull_terms(now.weights, used, full)
         # Per 1e-6 of squared error: the optimiser's tolerances then mean something.
         value = 1e6 * (float(np.mean(error**2)) + extra)
         parts = [full[free] * scale_of]
@@ -652,10 +670,14 @@ def fit(data: Data, target: Array, start: Fit, smooth: bool, pull_material: floa
 
 
 def normalise(found: Fit, data: Data) -> Fit:
-    """Scaled so that the mean pawn is worth 100 cp (of mg and eg means), with kings worth 0 on average."""
+    """Scaled so that the mean pawn is worth 100 cp (of mg and eg means); kings worth 0 on average; danger from 0 up."""
     means = table_means(found.weights, occurrence(data))
     weights = found.weights.copy()
     weights[:, 64 * KING : 64 * KING + 64] -= means[:, KING : KING + 1]
+    # every king is in some danger: only differences count, and more of it must not become less in the rare steps
+    danger = weights[:, DANGER_COLUMN : DANGER_COLUMN + DANGER_STEPS]
+    danger -= danger[:, :1]
+    danger[0] = np.maximum.accumulate(danger[0])
     factor = 100.0 / means[:, PAWN].mean()
     return Fit(weights * factor, found.units, found.k / factor)
 

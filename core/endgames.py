@@ -19,7 +19,6 @@ from psearch.core.constants import (
     QUEEN,
     ROOK,
     U0,
-    U1,
 )
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
@@ -31,6 +30,17 @@ SCALE_FULL = 64
 """The value as it is; 0 is a draw."""
 SCALING_PHASE = 16
 """Up to this phase values are scaled: before, there is enough on the board to play for a win with."""
+
+# Centipawns, against a bare king. All together they stay below REST_BOUND.
+DRIVE_NEAR = 30
+"""a step nearer to him"""
+DRIVE_EDGE = 40
+"""a step of his away from the four squares in the middle, in each direction"""
+DRIVE_CORNER = 70
+"""with bishop and knight: a step towards a corner of the bishop's colour"""
+PAWN_WINS = 350
+PAWN_WINS_STEP = 20
+"""king and pawn against king, where it is won; and a rank farther"""
 
 _FILE_H_BB = np.uint64(0x8080808080808080)
 _QUEEN_SIDE_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -83,6 +93,12 @@ def _pawn_is_stopped(tb, pos, strong, own_pawns_bb):
 
 
 @kernel(boolean(Position))
+def _is_kpk(pos):
+    """One pawn and the kings."""
+    return popcount(pos.color_bb[0] | pos.color_bb[1]) == 3 and pos.piece_bb[PAWN] != U0
+
+
+@kernel(boolean(Position))
 def _opposite_bishops(pos):
     """One bishop each, on squares of different colours."""
     bishops_bb = pos.piece_bb[BISHOP]
@@ -106,7 +122,7 @@ def scale(tb, pos, strong, passed_bb):
     if own_pawns_bb == U0:
         return _without_pawns(pos, strong, own_strength, enemy_strength)
     own_pawns = popcount(own_pawns_bb)
-    if own_strength == 0 and own_pawns == 1 and enemy_bb & ~pos.piece_bb[KING] == U0:
+    if _is_kpk(pos):
         return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb) else SCALE_FULL
     if _rook_pawn_draw(pos, strong, own_pawns_bb):
         return 0
@@ -123,28 +139,48 @@ def scale(tb, pos, strong, passed_bb):
     return min(52 + 4 * own_pawns, SCALE_FULL)
 
 
-@kernel(i64(Position, i64))
-def drive(pos, strong):
-    """Against a bare king, with enough to mate: centipawns for pushing him to the edge and for closing in."""
+@kernel(i64(Tables, Position, i64))
+def _pawn_wins(tb, pos, strong):
+    """Centipawns for a pawn that queens against a bare king: more than for one that does not, and more the nearer."""
+    pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[strong]
+    if pawns_bb == U0 or not _is_kpk(pos) or _pawn_is_stopped(tb, pos, strong, pawns_bb):
+        return 0
+    rank = lowest_bit(pawns_bb) >> 3
+    return PAWN_WINS + PAWN_WINS_STEP * (rank if strong == 0 else 7 - rank)
+
+
+@kernel(boolean(Position, u64))
+def _can_mate(pos, own_bb):
+    """Pieces that can mate a bare king: rook or queen, bishops of both colours, bishop and knight, three knights."""
+    if (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb != U0:
+        return True
+    bishops_bb = pos.piece_bb[BISHOP] & own_bb
+    knights = popcount(pos.piece_bb[KNIGHT] & own_bb)
+    if bishops_bb & LIGHT_BB != U0 and bishops_bb & ~LIGHT_BB != U0:
+        return True
+    return knights > 2 or (knights > 0 and bishops_bb != U0)
+
+
+@kernel(i64(Tables, Position, i64))
+def drive(tb, pos, strong):
+    """Against a bare king, with enough to win: centipawns for pushing him to the edge and closing in, else 0. It takes
+    the place of R: nothing else matters then."""
     weak = 1 - strong
     if pos.color_bb[weak] & ~pos.piece_bb[KING] != U0:
         return 0
     own_bb = pos.color_bb[strong]
+    if not _can_mate(pos, own_bb):
+        return _pawn_wins(tb, pos, strong)
     bishops_bb = pos.piece_bb[BISHOP] & own_bb
-    knights_bb = pos.piece_bb[KNIGHT] & own_bb
-    if (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb == U0:
-        pair = bishops_bb & LIGHT_BB != U0 and bishops_bb & ~LIGHT_BB != U0
-        if not pair and (bishops_bb == U0 or knights_bb == U0) and knights_bb & (knights_bb - U1) == U0:
-            return 0
     enemy_king = king_square(pos, weak)
     file = enemy_king & 7
     rank = enemy_king >> 3
-    near = 10 * (7 - distance(king_square(pos, strong), enemy_king))
-    major_bb = (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN] | pos.piece_bb[PAWN]) & own_bb
-    if major_bb == U0 and popcount(bishops_bb) == 1 and popcount(knights_bb) == 1:
-        # only a corner that the bishop attacks will do: the long diagonal between the two is worth nothing
-        if bishops_bb & LIGHT_BB != U0:
-            return near + 30 * abs(rank - file)
-        return near + 30 * abs(7 - rank - file)
     edge = max(3 - min(file, 7 - file), 0) + max(3 - min(rank, 7 - rank), 0)
-    return near + 25 * edge
+    near = DRIVE_NEAR * (7 - distance(king_square(pos, strong), enemy_king))
+    if own_bb & ~(pos.piece_bb[KING] | pos.piece_bb[KNIGHT] | bishops_bb) == U0 and popcount(bishops_bb) == 1:
+        # only a corner that the bishop attacks will do: the long diagonal between the two is worth nothing
+        corner = abs(rank - file) if bishops_bb & LIGHT_BB != U0 else abs(7 - rank - file)
+        knight = lowest_bit(pos.piece_bb[KNIGHT] & own_bb)
+        near += DRIVE_NEAR * (7 - distance(knight, enemy_king)) // 2
+        return near + DRIVE_CORNER * corner + DRIVE_EDGE * edge // 2
+    return near + DRIVE_EDGE * edge

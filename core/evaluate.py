@@ -68,19 +68,31 @@ def terms_of(tb, ev, pos, slot):
     return sum + (-tempo if pos.side else tempo)
 
 
+@kernel(i64(Tables, Evaluation, Position, i64))
+def _whole(tb, ev, pos, phase):
+    """M + clamp(R), White minus Black, with many pieces on the board."""
+    pair = terms_of(tb, ev, pos, pawn_slot(tb, ev, pos))
+    rest = taper(middle_game(pair), end_game(pair), phase)
+    return taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), phase) + min(max(rest, -tb.rest_bound), tb.rest_bound)
+
+
+@kernel(i64(Tables, Evaluation, Position, i64))
+def _scaled(tb, ev, pos, phase):
+    """E, White minus Black, with few."""
+    slot = pawn_slot(tb, ev, pos)
+    rest = drive(tb, pos, 0) - drive(tb, pos, 1)
+    if rest == 0:
+        pair = terms_of(tb, ev, pos, slot)
+        rest = taper(middle_game(pair), end_game(pair), phase)
+    rest = min(max(rest, -tb.rest_bound), tb.rest_bound)
+    value = taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), phase) + rest
+    factor = scale(tb, pos, 0 if value >= 0 else 1, ev.pawns[slot].passed)
+    return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
+
+
 @kernel(i64(Tables, Evaluation, Position))
 def evaluate(tb, ev, pos):
     """E for the side to move. ev: scratch and pawn hash, private to the worker."""
     phase = min(np.int64(pos.phase), PHASE_MAX)
-    slot = pawn_slot(tb, ev, pos)
-    pair = terms_of(tb, ev, pos, slot)
-    rest = taper(middle_game(pair), end_game(pair), phase)
-    value = taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), phase)
-    if phase <= SCALING_PHASE:
-        rest += drive(pos, 0) - drive(pos, 1)
-        value += min(max(rest, -tb.rest_bound), tb.rest_bound)
-        factor = scale(tb, pos, 0 if value >= 0 else 1, ev.pawns[slot].passed)
-        value = value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
-    else:
-        value += min(max(rest, -tb.rest_bound), tb.rest_bound)
+    value = _scaled(tb, ev, pos, phase) if phase <= SCALING_PHASE else _whole(tb, ev, pos, phase)
     return -value if pos.side else value

@@ -82,11 +82,12 @@ def begin_attacks(tb, ev, pos, side):
     ev.ring[side] = tb.king[centre] | bit(centre)
 
 
-@kernel(void(Evaluation, i64, i64, u64))
-def _add_map(ev, side, piece, attacks_bb):
-    ev.twice[side] |= ev.attacked[side] & attacks_bb
+@kernel(void(Evaluation, i64, i64, u64, u64))
+def _add_maps(ev, side, piece, attacks_bb, twice_bb):
+    """Add what the pieces of a kind attack, and attack twice among themselves."""
+    ev.twice[side] |= twice_bb | (ev.attacked[side] & attacks_bb)
     ev.attacked[side] |= attacks_bb
-    ev.by_piece[side, piece] |= attacks_bb
+    ev.by_piece[side, piece] = attacks_bb
 
 
 @kernel(i64(Tables, Evaluation, i64, i64, u64, u64))
@@ -103,7 +104,8 @@ def _knights(tb, ev, pos, side, outposts_bb, enemy_king_bb):
     area_bb = ev.mobility_area[side]
     supported_bb = ev.by_piece[side, PAWN]
     behind_bb = forward(pos.piece_bb[PAWN], 1 - side)
-    ev.by_piece[side, KNIGHT] = U0
+    all_bb = U0
+    twice_bb = U0
     units = 0
     sum = 0
     pieces_bb = pos.piece_bb[KNIGHT] & own_bb
@@ -112,7 +114,8 @@ def _knights(tb, ev, pos, side, outposts_bb, enemy_king_bb):
         pieces_bb &= pieces_bb - U1
         square_bb = bit(square)
         attacks_bb = tb.knight[square]
-        _add_map(ev, side, KNIGHT, attacks_bb)
+        twice_bb |= all_bb & attacks_bb
+        all_bb |= attacks_bb
         units += _danger_of(tb, ev, side, KNIGHT, attacks_bb, enemy_king_bb)
         sum += tb.terms[MOBILITY_KNIGHT + popcount(attacks_bb & area_bb)]
         sum += distance(square, king) * tb.terms[KING_DISTANCE]
@@ -122,6 +125,7 @@ def _knights(tb, ev, pos, side, outposts_bb, enemy_king_bb):
             sum += tb.terms[OUTPOST_REACHABLE]
         if square_bb & behind_bb != U0:
             sum += tb.terms[MINOR_BEHIND_PAWN]
+    _add_maps(ev, side, KNIGHT, all_bb, twice_bb)
     ev.units[side] += units
     return sum
 
@@ -137,7 +141,8 @@ def _bishops(tb, ev, pos, side, outposts_bb, enemy_king_bb):
     pawns_bb = pos.piece_bb[PAWN] & own_bb
     blocked_bb = pawns_bb & forward(occupied_bb, 1 - side)
     behind_bb = forward(pos.piece_bb[PAWN], 1 - side)
-    ev.by_piece[side, BISHOP] = U0
+    all_bb = U0
+    twice_bb = U0
     units = 0
     sum = 0
     pieces_bb = pos.piece_bb[BISHOP] & own_bb
@@ -148,7 +153,8 @@ def _bishops(tb, ev, pos, side, outposts_bb, enemy_king_bb):
         pieces_bb &= pieces_bb - U1
         square_bb = bit(square)
         attacks_bb = bishop_attacks(tb, square, through_bb)
-        _add_map(ev, side, BISHOP, attacks_bb)
+        twice_bb |= all_bb & attacks_bb
+        all_bb |= attacks_bb
         units += _danger_of(tb, ev, side, BISHOP, attacks_bb, enemy_king_bb)
         sum += tb.terms[MOBILITY_BISHOP + popcount(attacks_bb & area_bb)]
         sum += distance(square, king) * tb.terms[KING_DISTANCE + 1]
@@ -159,6 +165,7 @@ def _bishops(tb, ev, pos, side, outposts_bb, enemy_king_bb):
             sum += tb.terms[OUTPOST_BISHOP + (1 if square_bb & supported_bb != U0 else 0)]
         if square_bb & behind_bb != U0:
             sum += tb.terms[MINOR_BEHIND_PAWN]
+    _add_maps(ev, side, BISHOP, all_bb, twice_bb)
     ev.units[side] += units
     return sum
 
@@ -173,7 +180,8 @@ def _rooks(tb, ev, pos, side, enemy_king_bb):
     seventh_bb = _RANK_7_BB if side == 0 else _RANK_2_BB
     eighth_bb = RANK_8_BB if side == 0 else RANK_1_BB
     targets_bb = pos.color_bb[1 - side] & ((pawns_bb & seventh_bb) | (pos.piece_bb[KING] & eighth_bb))
-    ev.by_piece[side, ROOK] = U0
+    all_bb = U0
+    twice_bb = U0
     units = 0
     sum = 0
     pieces_bb = pos.piece_bb[ROOK] & own_bb
@@ -181,7 +189,8 @@ def _rooks(tb, ev, pos, side, enemy_king_bb):
         square = lowest_bit(pieces_bb)
         pieces_bb &= pieces_bb - U1
         attacks_bb = rook_attacks(tb, square, through_bb)
-        _add_map(ev, side, ROOK, attacks_bb)
+        twice_bb |= all_bb & attacks_bb
+        all_bb |= attacks_bb
         units += _danger_of(tb, ev, side, ROOK, attacks_bb, enemy_king_bb)
         reach = popcount(attacks_bb & area_bb)
         sum += tb.terms[MOBILITY_ROOK + reach]
@@ -194,6 +203,7 @@ def _rooks(tb, ev, pos, side, enemy_king_bb):
             sum += tb.terms[ROOK_TRAPPED]
         if bit(square) & seventh_bb != U0 and targets_bb != U0:
             sum += tb.terms[ROOK_SEVENTH]
+    _add_maps(ev, side, ROOK, all_bb, twice_bb)
     ev.units[side] += units
     return sum
 
@@ -202,7 +212,8 @@ def _rooks(tb, ev, pos, side, enemy_king_bb):
 def _queens(tb, ev, pos, side, enemy_king_bb):
     area_bb = ev.mobility_area[side]
     occupied_bb = occupied(pos)
-    ev.by_piece[side, QUEEN] = U0
+    all_bb = U0
+    twice_bb = U0
     units = 0
     sum = 0
     pieces_bb = pos.piece_bb[QUEEN] & pos.color_bb[side]
@@ -211,10 +222,16 @@ def _queens(tb, ev, pos, side, enemy_king_bb):
     while pieces_bb != U0:
         square = lowest_bit(pieces_bb)
         pieces_bb &= pieces_bb - U1
-        attacks_bb = bishop_attacks(tb, square, occupied_bb) | rook_attacks(tb, square, occupied_bb)
-        _add_map(ev, side, QUEEN, attacks_bb)
+        diagonal_bb = bishop_attacks(tb, square, occupied_bb)
+        straight_bb = rook_attacks(tb, square, occupied_bb)
+        ev.queen_diagonal[side] = diagonal_bb
+        ev.queen_straight[side] = straight_bb
+        attacks_bb = diagonal_bb | straight_bb
+        twice_bb |= all_bb & attacks_bb
+        all_bb |= attacks_bb
         units += _danger_of(tb, ev, side, QUEEN, attacks_bb, enemy_king_bb)
         sum += tb.terms[MOBILITY_QUEEN + popcount(attacks_bb & area_bb)]
+    _add_maps(ev, side, QUEEN, all_bb, twice_bb)
     ev.units[side] += units
     return sum
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.attacks import bishop_attacks, rook_attacks
 from psearch.core.bits import distance, forward, pawn_attacks_east, pawn_attacks_west
 from psearch.core.constants import BISHOP, KING, KNIGHT, PAWN, QUEEN, RANK_3_BB, RANK_6_BB, ROOK, U0, U1
 from psearch.core.intrinsics import lowest_bit, popcount
@@ -70,11 +69,10 @@ def _queen_threats(tb, ev, pos, side, safe_bb):
     if queen_bb == U0 or queen_bb & (queen_bb - U1) != U0:
         return 0
     square = lowest_bit(queen_bb)
-    occupied_bb = occupied(pos)
     safe_bb &= ev.mobility_area[side]
     knight_bb = ev.by_piece[side, KNIGHT] & tb.knight[square] & safe_bb
-    slider_bb = (ev.by_piece[side, BISHOP] & bishop_attacks(tb, square, occupied_bb)) | (
-        ev.by_piece[side, ROOK] & rook_attacks(tb, square, occupied_bb)
+    slider_bb = (ev.by_piece[side, BISHOP] & ev.queen_diagonal[1 - side]) | (
+        ev.by_piece[side, ROOK] & ev.queen_straight[1 - side]
     )
     return (
         popcount(knight_bb) * tb.terms[QUEEN_THREAT]

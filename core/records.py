@@ -362,7 +362,9 @@ evaluation_dtype = _record(
         ("mobility_area", "u8", (2,)),
         ("ring", "u8", (2,)),  # squares around the king
         ("units", "i8", (2,)),  # danger to the king of the other side
-        ("pad", "u1", (16,)),
+        ("queen_diagonal", "u8", (2,)),  # the bishop's half of what the last queen attacks; stale without a queen
+        ("queen_straight", "u8", (2,)),
+        ("pad", "u1", (48,)),  # to a cache line
         ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
     ]
 )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-
 REST_BOUND = 1000
 """B, centipawns: the most that terms other than material and piece-square tables may add up to. `rest_bound` in the
 tables, which the kernels read, is filled with it."""
@@ -67,7 +66,7 @@ PASSED_ENEMY_KING = _term("PASSED_ENEMY_KING", 4, "the same for the enemy king")
 SHELTER = _term(
     "SHELTER",
     28,
-    "three files at the king: rank of the nearest own pawn not behind him, 0 none, 2 to 7; for files a/h, b/g, c/f, d/e",
+    "three files at the king: rank of the nearest own pawn not behind him, 0 none, 2 to 7; files a/h, b/g, c/f, d/e",
 )
 STORM = _term(
     "STORM", 14, "the same for the nearest enemy pawn; free to advance, then right in front of the nearest own pawn"

@@ -181,9 +181,8 @@ class Side:
         enemy = any(chess.square_file(p) == file for p in self.enemy_pawns)
         if not own:
             self.add("ROOK_SEMI_OPEN" if enemy else "ROOK_OPEN")
-        elif reach <= 3 and rank == chess.square_rank(self.king):
-            if king_file >= 4 and file > king_file or king_file < 4 and file < king_file:
-                self.add("ROOK_TRAPPED")
+        elif reach <= 3 and rank == chess.square_rank(self.king) and (king_file >= 4) == (file > king_file):
+            self.add("ROOK_TRAPPED")
         if rank == 6 and (
             chess.square_rank(self.enemy_king) == 7 or any(chess.square_rank(p) == 6 for p in self.enemy_pawns)
         ):
