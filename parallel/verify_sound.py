@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import chess
+import numpy as np
 
 from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
@@ -203,7 +204,7 @@ class Verifier:
         return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
 
 
-def _violation(board: chess.Board, codes: Sequence[int], record: object) -> Violation:
+def _violation(board: chess.Board, codes: Sequence[int], record: np.void) -> Violation:
     """A record of the arena, with the position it is about."""
     walk = board.copy()
     line = []
@@ -211,9 +212,9 @@ def _violation(board: chess.Board, codes: Sequence[int], record: object) -> Viol
         move = chess.Move.null() if code == NULL_MOVE else to_chess_move(code, walk)
         line.append(walk.uci(move))
         walk.push(move)
-    numbers = {name: int(record[name]) for name in ("value", "bound", "exact", "alpha", "move")}  # type: ignore[index]  # a numpy record
-    move = walk.uci(to_chess_move(numbers.pop("move"), walk))
-    return Violation(walk.fen(), move, line, **numbers)
+    scores = {name: int(record[name]) for name in ("value", "bound", "exact", "alpha")}
+    skipped = walk.uci(to_chess_move(int(record["move"]), walk))
+    return Violation(walk.fen(), skipped, line, **scores)
 
 
 def verify(
