@@ -11,7 +11,6 @@ from psearch.core.position import find_pins, insufficient_material
 from psearch.core.records import (
     STACK_SIZE,
     Context,
-    Position,
     Stack,
     Worker,
     boolean,
@@ -20,15 +19,16 @@ from psearch.core.records import (
     i64,
     stack_at,
     tables_at,
+    u64,
 )
 
 
-@kernel(boolean(Context, Stack, Position, i64))
-def is_repetition(ctx, st, pos, ply):
-    """A position seen before in this search, or twice before in the game."""
+@kernel(boolean(Context, Stack, u64, i64, i64))
+def repeats(ctx, st, key, reversible, ply):
+    """Whether a position at this ply, with `reversible` plies behind it, was seen before in this search, or twice
+    before in the game."""
     hd = header_at(ctx.header)
-    limit = min(np.int64(pos.reversible), ply + hd.history_count)
-    key = pos.key
+    limit = min(reversible, ply + hd.history_count)
     seen = 0
     back = 4
     while back <= limit:
@@ -58,6 +58,7 @@ def is_draw(ctx, wk, frame):
     if pos.rule50 >= 4:
         if pos.rule50 >= 100 and (pos.checkers == U0 or has_legal_move(ctx, wk, frame)):
             return True
-        if is_repetition(ctx, stack_at(ctx.stacks + wk.stack * STACK_SIZE), pos, wk.ply):
+        path = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+        if repeats(ctx, path, pos.key, np.int64(pos.reversible), wk.ply):
             return True
     return insufficient_material(pos)

@@ -27,6 +27,7 @@ from psearch.core.position import find_pins
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_MOVES,
+    SOUND_GATES,
     context_at,
     evaluation_at,
     frame_at,
@@ -40,6 +41,7 @@ from psearch.core.records import (
     worker_dtype,
 )
 from psearch.core.see import see_at_least
+from psearch.core.sound import material_after
 from psearch.core.tt import (
     CLUSTER_BYTES,
     cuts,
@@ -103,6 +105,12 @@ def evaluate_position(tables, evaluation, position):
 def material_of(position):
     """M of a position, for the side to move: the tapered piece-square sum."""
     return material(position_at(position))
+
+
+@entry(i64(i64, i64, i64))
+def material_after_move(tables, position, move):
+    """`material_after`: M of the position after a legal move, for the side that makes it."""
+    return material_after(tables_at(tables), position_at(position), move, SOUND_GATES)
 
 
 @entry(i64(i64, i64, i64))
@@ -192,6 +200,10 @@ class NodeProbe(Probe):
     def material(self) -> int:
         """M: the part of the evaluation that is material and piece-square tables."""
         return int(material_of(self._address))
+
+    def material_after(self, move: int) -> int:
+        """M of the position after a legal move, for the side that makes it; the move is not made."""
+        return int(material_after_move(self.tables.ctypes.data, self._address, move))
 
     def see_at_least(self, move: int, threshold: int) -> bool:
         """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""

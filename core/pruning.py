@@ -80,7 +80,9 @@ from psearch.core.see import SEE_VALUES, captured_value, see_at_least, see_value
     SEE_CAPTURES,
     SEE_QUIESCENCE,
     DELTA,
-) = range(23)
+    SOUND,
+    SOUND_DELTA,
+) = range(25)
 
 PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL, PRUNE_RAZOR = range(4)
 _PIECES_FOR_RAZORING = 3

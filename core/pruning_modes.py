@@ -1,6 +1,7 @@
 """Switches and margins of selective search, and the modes that put them together.
 
 - plain: nothing is left out: full width, to the nominal depth.
+- sound: what cannot change the value of any root move: sound futility at frontier nodes and in quiescence.
 - ael: Heinz's three together: adaptive null move pruning, extended futility pruning, limited razoring.
 - modern: what has been measured to play best.
 """
@@ -13,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from psearch.core.records import REDUCTIONS, pruning_dtype
+from psearch.core.records import REDUCTIONS, SOUND_GATES, SOUND_RAW, pruning_dtype
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,16 @@ class Pruning:
     see_depth: int = 8
     delta: int = 0
     delta_margin: int = 200
+    table_in_quiescence: int = 0
+    sound: int = 0
+    """needs `table_in_quiescence` 0, as does `sound_delta`"""
+    sound_delta: int = 0
+    sound_gates: int = SOUND_GATES
+    """which gates of sound futility hold: all, but for tests that want to see one missed"""
+
+    def __post_init__(self) -> None:
+        if (self.sound or self.sound_delta) and self.table_in_quiescence and self.sound_gates & SOUND_RAW:
+            raise ValueError("sound futility needs table_in_quiescence=0: the bounds hold for the evaluation itself")
 
     def record(self) -> np.void:
         """As a `pruning_dtype` record, the table of reductions included. Made once: a move may have 10 ms."""
@@ -104,7 +115,11 @@ def _record(pruning: Pruning) -> np.void:
 
 
 DIVISORS = ("null_depth_divisor", "null_eval_divisor", "lmr_divisor", "lmr_history")
+INTERNAL = ("sound_gates",)
+"""Fields that no user sets."""
+PARAMETERS = tuple(field.name for field in fields(Pruning) if field.name not in INTERNAL)
 PLAIN = Pruning()
+SOUND = replace(PLAIN, sound=1, sound_delta=1)
 AEL = replace(
     PLAIN,
     futility=1,
@@ -114,6 +129,7 @@ AEL = replace(
     null_move=1,
     null_adaptive=1,
     null_verify=0,
+    table_in_quiescence=1,
 )
 MODERN = replace(
     PLAIN,
@@ -131,8 +147,9 @@ MODERN = replace(
     see_quiets=1,
     see_captures=1,
     delta=1,
+    table_in_quiescence=1,
 )
-MODES = {"plain": PLAIN, "ael": AEL, "modern": MODERN}
+MODES = {"plain": PLAIN, "sound": SOUND, "ael": AEL, "modern": MODERN}
 DEFAULT_MODE = "modern"
 
 
@@ -141,11 +158,10 @@ def parse_pruning(text: str) -> Pruning:
     mode, *changes = [word.strip() for word in text.split(",")]
     if mode not in MODES:
         raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!a}")
-    known = {field.name for field in fields(Pruning)}
     values = {}
     for change in changes:
         name, _, value = change.partition("=")
-        if name not in known:
+        if name not in PARAMETERS:
             raise ValueError(f"no pruning parameter is called {name[:40]!a}; `psearch stats --parameters` lists them")
         if not re.fullmatch("[+-]?[0-9]{1,6}", value):
             raise ValueError(f"pruning parameter {name} must be a whole number, not {value[:40]!a}")
@@ -160,9 +176,7 @@ def pruning_text(pruning: Pruning) -> str:
     texts = []
     for mode, base in MODES.items():
         changes = [
-            f"{f.name}={getattr(pruning, f.name)}"
-            for f in fields(Pruning)
-            if getattr(pruning, f.name) != getattr(base, f.name)
+            f"{name}={getattr(pruning, name)}" for name in PARAMETERS if getattr(pruning, name) != getattr(base, name)
         ]
         texts.append(",".join([mode, *changes]))
     return min(texts, key=lambda text: text.count(","))

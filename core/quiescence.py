@@ -22,8 +22,9 @@ from psearch.core.movegen import generate_captures, generate_quiets
 from psearch.core.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
 from psearch.core.position import find_pins, likely_key, make_move
 from psearch.core.pruning import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
-from psearch.core.records import FRAME_SIZE, Context, Node, Worker, frame_at, header_at, i64, tables_at, void
+from psearch.core.records import FRAME_SIZE, Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
 from psearch.core.see import see_at_least
+from psearch.core.sound import check_shadow, shadow_bound, skips_soundly
 from psearch.core.table_node import probe_counted, static_eval, store_result
 from psearch.core.tt import cuts, entry_move, entry_score, prefetch_entry
 
@@ -44,6 +45,13 @@ def _lift_move(node):
             node.moves[i] = (32767 << 16) | np.int64(node.tt_move)
 
 
+@kernel(boolean(Context))
+def _uses_table(ctx):
+    """Plain and sound modes stand pat on the evaluation itself, whatever the table knows."""
+    options = header_at(ctx.header).options
+    return options.tt != 0 and options.pruning.table_in_quiescence != 0
+
+
 @kernel(i64(Context, Worker, i64))
 def enter_quiescence(ctx, wk, frame):
     """Stand pat, or all evasions in check. DO_RETURN or DO_MOVES."""
@@ -54,7 +62,8 @@ def enter_quiescence(ctx, wk, frame):
     tb = tables_at(ctx.tables)
     ply = wk.ply
     wk.qnodes += 1
-    data = probe_counted(ctx, wk, pos)
+    uses_table = _uses_table(ctx)
+    data = probe_counted(ctx, wk, pos) if uses_table else U0
     if data != U0:
         if node.beta - node.alpha == 1 and cuts(data, 0, np.int64(node.alpha), np.int64(node.beta), ply):
             wk.value = entry_score(data, ply)
@@ -66,7 +75,7 @@ def enter_quiescence(ctx, wk, frame):
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = np.int64(node.best)
-            if hd.options.tt and data == U0:
+            if uses_table and data == U0:
                 store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
             return DO_RETURN
         node.alpha = max(node.alpha, node.best)
@@ -91,8 +100,12 @@ def next_quiescence(ctx, wk, frame):
     tb = tables_at(ctx.tables)
     pruning = header_at(ctx.header).options.pruning
     prune = header_at(ctx.header).options.see_pruning != 0 and not node.in_check
+    shadow = header_at(ctx.header).options.shadow != 0
+    sound = pruning.sound_delta != 0 and not shadow
     while node.cursor < node.end:
         move = take_best(node)
+        if sound and skips_soundly(ctx, wk, wk.stack, fr.position, node, move):
+            continue
         if not node.in_check and prunes_capture(wk, pruning, tb, fr.position, node, move):
             continue
         if prune:
@@ -100,6 +113,8 @@ def next_quiescence(ctx, wk, frame):
             if not see_at_least(tb, fr.position, move, 0):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
+        if shadow:
+            fr.visit.bound = shadow_bound(ctx, wk.stack, fr.position, node, move)
         node.moves_done += 1
         fr.visit.move = move
         fr.visit.resume = STATE_QCHILD
@@ -113,7 +128,7 @@ def next_quiescence(ctx, wk, frame):
         wk.value = wk.ply - MATE
         return DO_RETURN
     wk.value = np.int64(node.best)
-    if header_at(ctx.header).options.tt:
+    if _uses_table(ctx):
         store_result(
             ctx, wk, frame, np.int64(node.best), 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER
         )
@@ -125,6 +140,8 @@ def after_quiescence(ctx, wk, frame, value):
     """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
     fr = frame_at(frame)
     node = fr.node
+    if header_at(ctx.header).options.shadow:
+        check_shadow(ctx, wk, frame, np.int64(node.alpha), value)
     if value > node.best:
         node.best = value
         if value > node.alpha:
@@ -132,7 +149,7 @@ def after_quiescence(ctx, wk, frame, value):
             node.alpha = value
             if value >= node.beta:
                 wk.value = value
-                if header_at(ctx.header).options.tt:
+                if _uses_table(ctx):
                     store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
                 return DO_RETURN
             update_pv(node, frame_at(frame + FRAME_SIZE), np.int64(fr.visit.move))

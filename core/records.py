@@ -184,6 +184,7 @@ visit_dtype = _record(
         ("new_depth", "i4"),  # of the child without reduction: for the search that follows if a reduced one fails high
         ("picked", "i4"),  # stage of the picker when the move was taken
         ("claim", "u8"),  # of the child's position in the table of positions being searched; 0 none
+        ("bound", "i4"),  # shadow mode: what the move is worth at most, had it been skipped; NO_SCORE: it had not
     ]
 )
 
@@ -202,9 +203,9 @@ frame_dtype = _record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 72 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
-        ("pad", "u1", (48,)),
+        ("pad", "u1", (40,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )
@@ -333,9 +334,11 @@ TECHNIQUE_NAMES = (
     "see_captures",
     "see_quiescence",
     "delta",
+    "sound",
+    "sound_delta",
 )
 """What workers count: tried, and pruned (reduced, extended). In the order of the constants of `core/pruning.py`."""
-TECHNIQUES = 24
+TECHNIQUES = 32
 """Room for them."""
 # -- what evaluating a position needs beside the tables --------------------------------------------------------------
 
@@ -363,6 +366,41 @@ evaluation_dtype = _record(
         ("queen_straight", "u8", (2,)),
         ("pad", "u1", (48,)),  # to a cache line
         ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
+    ]
+)
+
+# -- sound futility ----------------------------------------------------------------------------------------------------
+
+# Gates of sound futility (`core/sound.py`), bits of `sound_gates`: together they make it sound
+SOUND_CHECKS = 1 << 0  # no move that gives check
+SOUND_FRONTIER = 1 << 1  # the child is quiescence
+SOUND_EN_PASSANT = 1 << 2  # exact material: the pawn taken in passing
+SOUND_PROMOTION = 1 << 3  # what a pawn becomes
+SOUND_CASTLING = 1 << 4  # king and rook both move
+SOUND_PHASE = 1 << 5  # the game phase changes with the pieces
+SOUND_REPETITION = 1 << 6  # the child may be drawn: by repetition
+SOUND_FIFTY_MOVES = 1 << 7  # by the fifty-move rule
+SOUND_MATERIAL = 1 << 8  # for lack of material
+SOUND_SCALING = 1 << 13  # its evaluation may be scaled towards zero
+SOUND_BOUND = 1 << 9  # B is added: the rest of the evaluation is bounded, not absent
+SOUND_RAW = 1 << 10  # quiescence reads no table: it stands pat on the evaluation itself
+SOUND_LEGALITY = 1 << 11  # a skipped move is a legal move
+SOUND_BOOKKEEPING = 1 << 12  # its bound counts as a value
+SOUND_GATES = (1 << 14) - 1
+"""All of them."""
+
+VIOLATIONS = 4
+"""Violations that a worker keeps for the user to look at; all are counted."""
+
+violation_dtype = _record(
+    [
+        ("move", "i4"),
+        ("value", "i4"),  # what the search found, centipawns, in the node's view
+        ("bound", "i4"),  # what sound futility claimed
+        ("exact", "i4"),  # M(C) + B from the child's own sums
+        ("alpha", "i4"),  # the window it was searched with
+        ("ply", "i4"),
+        ("line", "u2", (MAX_PLY,)),  # moves from the root to the node, `ply` of them
     ]
 )
 
@@ -402,7 +440,10 @@ worker_dtype = _record(
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
-        ("tail", "u1", (8,)),  # to a whole number of cache lines
+        ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
+        ("shadow_violations", "i8"),  # those of them whose bound was wrong
+        ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
+        ("tail", "u1", (24,)),  # to a whole number of cache lines
         ("evaluation", evaluation_dtype),
     ]
 )
@@ -477,6 +518,10 @@ pruning_dtype = _record(
         ("see_depth", "i4"),
         ("delta", "i4"),
         ("delta_margin", "i4"),
+        ("table_in_quiescence", "i4"),  # 1: quiescence reads and writes the transposition table
+        ("sound", "i4"),  # 1: sound futility at frontier nodes
+        ("sound_delta", "i4"),  # 1: the same in quiescence
+        ("sound_gates", "i4"),  # SOUND_GATES; tests leave some out
         ("reductions", "i2", (REDUCTIONS, REDUCTIONS)),  # by depth and move number, in 1/256 ply; derived
     ]
 )
@@ -495,6 +540,7 @@ options_dtype = _record(
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
         ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are put off; 0 never
         ("record", "i4"),  # 1: count outcomes for the prediction
+        ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
 )

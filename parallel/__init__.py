@@ -60,7 +60,7 @@ POLICY_NAMES = (
 )
 """How work can be split; see `psearch.policy`."""
 DEFAULT_POLICY = "calibrated"
-PRUNING_MODES = ("plain", "ael", "modern")
+PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"
 
 _LAZY = {

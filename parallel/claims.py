@@ -17,6 +17,7 @@ from psearch.core.movepick import pick_move
 from psearch.core.pruning import prunes_move
 from psearch.core.records import (
     MAX_MOVES,
+    MAX_PLY,
     Context,
     Header,
     Node,
@@ -29,6 +30,7 @@ from psearch.core.records import (
     u64,
     void,
 )
+from psearch.core.sound import skips_soundly
 
 PUT_OFF = 1 << 16
 """Set in what `next_move` returns: the move was put off once, and is searched now whoever else is at it."""
@@ -100,16 +102,19 @@ def put_off(node, move):
     return True
 
 
-@kernel(i64(Context, Worker, Position, Node))
-def next_move(ctx, wk, pos, node):
+@kernel(i64(Context, Worker, Position, Node, i64))
+def next_move(ctx, wk, pos, node, home):
     """The next move of the picker that is not pruned, or else the first one put off, with `PUT_OFF`; NO_MOVE when
-    there is none."""
+    there is none. home: frame of the node."""
     hd = header_at(ctx.header)
     tb = tables_at(ctx.tables)
+    sound = hd.options.pruning.sound != 0 and hd.options.shadow == 0
     while True:
         move = pick_move(tb, hd.learning, pos, node)
         if move == NO_MOVE:
             break
+        if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
+            continue
         if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):
             return move
         node.moves_done += 1

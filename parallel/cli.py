@@ -1,7 +1,7 @@
 """The command line: `psearch FEN`, `psearch perft`, `psearch bench`, and the studies in `cli_studies.py`.
 
-Results go to stdout, everything else to stderr. Exit status: 0 answered, 1 perft counts differ or the system
-refused something (a full disk), 2 bad input, 3 a worker died, 128 + N ended by signal N. Modules that take
+Results go to stdout, everything else to stderr. Exit status: 0 answered, 1 perft counts or search modes differ or the
+system refused something (a full disk), 2 bad input, 3 a worker died, 128 + N ended by signal N. Modules that take
 long to import are imported when they are needed, so that `--help` and errors answer at once.
 """
 
@@ -63,6 +63,7 @@ psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--pol
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
        psearch speedup | simulate | predict | calibrate ...
+       psearch verify-sound --epd FILE
        psearch leaves [--json] B N
        psearch completion bash|zsh|fish
        psearch uci
@@ -95,6 +96,7 @@ examples:
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
                                     the same in virtual time, with any number of workers
   psearch calibrate --out FILE      what virtual time charges, measured on this machine
+  psearch verify-sound --epd FILE   whether `--pruning sound` keeps every value, as it must
   psearch leaves 40 8               the leaves alpha-beta must visit, by formula and counted"""
 
 _PERFT_USAGE = """\
@@ -165,6 +167,10 @@ def _commands_for(word: str) -> Commands:
         from psearch import cli_analyse
 
         return cli_analyse.COMMANDS
+    if word == "verify-sound":
+        from psearch import cli_verify
+
+        return cli_verify.COMMANDS
     if word == "leaves":
         from psearch import cli_leaves
 
@@ -441,7 +447,7 @@ def _completion(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.completion import completion_script
 
     every: Commands = {}
-    for word in ("perft", "analyse", "leaves", *STUDIES):
+    for word in ("perft", "analyse", "leaves", "verify-sound", *STUDIES):
         every |= _commands_for(word)
     print(completion_script(options.shell, _search_parser(), every), end="")
     return 0

@@ -298,6 +298,8 @@ def _reset_worker(wk, index):
     wk.polls = 0
     wk.failed_joins = 0
     wk.claims = 0
+    wk.shadow_checked = 0
+    wk.shadow_violations = 0
     for technique in range(TECHNIQUES):
         wk.pruned[technique, 0] = 0
         wk.pruned[technique, 1] = 0

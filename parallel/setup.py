@@ -56,6 +56,8 @@ class SearchOptions:
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
     record: bool = True
+    shadow: bool = False
+    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:

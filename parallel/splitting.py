@@ -26,6 +26,7 @@ from psearch.core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
     NO_MOVE,
+    NO_SCORE,
     STACK_ACTIVE,
     STACK_FREE,
     STACK_PARKED,
@@ -67,6 +68,7 @@ from psearch.core.records import (
     u64,
     void,
 )
+from psearch.core.sound import shadow_bound
 from psearch.policy import open_priority
 from psearch.prediction import count_shared_move, idle_workers_of, p_next_move_needed
 from psearch.tracelog import trace_abort, trace_idle, trace_join, trace_open, trace_split, trace_take, trace_time
@@ -222,7 +224,7 @@ def join(ctx, wk, home):
     acquire(node)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
-        move = next_move(ctx, wk, split.position, node)
+        move = next_move(ctx, wk, split.position, node, home)
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:
@@ -230,6 +232,8 @@ def join(ctx, wk, home):
         free_stack(ctx, stack)
         wk.failed_joins += 1
         return False
+    shadow = header_at(ctx.header).options.shadow != 0
+    bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK) if shadow else np.int64(NO_SCORE)
     node.inside += 1
     node.joined += 1
     index = np.int64(node.moves_done)
@@ -260,6 +264,7 @@ def join(ctx, wk, home):
     base.visit.shared = 1
     count_shared_move(wk, p_needed)
     base.visit.claim = np.uint64(0)
+    base.visit.bound = bound
     wk.stack = stack
     wk.ply = ply
     wk.seen_epoch = -1

@@ -55,6 +55,7 @@ from psearch.core.records import (
     worker_at,
 )
 from psearch.core.search import after_move, enter, finish, learn
+from psearch.core.sound import check_shadow, shadow_bound
 from psearch.nodetypes import child_type, null_child_type, refined_type
 from psearch.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
@@ -223,7 +224,7 @@ def _next_move(ctx, wk, frame):
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
     fr.visit.claim = np.uint64(0)
-    move = next_move(ctx, wk, split.position, node)
+    move = next_move(ctx, wk, split.position, node, home)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
@@ -235,6 +236,8 @@ def _next_move(ctx, wk, frame):
     fr.visit.picked = node.stage
     fr.visit.p_needed = node.p_needed
     fr.visit.shared = 0
+    if header_at(ctx.header).options.shadow:
+        fr.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
     node.moves_done += 1
     if is_open:
         if ctx.trace != 0:
@@ -258,6 +261,8 @@ def _after_child(ctx, wk, frame):
     if fr.visit.stage == VISIT_NULL:
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+    if header_at(ctx.header).options.shadow:
+        check_shadow(ctx, wk, frame, np.int64(fr.visit.alpha), value)
     home = np.int64(fr.visit.home)
     node = frame_at(ctx.frames + home * FRAME_SIZE).node
     is_open = atomic_load(open_of(node)) != 0

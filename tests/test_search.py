@@ -232,7 +232,9 @@ def test_switch_changes_the_tree(arena: Arena, switch: str) -> None:
         assert search(arena, fen, 6, without(switch)).nodes != on
 
 
-@pytest.mark.parametrize("switch", ["tt", "null_move", "reverse_futility", "lmr", "lmp", "move_futility", "see_quiets", "see_pruning"])
+@pytest.mark.parametrize(
+    "switch", ["tt", "null_move", "reverse_futility", "lmr", "lmp", "move_futility", "see_quiets", "see_pruning"]
+)
 def test_what_saves_nodes_saves_nodes(arena: Arena, switch: str) -> None:
     nodes = {True: 0, False: 0}
     for fen in (KIWIPETE, MIDDLE_GAME, chess.STARTING_FEN):
