@@ -125,9 +125,7 @@ def move_pruned(worker, pruning, learning, tables, frame, move):
 def capture_pruned(worker, pruning, tables, frame, move):
     """1 if `prunes_capture` leaves a capture of quiescence out, else 0."""
     fr = frame_at(frame)
-    left_out = prunes_capture(
-        worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, move
-    )
+    left_out = prunes_capture(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, move)
     return 1 if left_out else 0
 
 

@@ -251,8 +251,8 @@ def wants_probcut(pruning, node):
     ):
         return False
     bound = np.int64(node.full_beta) + pruning.probcut_margin
-    if is_mate_bound(bound):
-        return False
+    if is_mate_bound(bound) or is_mate_bound(np.int64(node.full_alpha)):
+        return False  # not being mated at reduced depth is no reason to believe it
     unlikely = node.tt_kind != BOUND_NONE and node.tt_depth >= node.depth - 3 and node.tt_score < bound
     return not unlikely
 
