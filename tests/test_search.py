@@ -117,7 +117,7 @@ def test_lines_of_mates_end_in_mate(arena: Arena) -> None:
 
 def test_being_mated(arena: Arena) -> None:
     """All moves lose; the distance is counted in plies."""
-    for extra, options in ((0, PLAIN), (0, AEL), (4, DEFAULT)):
+    for extra, options in ((0, PLAIN), (0, AEL), (MODERN_MATE_DEPTH - 4, DEFAULT)):
         clear(arena)
         assert search(arena, "7k/8/5K2/8/8/8/8/Q7 b - - 0 1", 4 + extra, options).score == -(MATE - 4)
         clear(arena)
@@ -239,8 +239,9 @@ TECHNIQUE_SWITCHES = [
     (mode, name)
     for mode, options in MODE_OPTIONS.items()
     for name in TECHNIQUE_NAMES
-    if getattr(options.pruning, name, 0)
+    if getattr(options.pruning, name, 0) and (name != "quiet_shortcut" or options.pruning.futility)
 ]
+MODE_DEPTHS = {"ael": 7, "modern": 9}
 BUSY_POSITIONS = (KIWIPETE, MIDDLE_GAME, QUIET_ENDING)
 
 
@@ -264,13 +265,13 @@ def test_technique_is_counted_and_can_be_switched_off(arena: Arena, mode: str, s
     tried = pruned = 0
     for fen in BUSY_POSITIONS:
         clear(arena)
-        search(arena, fen, 9, MODE_OPTIONS[mode])
+        search(arena, fen, MODE_DEPTHS[mode], MODE_OPTIONS[mode])
         counts = counted(arena)
         assert all(most >= times >= 0 for most, times in counts.values())
         tried += counts[switch][0]
         pruned += counts[switch][1]
         clear(arena)
-        search(arena, fen, 9, without(switch, options=MODE_OPTIONS[mode]))
+        search(arena, fen, MODE_DEPTHS[mode], without(switch, options=MODE_OPTIONS[mode]))
         assert counted(arena)[switch] == (0, 0)
     assert tried > 0
     if switch != "history_pruning":  # late move pruning comes first, and leaves it next to nothing
@@ -286,25 +287,39 @@ def test_what_is_off_is_not_counted(arena: Arena) -> None:
 
 
 def test_every_technique_is_counted_somewhere(arena: Arena) -> None:
-    """All switches on at once, and thresholds near the leaves."""
+    """All switches on at once, and thresholds near the leaves; then without those that come before others."""
     everything = replace(
         DEFAULT.pruning,
         **{name: 1 for name in TECHNIQUE_NAMES if hasattr(DEFAULT.pruning, name)},
         singular_depth=4,
         null_verify_depth=4,
         iir_depth=2,
-        history_pruning_margin=-2000,
+        history_pruning_margin=100,
         history_pruning_depth=9,
-        lmp_base=20,
     )
     total = dict.fromkeys(TECHNIQUE_NAMES, 0)
-    for fen in BUSY_POSITIONS:
-        clear(arena)
-        search(arena, fen, 9, replace(DEFAULT, pruning=everything))
-        for name, (tried, pruned) in counted(arena).items():
-            assert tried >= pruned
-            total[name] += pruned
+    for pruning in (everything, replace(everything, razoring=0, lmp=0, move_futility=0, iid=0)):
+        for fen in BUSY_POSITIONS:
+            clear(arena)
+            search(arena, fen, 9, replace(DEFAULT, pruning=pruning))
+            for name, (tried, pruned) in counted(arena).items():
+                assert tried >= pruned
+                total[name] += pruned
     assert [name for name, times in total.items() if times == 0] == []
+
+
+def test_verification_sees_zugzwang(arena: Arena) -> None:
+    """Positions in which passing would be best: some are solved only if null moves are verified."""
+    solved = {0: 0, 1: 0}
+    for line in (DATA / "special" / "zugzwang_zpts_30.epd").read_text().splitlines():
+        board = chess.Board()
+        best = board.set_epd(line)["bm"]
+        for verify in solved:
+            clear(arena)
+            pruning = replace(PLAIN.pruning, null_move=1, lmr=1, null_verify=verify)
+            outcome = search(arena, board, Limits(depth=10, nodes=200_000), replace(DEFAULT, pruning=pruning))
+            solved[verify] += outcome.best in best
+    assert solved[1] > solved[0] > 0
 
 
 @pytest.mark.parametrize(
