@@ -95,13 +95,14 @@ class Pruning:
 
 @lru_cache(maxsize=64)
 def _record(pruning: Pruning) -> np.void:
-    made = np.zeros((), pruning_dtype)
+    made = np.zeros(1, pruning_dtype)
     for field in fields(pruning):
         made[field.name] = getattr(pruning, field.name)
     logarithms = np.log(np.maximum(np.arange(REDUCTIONS), 1))
     plies = pruning.lmr_base / 100 + np.outer(logarithms, logarithms) * 100 / pruning.lmr_divisor
-    made["reductions"][1:, 1:] = np.rint(256 * plies.clip(0, REDUCTIONS))[1:, 1:]
-    return made[()]
+    made["reductions"][0, 1:, 1:] = np.rint(256 * plies.clip(0, REDUCTIONS))[1:, 1:]
+    record: np.void = made[0]
+    return record
 
 
 PLAIN = Pruning()
