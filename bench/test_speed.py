@@ -20,7 +20,18 @@ from psearch.core.jit import entry
 from psearch.core.movegen import generate_captures, generate_quiets
 from psearch.core.perft import perft
 from psearch.core.position import find_pins, make_move
-from psearch.core.records import FRAME_SIZE, MAX_PLY, context_at, frame_at, frame_dtype, i64, tables_at
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    PAWN_ENTRIES,
+    context_at,
+    evaluation_at,
+    evaluation_dtype,
+    frame_at,
+    frame_dtype,
+    i64,
+    tables_at,
+)
 from psearch.core.see import see_at_least
 from psearch.core.tables import make_tables
 from psearch.core.tt import probe, store
@@ -68,15 +79,18 @@ def repeat_make(tables, frame, times):
     return total
 
 
-@entry(i64(i64, i64, i64))
-def repeat_evaluate(tables, frame, times):
+@entry(i64(i64, i64, i64, i64, i64))
+def repeat_evaluate(tables, evaluation, frame, times, pawn_hash):
     """Evaluate a position for both sides in turn, so that the call cannot be moved out of the loop."""
     tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
     pos = frame_at(frame).position
     total = 0
     for i in range(times):
         pos.side = i & 1
-        total += evaluate(tb, pos) & 0xFF  # the sign turns: a plain sum would be 0
+        if pawn_hash == 0:
+            ev.pawns[np.int64(pos.pawn_key & np.uint64(PAWN_ENTRIES - 1))].key = np.uint64(0)
+        total += evaluate(tb, ev, pos) & 0xFF  # the sign turns: a plain sum would be 0
     pos.side = 0
     return total
 
@@ -144,12 +158,29 @@ def test_perft(benchmark: Any, tables: np.ndarray, frames: np.ndarray, depth: in
     assert benchmark.pedantic(perft, run, rounds=rounds, warmup_rounds=1) == leaves
 
 
-@pytest.mark.parametrize(
-    "loop", [repeat_generate, repeat_make, repeat_evaluate, repeat_see], ids=lambda loop: loop.__name__
-)
+@pytest.mark.parametrize("loop", [repeat_generate, repeat_make, repeat_see], ids=lambda loop: loop.__name__)
 def test_kernel(benchmark: Any, tables: np.ndarray, frames: np.ndarray, loop: Any) -> None:
     benchmark.extra_info["operations"] = OPERATIONS
     assert benchmark(loop, tables.ctypes.data, frames.ctypes.data, OPERATIONS) != 0
+
+
+EVALUATED = {
+    "opening": chess.STARTING_FEN,
+    "middle game": KIWIPETE,
+    "ending": "8/2p2k2/1p1p1p2/p2P1P1p/P2KP2P/1P4r1/5R2/8 w - - 0 1",
+}
+
+
+@pytest.mark.parametrize("stage", EVALUATED)
+@pytest.mark.parametrize("pawn_hash", [True, False], ids=["pawn hash hit", "miss"])
+def test_evaluation(benchmark: Any, tables: np.ndarray, stage: str, pawn_hash: bool) -> None:
+    """A miss costs more where there are more pawns."""
+    made = np.zeros(1, frame_dtype)
+    set_position(tables, made["position"], chess.Board(EVALUATED[stage]))
+    scratch = np.zeros(1, evaluation_dtype)
+    benchmark.extra_info["operations"] = OPERATIONS
+    addresses = tables.ctypes.data, scratch.ctypes.data, made.ctypes.data
+    assert benchmark(repeat_evaluate, *addresses, OPERATIONS, 1 if pawn_hash else 0) != 0
 
 
 def test_table(benchmark: Any, arena: Arena) -> None:

@@ -52,3 +52,9 @@ def pawn_attacks_east(pawns_bb, side):
     """Squares that pawns of a side attack towards the h-file."""
     east = pawns_bb & NOT_FILE_H_BB
     return east << np.uint64(9) if side == 0 else east >> np.uint64(7)
+
+
+@kernel(i64(i64, i64))
+def distance(a, b):
+    """King steps between two squares."""
+    return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))

@@ -62,13 +62,39 @@ def _add_history(learning, pos, node, move, bonus):
         learning.continuation[node.cont_2, moved] = _towards(old, bonus)
 
 
-@kernel(void(Worker, Learning, Position, Node, i64, i64, i64))
-def learn_cutoff(wk, learning, pos, node, move, ply, quiets_begun):
-    """Remember a quiet move that cut, and mark down the quiet moves tried before it.
+@kernel(i64(Position, i64))
+def _taken(pos, move):
+    """Type of the piece that a capture takes, from 1; en passant and promotions without capture count as 0."""
+    return np.int64(pos.board[move_to(move)]) & 7
 
-    quiets_begun: 1 if it came from the list of quiet moves, of which those before the cursor were tried.
+
+@kernel(i64(Learning, Position, i64))
+def capture_history(learning, pos, move):
+    """How well a capture has done."""
+    return np.int64(learning.capture[piece_to(pos, move), _taken(pos, move)])
+
+
+@kernel(void(Learning, Position, i64, i64))
+def _add_capture_history(learning, pos, move, bonus):
+    moved, taken = piece_to(pos, move), _taken(pos, move)
+    learning.capture[moved, taken] = _towards(np.int64(learning.capture[moved, taken]), bonus)
+
+
+@kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
+def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begun):
+    """Remember a move that cut, and mark down the moves of its kind tried before it.
+
+    captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
+    were tried.
     """
     if not is_quiet(pos, move):
+        bonus = min(np.int64(node.depth) * node.depth * 8, HISTORY_MAX // 4)
+        _add_capture_history(learning, pos, move, bonus)
+        if captures_begun:
+            for i in range(node.bad_end, node.cursor):
+                tried = np.int64(node.moves[i]) & MOVE_MASK
+                if tried != move and tried != node.tt_move:
+                    _add_capture_history(learning, pos, tried, -bonus)
         return
     if wk.killers[ply, 0] != move:
         wk.killers[ply, 1] = wk.killers[ply, 0]

@@ -22,12 +22,13 @@ from psearch.core.history import learn_cutoff
 from psearch.core.inspect import Probe
 from psearch.core.intrinsics import high_product
 from psearch.core.jit import entry
-from psearch.core.movepick import PICK_QUIETS, PICK_TT, begin_picking, pick_move
+from psearch.core.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.position import find_pins
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_MOVES,
     context_at,
+    evaluation_at,
     frame_at,
     i64,
     learning_at,
@@ -87,14 +88,15 @@ def pick_order(tables, learning, frame, limit):
 def learn_from_cutoff(worker, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
-    begun = 1 if fr.node.stage == PICK_QUIETS else 0
-    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, begun)
+    captures = 1 if fr.node.stage == PICK_CAPTURES else 0
+    quiets = 1 if fr.node.stage == PICK_QUIETS else 0
+    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
 
 
-@entry(i64(i64, i64))
-def evaluate_position(tables, position):
-    """E of a position, for the side to move."""
-    return evaluate(tables_at(tables), position_at(position))
+@entry(i64(i64, i64, i64))
+def evaluate_position(tables, evaluation, position):
+    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
+    return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))
 
 
 @entry(i64(i64))
@@ -184,7 +186,8 @@ class NodeProbe(Probe):
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""
-        return int(evaluate_position(self.tables.ctypes.data, self._address))
+        scratch = self.worker["evaluation"].ctypes.data
+        return int(evaluate_position(self.tables.ctypes.data, scratch, self._address))
 
     def material(self) -> int:
         """M: the part of the evaluation that is material and piece-square tables."""

@@ -200,6 +200,17 @@ def pext(typing_context: Any, word: Any, mask: Any) -> Any:
 
 
 @intrinsic
+def byte_swap(typing_context: Any, word: Any) -> Any:
+    """The bytes of a word in reverse order: a bitboard seen from the other side."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        function_type = ir.FunctionType(_I64, [_I64])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.bswap.i64"), args)
+
+    return types.uint64(types.uint64), codegen
+
+
+@intrinsic
 def high_product(typing_context: Any, a: Any, b: Any) -> Any:
     """The upper 64 bits of the 128-bit product: maps a key onto 0 .. b - 1 without a division."""
 

@@ -18,7 +18,7 @@ from psearch.core.constants import (
     SKIP_NOTHING,
     SKIP_QUIETS,
 )
-from psearch.core.history import is_quiet, quiet_history
+from psearch.core.history import capture_history, is_quiet, quiet_history
 from psearch.core.jit import kernel
 from psearch.core.movegen import (
     generate_captures,
@@ -45,13 +45,13 @@ from psearch.core.see import captured_value, see_at_least
 ) = range(11)
 
 
-@kernel(void(Position, Node, i64, i64))
-def score_captures(pos, node, begin, end):
-    """Most valuable victim first, then the least valuable attacker."""
+@kernel(void(Learning, Position, Node, i64, i64))
+def score_captures(learning, pos, node, begin, end):
+    """Most valuable victim first, then by what has done well, then the least valuable attacker."""
     for i in range(begin, end):
         move = np.int64(node.moves[i])
         attacker = (np.int64(pos.board[move_from(move)]) & 7) - 1
-        score = 8 * captured_value(pos, move) - attacker
+        score = 8 * captured_value(pos, move) + (capture_history(learning, pos, move) >> 4) - attacker
         if move_kind(move) >= KIND_PROMOTE:
             score += 1000 * (move_kind(move) - KIND_PROMOTE)
         node.moves[i] = (score << 16) | move
@@ -103,6 +103,7 @@ def _next_capture(tb, pos, node):
         if move == node.tt_move:
             continue
         if not see_at_least(tb, pos, move, 0):
+            node.moves[node.cursor - 1] = node.moves[node.bad_end]  # so that those tried stay together
             node.moves[node.bad_end] = move
             node.bad_end += 1
             continue
@@ -150,7 +151,7 @@ def pick_move(tb, learning, pos, node):
                 node.tt_move = NO_MOVE
         elif stage == PICK_CAPTURES_START:
             node.end = generate_captures(tb, pos, node, 0)
-            score_captures(pos, node, 0, np.int64(node.end))
+            score_captures(learning, pos, node, 0, np.int64(node.end))
             node.stage = PICK_CAPTURES
         elif stage == PICK_CAPTURES:
             move = _next_capture(tb, pos, node)

@@ -30,6 +30,8 @@ from psearch.core.intrinsics import copy_record, lowest_bit, popcount
 from psearch.core.jit import entry, kernel
 from psearch.core.records import Position, Tables, boolean, i64, position_at, tables_at, u64, void
 
+_PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
+
 
 @kernel(u64(Position))
 def occupied(pos):
@@ -95,7 +97,10 @@ def put_piece(tb, pos, code, square, sign):
     pos.piece_bb[(code & 7) - 1] ^= square_bb
     pos.color_bb[code >> 3] ^= square_bb
     pos.board[square] = code if sign > 0 else 0
-    pos.key ^= tb.zobrist_piece[code, square]
+    piece_key = tb.zobrist_piece[code, square]
+    pos.key ^= piece_key
+    # all ones for pawns and kings of both colours, else zero: no branch
+    pos.pawn_key ^= piece_key & (U0 - ((_PAWN_KEY_CODES >> np.uint64(code)) & U1))
     pos.psq_mg += sign * tb.psq_mg[code, square]
     pos.psq_eg += sign * tb.psq_eg[code, square]
     pos.phase += sign * tb.phase[code]
@@ -201,6 +206,7 @@ def complete_position(tb, pos):
     pos.color_bb[WHITE] = U0
     pos.color_bb[BLACK] = U0
     pos.key = U0
+    pos.pawn_key = U0
     pos.psq_mg = 0
     pos.psq_eg = 0
     pos.phase = 0

@@ -62,7 +62,7 @@ def enter_quiescence(ctx, wk, frame):
         node.tt_move = entry_move(data)
     node.eval = NO_SCORE
     if not node.in_check:
-        node.eval = static_eval(ctx, pos, data)
+        node.eval = static_eval(ctx, wk, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = np.int64(node.best)
@@ -73,7 +73,7 @@ def enter_quiescence(ctx, wk, frame):
     begin_picking(node, PICK_TT)
     find_pins(tb, pos)
     captures_end = generate_captures(tb, pos, node, 0)
-    score_captures(pos, node, 0, captures_end)
+    score_captures(hd.learning, pos, node, 0, captures_end)
     node.end = captures_end
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)

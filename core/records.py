@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 
 from psearch.core.intrinsics import view
+from psearch.core.terms import TERM_COUNT, UNIT_COUNT
 
 MAX_PLY = 128
 """Frames on a stack; a search that gets this deep returns the static evaluation."""
@@ -27,6 +28,10 @@ CACHE_LINE = 64
 MAX_VIRTUAL_WORKERS = 1024
 CLAIM_SLOTS = 1 << 16
 """Most of the table of positions being searched, in groups of four: 64 a worker."""
+PAWN_ENTRIES = 1024
+"""Of the pawn hash of a worker, a power of two."""
+KPK_WORDS = 2 * 24 * 64
+"""Side to move, square of the pawn (files a to d, ranks 2 to 7), square of its king: a bitboard of the other king."""
 
 i32 = types.int32
 i64 = types.int64
@@ -49,18 +54,18 @@ position_dtype = _record(
         ("key", "u8"),  # Zobrist: pieces, side, castling rooks, en passant file if a capture is legal
         ("checkers", "u8"),  # pieces that give check to the side to move
         ("pinned", "u8"),  # own pieces of the side to move that shield its king; set by `find_pins`
+        ("pawn_key", "u8"),  # Zobrist: pawns and kings only
         ("board", "u1", (64,)),  # 0 empty, else colour * 8 + piece type + 1
         ("psq_mg", "i4"),  # material and piece-square sum, centipawns, White minus Black, middle game
         ("psq_eg", "i4"),  # the same, end game
-        ("phase", "i4"),  # sum of PHASE over the pieces on the board, 24 at the start, more after promotions
+        ("phase", "i2"),  # sum of PHASE over the pieces on the board, 24 at the start, more after promotions
+        ("ep", "i2"),  # square a pawn may capture to en passant, legally; -1 none
         ("side", "i4"),  # 0 White, 1 Black to move
-        ("ep", "i4"),  # square a pawn may capture to en passant, legally; -1 none
         ("rule50", "i4"),  # plies since the last capture or pawn move
         (
             "reversible",
             "i4",
         ),  # plies since the last irreversible or null move: how far back a repetition can lie
-        ("pad", "i4"),
     ]
 )
 
@@ -90,16 +95,10 @@ tables_dtype = _record(
         ("psq_mg", "i4", (16, 64)),  # by board code; White positive, Black negative
         ("psq_eg", "i4", (16, 64)),
         ("phase", "i4", (16,)),
-        ("bishop_pair", "i4", (2,)),  # here and below: middle game, end game, in centipawns
-        ("doubled", "i4", (2,)),
-        ("isolated", "i4", (2,)),
-        ("passed_bonus", "i4", (8, 2)),
-        ("rook_open", "i4", (2,)),
-        ("rook_semi_open", "i4", (2,)),
-        ("mobility", "i4", (4, 2)),  # per square, knight bishop rook queen
-        ("mobility_centre", "i4", (4,)),
-        ("king_ring", "i4", (4, 2)),
-        ("shield", "i4", (2,)),
+        ("terms", "i4", (TERM_COUNT,)),  # weights of core/terms.py: middle game * 65536 + end game, centipawns
+        ("units", "i4", (UNIT_COUNT,)),  # of danger to a king
+        ("rest_bound", "i8"),  # B: what terms beside material and piece-square tables may add up to, centipawns
+        ("kpk", "u8", (KPK_WORDS,)),  # king and pawn against king, a bit for each position that is won
     ]
 )
 
@@ -303,6 +302,8 @@ learning_dtype = _record(
         ("quiet", "i4", (2, 4096)),
         # The same for a move after another: by `piece_to` of the earlier move, one or two plies before, and of this one
         ("continuation", "i2", (MOVED, MOVED)),
+        # Of captures: by `piece_to` and the type of what is taken
+        ("capture", "i2", (MOVED, 8)),
     ]
 )
 
@@ -336,6 +337,34 @@ TECHNIQUE_NAMES = (
 """What workers count: tried, and pruned (reduced, extended). In the order of the constants of `core/pruning.py`."""
 TECHNIQUES = 24
 """Room for them."""
+# -- what evaluating a position needs beside the tables --------------------------------------------------------------
+
+pawn_entry_dtype = _record(
+    [
+        ("key", "u8"),  # `pawn_key` of the position
+        ("passed", "u8"),  # passed pawns of both sides
+        ("spans", "u8", (2,)),  # squares that pawns of a side attack, or may after advancing
+        ("score", "i8"),  # pawn and shelter terms, White minus Black, as a pair
+        ("units", "i4", (2,)),  # danger to the king of a side from its shelter
+        ("pad", "u1", (16,)),  # to a cache line
+    ]
+)
+
+evaluation_dtype = _record(
+    [
+        # scratch: attack maps of the position being evaluated, by side
+        ("by_piece", "u8", (2, 6)),
+        ("attacked", "u8", (2,)),
+        ("twice", "u8", (2,)),
+        ("mobility_area", "u8", (2,)),
+        ("ring", "u8", (2,)),  # squares around the king
+        ("units", "i8", (2,)),  # danger to the king of the other side
+        ("queen_diagonal", "u8", (2,)),  # the bishop's half of what the last queen attacks; stale without a queen
+        ("queen_straight", "u8", (2,)),
+        ("pad", "u1", (48,)),  # to a cache line
+        ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
+    ]
+)
 
 # -- what belongs to a worker ----------------------------------------------------------------------------------------
 
@@ -374,6 +403,7 @@ worker_dtype = _record(
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         ("tail", "u1", (8,)),  # to a whole number of cache lines
+        ("evaluation", evaluation_dtype),
     ]
 )
 
@@ -625,6 +655,8 @@ Node = _numba_record(node_dtype)
 Visit = _numba_record(visit_dtype)
 Frame = _numba_record(frame_dtype)
 Stack = _numba_record(stack_dtype)
+PawnEntry = _numba_record(pawn_entry_dtype)
+Evaluation = _numba_record(evaluation_dtype)
 Worker = _numba_record(worker_dtype)
 Pruning = _numba_record(pruning_dtype)
 Options = _numba_record(options_dtype)
@@ -642,6 +674,7 @@ position_at = view(Position)
 tables_at = view(Tables)
 frame_at = view(Frame)
 stack_at = view(Stack)
+evaluation_at = view(Evaluation)
 worker_at = view(Worker)
 header_at = view(Header)
 learning_at = view(Learning)

@@ -42,7 +42,7 @@ from psearch.core.draws import has_legal_move, is_draw
 from psearch.core.evaluate import evaluate
 from psearch.core.history import learn_cutoff
 from psearch.core.jit import kernel
-from psearch.core.movepick import PICK_QUIETS
+from psearch.core.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch.core.pruning import (
     LMR,
     PRUNE_NULL,
@@ -90,7 +90,7 @@ def enter(ctx, wk, frame):
             wk.value = DRAW
             return DO_RETURN
         if ply >= MAX_PLY - 1:
-            wk.value = DRAW if node.in_check else evaluate(tb, pos)
+            wk.value = DRAW if node.in_check else evaluate(tb, wk.evaluation, pos)
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
@@ -132,7 +132,7 @@ def enter(ctx, wk, frame):
     node.improving = 0
     path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
     if not node.in_check:
-        node.eval = static_eval(ctx, pos, data)
+        node.eval = static_eval(ctx, wk, pos, data)
         if ply >= 2:
             before = np.int64(path[ply - 2].eval)
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
@@ -206,8 +206,11 @@ def learn(ctx, wk, frame, node):
     if node.phase == PHASE_SINGULAR or node.phase == PHASE_PROBCUT:
         return  # these ask another question
     fr = frame_at(frame)
-    begun = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, begun)
+    captures = 1 if node.stage == PICK_CAPTURES else 0
+    quiets = 1 if node.stage == PICK_QUIETS else 0
+    learn_cutoff(
+        wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, captures, quiets
+    )
 
 
 @kernel(void(Context, Worker, i64))

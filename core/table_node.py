@@ -24,11 +24,11 @@ def probe_counted(ctx, wk, pos):
     return data
 
 
-@kernel(i64(Context, Position, u64))
-def static_eval(ctx, pos, data):
+@kernel(i64(Context, Worker, Position, u64))
+def static_eval(ctx, wk, pos, data):
     """The evaluation of a position not in check: what the table has kept of it, else anew."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), pos)
+    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), wk.evaluation, pos)
 
 
 @kernel(i64(Node))

@@ -1,4 +1,4 @@
-"""Fills the tables that every kernel reads: attacks, Zobrist keys, evaluation weights."""
+"""Fills the tables that every kernel reads: attacks, Zobrist keys, an ending, evaluation weights."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import numpy as np
 
 from psearch.core import weights
 from psearch.core.attacks import fill_attack_tables
+from psearch.core.evaluate import PAIR_SHIFT
 from psearch.core.jit import entry
+from psearch.core.kpk import fill_kpk
 from psearch.core.records import i64, tables_at, tables_dtype, void
+from psearch.core.terms import REST_BOUND, TERMS, UNITS
 from psearch.core.zobrist import fill_zobrist
 
 
 @entry(void(i64))
 def fill_tables(tables):
-    """Compute the attack tables and Zobrist keys at an address."""
+    """Compute the attack tables, Zobrist keys and the bits of king and pawn against king at an address."""
     tb = tables_at(tables)
     fill_attack_tables(tb)
     fill_zobrist(tb)
+    fill_kpk(tb)
 
 
 def fill_weights(tb: np.ndarray) -> None:
@@ -33,16 +37,14 @@ def fill_weights(tb: np.ndarray) -> None:
             record["psq_mg"][black][square ^ 56] = -weights.PSQT_MG[piece][square]
             record["psq_eg"][black][square ^ 56] = -weights.PSQT_EG[piece][square]
         record["phase"][piece + 1] = record["phase"][8 + piece + 1] = weights.PHASE[piece]
-    record["bishop_pair"] = weights.BISHOP_PAIR
-    record["doubled"] = weights.DOUBLED
-    record["isolated"] = weights.ISOLATED
-    record["passed_bonus"] = weights.PASSED
-    record["rook_open"] = weights.ROOK_OPEN
-    record["rook_semi_open"] = weights.ROOK_SEMI_OPEN
-    record["mobility"] = weights.MOBILITY
-    record["mobility_centre"] = weights.MOBILITY_CENTRE
-    record["king_ring"] = weights.KING_RING
-    record["shield"] = weights.SHIELD
+    for term in TERMS:
+        pairs = weights.TERM_VALUES[term.name]
+        if len(pairs) != term.count:
+            raise AssertionError(f"{term.name} has {len(pairs)} weights, not {term.count}")
+        record["terms"][term.first : term.first + term.count] = [(mg << PAIR_SHIFT) + eg for mg, eg in pairs]
+    for unit in UNITS:
+        record["units"][unit.first : unit.first + unit.count] = weights.UNIT_VALUES[unit.name]
+    record["rest_bound"] = REST_BOUND
 
 
 def make_tables(tb: np.ndarray | None = None) -> np.ndarray:

@@ -64,6 +64,7 @@ psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--pol
        psearch perft [--threads N] [--max-nodes M] --epd FILE
        psearch bench
        psearch speedup | simulate | predict | calibrate ...
+       psearch leaves [--json] B N
        psearch completion bash|zsh|fish
        psearch uci
        psearch --help | --version"""
@@ -96,7 +97,8 @@ examples:
   psearch speedup --suite FILE      time to depth with 1 and 2 worker processes
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
                                     the same in virtual time, with any number of workers
-  psearch calibrate --out FILE      what virtual time charges, measured on this machine"""
+  psearch calibrate --out FILE      what virtual time charges, measured on this machine
+  psearch leaves 40 8               the leaves alpha-beta must visit, by formula and counted"""
 
 _PERFT_USAGE = """\
 psearch perft [--threads N] DEPTH FEN
@@ -170,6 +172,10 @@ def _commands_for(word: str) -> Commands:
         from psearch import cli_stats
 
         return cli_stats.COMMANDS
+    if word == "leaves":
+        from psearch import cli_leaves
+
+        return cli_leaves.COMMANDS
     return {
         "perft": (_perft_parser, _perft),
         "bench": (_bench_parser, _bench),
@@ -459,7 +465,7 @@ def _completion(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.completion import completion_script
 
     every: Commands = {}
-    for word in ("perft", "analyse", "stats", *STUDIES):
+    for word in ("perft", "analyse", "leaves", "stats", *STUDIES):
         every |= _commands_for(word)
     print(completion_script(options.shell, _search_parser(), every), end="")
     return 0

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import chess
 import chess.engine
+import numpy as np
 
 from psearch.clock import Budget, TimeManager
 from psearch.control import SearchControl
 from psearch.core.boards import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.core.inspect_nodes import evaluate_position
-from psearch.core.records import INFO_RING
+from psearch.core.records import INFO_RING, evaluation_dtype
 from psearch.processes import DONE, GO
 from psearch.results import Info, Limits, PsearchError, Result, WorkerStats
 from psearch.root import request_stop
@@ -131,7 +132,9 @@ class Watch:
             # the last report's own move: an early answer is put together while workers go on
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by its node limit before it had anything to report
-            static = evaluate_position(self.arena.tables.ctypes.data, self.arena.header["root"].ctypes.data)
+            scratch = np.zeros(1, evaluation_dtype)  # a late worker may still be using its own
+            addresses = (array.ctypes.data for array in (self.arena.tables, scratch, self.arena.header["root"]))
+            static = evaluate_position(*addresses)
             self.latest = replace(self.latest, score=to_score(int(static), self.board.turn))
         info = replace(self._now(), is_live=False)
         if not info.pv:

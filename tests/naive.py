@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 
 import chess
@@ -13,10 +12,18 @@ import numpy as np
 from psearch.core import weights
 from psearch.core.boards import set_position
 from psearch.core.constants import INFINITE, MATE
-from psearch.core.evaluate import REST_BOUND, evaluate
+from psearch.core.evaluate import evaluate
 from psearch.core.movegen import generate_captures, generate_quiets
 from psearch.core.position import find_pins, insufficient_material, make_move
-from psearch.core.records import FRAME_SIZE, MAX_PLY, frame_at, frame_dtype, tables_at
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    evaluation_at,
+    evaluation_dtype,
+    frame_at,
+    frame_dtype,
+    tables_at,
+)
 from psearch.core.see import SEE_VALUES
 from psearch.setup import history_keys
 
@@ -64,6 +71,7 @@ class NaiveSearch:
         self.prune = prune
         self.max_nodes = max_nodes
         self.nodes = 0
+        self.evaluation = np.zeros(1, evaluation_dtype)
         self.frames = np.zeros(MAX_PLY, frame_dtype)
         self.keys = np.zeros(MAX_PLY, np.uint64)
 
@@ -75,6 +83,7 @@ class NaiveSearch:
         games = np.array(history or [0], np.uint64)
         value = naive_negamax(
             self.tables.ctypes.data,
+            self.evaluation.ctypes.data,
             self.frames.ctypes.data,
             self.keys,
             games,
@@ -108,7 +117,7 @@ def naive_repetition(keys, games, game_count, ply, reversible):
 
 
 @numba.njit
-def negamax(tables, frames, keys, games, game_count, root_depth, ply, depth, alpha, beta, prune, budget):
+def negamax(tables, evaluation, frames, keys, games, game_count, root_depth, ply, depth, alpha, beta, prune, budget):
     budget[0] -= 1
     if budget[0] < 0:
         return TOO_MANY
@@ -126,10 +135,10 @@ def negamax(tables, frames, keys, games, game_count, root_depth, ply, depth, alp
         if insufficient_material(pos) or naive_repetition(keys, games, game_count, ply, pos.reversible):
             return 0
         if ply >= MAX_PLY - 1:
-            return 0 if in_check else evaluate(tb, pos)
+            return 0 if in_check else evaluate(tb, evaluation_at(evaluation), pos)
     best = -INFINITE
     if depth <= 0 and not in_check:
-        best = evaluate(tb, pos)
+        best = evaluate(tb, evaluation_at(evaluation), pos)
         count = captures
     elif count == 0:
         return ply - MATE if in_check else 0
@@ -144,6 +153,7 @@ def negamax(tables, frames, keys, games, game_count, root_depth, ply, depth, alp
             deeper = depth if gives_check and ply < 2 * root_depth else depth - 1
         below = negamax(
             tables,
+            evaluation,
             frames,
             keys,
             games,
@@ -163,10 +173,22 @@ def negamax(tables, frames, keys, games, game_count, root_depth, ply, depth, alp
 
 
 @numba.njit
-def naive_negamax(tables, frames, keys, games, game_count, root_depth, prune, max_nodes):
+def naive_negamax(tables, evaluation, frames, keys, games, game_count, root_depth, prune, max_nodes):
     budget = np.array([max_nodes])
     return negamax(
-        tables, frames, keys, games, game_count, root_depth, 0, root_depth, -INFINITE, INFINITE, prune, budget
+        tables,
+        evaluation,
+        frames,
+        keys,
+        games,
+        game_count,
+        root_depth,
+        0,
+        root_depth,
+        -INFINITE,
+        INFINITE,
+        prune,
+        budget,
     )
 
 
@@ -183,8 +205,8 @@ def game_phase(board: chess.Board) -> int:
     return min(sum(weights.PHASE[piece.piece_type - 1] for piece in board.piece_map().values()), 24)
 
 
-def psq_sum(board: chess.Board) -> int:
-    """Material and piece-square tables, White minus Black, tapered."""
+def psq_sum(board: chess.Board, phase: int | None = None) -> int:
+    """Material and piece-square tables, White minus Black, tapered by the board's phase or another one."""
     sums = [0, 0]
     for square, piece in board.piece_map().items():
         for part, tables in enumerate((weights.PSQT_MG, weights.PSQT_EG)):
@@ -192,81 +214,7 @@ def psq_sum(board: chess.Board) -> int:
                 sums[part] += tables[piece.piece_type - 1][square]
             else:
                 sums[part] -= tables[piece.piece_type - 1][square ^ 56]
-    return taper(sums[0], sums[1], game_phase(board))
-
-
-def _pawn_cases(board: chess.Board, color: chess.Color) -> Iterator[tuple[int, int]]:
-    own = [chess.square_file(square) for square in board.pieces(chess.PAWN, color)]
-    for square in board.pieces(chess.PAWN, color):
-        file, rank = chess.square_file(square), chess.square_rank(square)
-
-        def is_ahead(other: int, rank: int = rank) -> bool:
-            return chess.square_rank(other) > rank if color else chess.square_rank(other) < rank
-
-        if any(is_ahead(other) and chess.square_file(other) == file for other in board.pieces(chess.PAWN, color)):
-            yield weights.DOUBLED
-        elif not any(
-            is_ahead(other) and abs(chess.square_file(other) - file) <= 1
-            for other in board.pieces(chess.PAWN, not color)
-        ):
-            yield weights.PASSED[rank if color else 7 - rank]
-        if file - 1 not in own and file + 1 not in own:
-            yield weights.ISOLATED
-
-
-def _piece_cases(board: chess.Board, color: chess.Color) -> Iterator[tuple[int, int]]:
-    king = board.king(not color)
-    assert king is not None
-    ring = chess.SquareSet(chess.BB_KING_ATTACKS[king]) | {king}
-    guarded = chess.SquareSet()
-    for square in board.pieces(chess.PAWN, not color):
-        guarded |= board.attacks(square)
-    free = ~(chess.SquareSet(board.occupied_co[color]) | guarded)
-    for kind in range(4):
-        for square in board.pieces(chess.KNIGHT + kind, color):
-            attacks = board.attacks(square)
-            reach = len(attacks & free) - weights.MOBILITY_CENTRE[kind]
-            hits = len(attacks & ring)
-            yield weights.MOBILITY[kind][0] * reach, weights.MOBILITY[kind][1] * reach
-            yield weights.KING_RING[kind][0] * hits, weights.KING_RING[kind][1] * hits
-    for square in board.pieces(chess.ROOK, color):
-        pawns = [
-            piece.color
-            for other, piece in board.piece_map().items()
-            if piece.piece_type == chess.PAWN and chess.square_file(other) == chess.square_file(square)
-        ]
-        if not pawns:
-            yield weights.ROOK_OPEN
-        elif color not in pawns:
-            yield weights.ROOK_SEMI_OPEN
-
-
-def _king_cases(board: chess.Board, color: chess.Color) -> Iterator[tuple[int, int]]:
-    king = board.king(color)
-    assert king is not None
-    for square in board.pieces(chess.PAWN, color):
-        ranks = chess.square_rank(square) - chess.square_rank(king)
-        near = abs(chess.square_file(square) - chess.square_file(king)) <= 1
-        if near and (ranks if color else -ranks) in (1, 2):
-            yield weights.SHIELD
-
-
-def rest_of(board: chess.Board) -> int:
-    """R before it is clamped: everything but piece-square tables, White minus Black, tapered."""
-    sums = [0, 0]
-    for color, sign in ((chess.WHITE, 1), (chess.BLACK, -1)):
-        cases = [*_pawn_cases(board, color), *_piece_cases(board, color), *_king_cases(board, color)]
-        if len(board.pieces(chess.BISHOP, color)) >= 2:
-            cases.append(weights.BISHOP_PAIR)
-        sums[0] += sign * sum(middle_game for middle_game, _ in cases)
-        sums[1] += sign * sum(end_game for _, end_game in cases)
-    return taper(sums[0], sums[1], game_phase(board))
-
-
-def evaluation(board: chess.Board) -> int:
-    """E for the side to move."""
-    value = psq_sum(board) + min(max(rest_of(board), -REST_BOUND), REST_BOUND)
-    return value if board.turn else -value
+    return taper(sums[0], sums[1], game_phase(board) if phase is None else phase)
 
 
 # -- exchanges -----------------------------------------------------------------------------------------------

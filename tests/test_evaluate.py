@@ -7,13 +7,19 @@ import random
 import chess
 import naive
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from naive_evaluation import rest_of, unscaled
 from positions import absurd, sample
 
 from psearch.core.boards import to_chess_move
 from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
-from psearch.core.evaluate import PHASE_MAX, REST_BOUND
+from psearch.core.endgames import SCALING_PHASE
+from psearch.core.evaluate import PHASE_MAX
 from psearch.core.inspect_nodes import NodeProbe, tapered
+from psearch.core.records import PAWN_ENTRIES
 from psearch.core.tables import make_tables
+from psearch.core.terms import REST_BOUND, TEMPO, UNSTOPPABLE
 from psearch.kernels import load_kernels
 
 
@@ -28,13 +34,89 @@ def boards() -> list[chess.Board]:
     return sample(1, 400) + sample(2, 100, chess960=True) + absurd(3, 600)
 
 
+WHOLE_PHASE = SCALING_PHASE + 1
+"""From here on nothing is scaled and no bare king is driven."""
+
+
+def set_whole(probe: NodeProbe, board: chess.Board) -> int:
+    """Take over a board with at least WHOLE_PHASE; returns the phase."""
+    probe.set(board)
+    phase = max(naive.game_phase(board), WHOLE_PHASE)
+    probe.record["phase"] = phase
+    return phase
+
+
 def test_twins_agree(probe: NodeProbe, boards: list[chess.Board]) -> None:
     clamped = 0
     for board in boards:
-        probe.set(board)
-        assert probe.evaluate() == naive.evaluation(board), board.fen()
-        clamped += abs(naive.rest_of(board)) > REST_BOUND
+        phase = set_whole(probe, board)
+        assert probe.evaluate() == unscaled(board, phase), board.fen()
+        clamped += abs(rest_of(board, phase)) > REST_BOUND
     assert 10 < clamped < len(boards) // 2, "both sides of the clamp must be seen"
+
+
+def test_the_bound_is_a_parameter(boards: list[chess.Board]) -> None:
+    tables = make_tables()
+    tables["rest_bound"] = 25
+    narrow = NodeProbe(tables)
+    reached = 0
+    for board in boards:
+        set_whole(narrow, board)
+        rest = narrow.evaluate() - narrow.material()
+        assert abs(rest) <= 25, board.fen()
+        reached += abs(rest) == 25
+    assert reached > len(boards) // 2
+
+
+def test_pawn_hash_changes_nothing(boards: list[chess.Board]) -> None:
+    """A probe that has seen everything, against one whose pawn hash is empty each time."""
+    tables = make_tables()
+    old, fresh = NodeProbe(tables), NodeProbe(tables)
+    hits = 0
+    dice = random.Random(31)
+    for board in dice.choices(boards, k=3 * len(boards)):
+        for probe_ in (old, fresh):
+            probe_.set(board)
+        fresh.worker["evaluation"]["pawns"]["key"] = 0
+        hits += int(old.record["pawn_key"]) in old.worker["evaluation"]["pawns"]["key"]
+        assert old.evaluate() == fresh.evaluate(), board.fen()
+    assert hits > len(boards)
+
+
+def test_equal_slots_do_not_mix(probe: NodeProbe) -> None:
+    """Positions that share a slot of the pawn hash, in turn."""
+    by_slot: dict[int, list[chess.Board]] = {}
+    for board in sample(77, 4000):
+        probe.set(board)
+        by_slot.setdefault(int(probe.record["pawn_key"]) % PAWN_ENTRIES, []).append(board)
+    shared = 0
+    for found in by_slot.values():
+        values = []
+        for board in found:
+            fresh = NodeProbe(probe.tables, board)
+            values.append(fresh.evaluate())
+        for board, value in list(zip(found, values, strict=True)) * 2:
+            probe.set(board)
+            assert probe.evaluate() == value, board.fen()
+        shared += len({pawn_key(probe, board) for board in found}) > 1
+    assert shared > 100
+
+
+def pawn_key(probe: NodeProbe, board: chess.Board) -> int:
+    probe.set(board)
+    return int(probe.record["pawn_key"])
+
+
+def test_pawn_key_knows_pawns_and_kings_only(probe: NodeProbe) -> None:
+    board = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
+    key = pawn_key(probe, board)
+    bare = chess.Board("4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PPP/4K3 b - - 0 1")
+    assert pawn_key(probe, bare) == key
+    for fen in (
+        "4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PPP/5K2 b - - 0 1",
+        "4k3/p1pp1p2/4p1p1/3P4/1p2P3/7p/PPP2PP1/4K3 b - - 0 1",
+    ):
+        assert pawn_key(probe, chess.Board(fen)) != key
 
 
 def test_material_is_the_exact_tapered_sum(probe: NodeProbe, boards: list[chess.Board]) -> None:
@@ -59,14 +141,29 @@ def test_material_stays_exact_along_a_game(probe: NodeProbe) -> None:
 
 
 def test_rest_is_bounded(probe: NodeProbe, boards: list[chess.Board]) -> None:
-    """E = M + R with |R| <= B: sound futility rests on it."""
+    """Between 0 and M + R with |R| <= B: sound futility rests on it."""
     widest = 0
     for board in boards:
         probe.set(board)
-        rest = probe.evaluate() - probe.material()
-        assert abs(rest) <= REST_BOUND, board.fen()
-        widest = max(widest, abs(rest))
+        value, middle = probe.evaluate(), probe.material()
+        assert min(middle - REST_BOUND, 0) <= value <= max(middle + REST_BOUND, 0), board.fen()
+        phase = set_whole(probe, board)
+        whole = probe.evaluate()
+        if phase == naive.game_phase(board):
+            assert value == whole
+        widest = max(widest, abs(whole - probe.material()))
     assert widest == REST_BOUND
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_board_is_bounded_and_mirrored(probe: NodeProbe, seed: int) -> None:
+    for board in absurd(seed, 3):
+        probe.set(board)
+        value, middle = probe.evaluate(), probe.material()
+        assert min(middle - REST_BOUND, 0) <= value <= max(middle + REST_BOUND, 0), board.fen()
+        probe.set(board.mirror())
+        assert probe.evaluate() == value, board.fen()
 
 
 def test_colours_are_alike(probe: NodeProbe, boards: list[chess.Board]) -> None:
@@ -77,12 +174,33 @@ def test_colours_are_alike(probe: NodeProbe, boards: list[chess.Board]) -> None:
         assert probe.evaluate() == value, board.fen()
 
 
-def test_passing_the_move_turns_the_sign(probe: NodeProbe, boards: list[chess.Board]) -> None:
+def test_left_and_right_are_alike_without_tables() -> None:
+    """No term but the piece-square tables tells the a-file from the h-file."""
+    tables = make_tables()
+    tables["psq_mg"] = 0
+    tables["psq_eg"] = 0
+    probe = NodeProbe(tables)
+    for board in sample(5, 300) + absurd(6, 300):
+        board = board.copy(stack=False)
+        board.castling_rights = 0
+        board.ep_square = None
+        set_whole(probe, board)
+        value = probe.evaluate()
+        set_whole(probe, board.transform(chess.flip_horizontal))
+        assert probe.evaluate() == value, board.fen()
+
+
+def test_passing_the_move_turns_the_sign_but_for_tempo(boards: list[chess.Board]) -> None:
+    """Nothing but TEMPO, and the race of an unstoppable pawn, asks who is to move."""
+    tables = make_tables()
+    tables["terms"][0, TEMPO] = 0
+    tables["terms"][0, UNSTOPPABLE] = 0
+    probe = NodeProbe(tables)
     turned = 0
     for board in boards:
         if board.is_check():
             continue
-        probe.set(board)
+        set_whole(probe, board)
         value = probe.evaluate()
         probe.play_null()
         assert probe.evaluate() == -value, board.fen()

@@ -1,0 +1,179 @@
+"""The games of a match, counted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from .elo import PAIR_SCORES, Sprt, Strength, strength
+from .game import Complaint, Record, Usage
+
+
+class Tally:
+    """A match so far."""
+
+    def __init__(self, names: tuple[str, str], sprt: Sprt | None) -> None:
+        self.names = names
+        self.sprt = sprt
+        self.records: list[Record] = []
+        self.counts = [0] * len(PAIR_SCORES)
+        """pairs with 0, 1/2, 1, 3/2 and 2 points for the first engine"""
+        self.llr = 0.0
+        self.decision: str | None = None
+        """of the sequential test; it stands, whatever the games still under way bring"""
+        self._half: dict[int, float] = {}
+        """points of games whose other half is not finished, by pair"""
+
+    def add(self, record: Record) -> None:
+        """A finished game."""
+        self.records.append(record)
+        pair = record.number // 2
+        if pair not in self._half:
+            self._half[pair] = record.points
+            return
+        self.counts[round(2 * (self._half.pop(pair) + record.points))] += 1
+        if self.sprt is not None and self.decision is None:
+            self.llr = self.sprt.llr(self.counts)
+            self.decision = self.sprt.decision(self.llr)
+
+    @property
+    def wins_draws_losses(self) -> tuple[int, int, int]:
+        points = [record.points for record in self.records]
+        return points.count(1.0), points.count(0.5), points.count(0.0)
+
+    @property
+    def strength(self) -> Strength | None:
+        return strength(self.counts)
+
+    @property
+    def complaints(self) -> list[tuple[int, Complaint]]:
+        """With the numbers of their games."""
+        return [(record.number, complaint) for record in self.records for complaint in record.complaints]
+
+    def usage(self, engine: int) -> Usage:
+        """Over all games."""
+        total = Usage()
+        for record in self.records:
+            one = record.usage[engine]
+            total.moves += one.moves
+            total.time_s += one.time_s
+            total.nodes += one.nodes
+            total.depth += one.depth
+            total.longest_s = max(total.longest_s, one.longest_s)
+            if one.least_left_s is not None:
+                total.least_left_s = min(one.least_left_s, total.least_left_s or math.inf)
+        return total
+
+    def short(self) -> str:
+        """One line for the progress display."""
+        wins, draws, losses = self.wins_draws_losses
+        parts = [f"+{wins} ={draws} -{losses}"]
+        found = self.strength
+        if found is not None:
+            parts.append(elo_text(found))
+        if self.sprt is not None:
+            low, high = self.sprt.bounds
+            parts.append(f"LLR {self.llr:+.2f} ({low:.2f}, {high:.2f})")
+        if self.complaints:
+            parts.append(f"{len(self.complaints)} complaints")
+        return "  ".join(parts)
+
+    def lines(self) -> list[str]:
+        """The result, for people."""
+        wins, draws, losses = self.wins_draws_losses
+        games = len(self.records)
+        points = wins + draws / 2
+        lines = [f"{self.names[0]} - {self.names[1]}: {points:g} - {games - points:g}"]
+        lines.append(f"games {games}: +{wins} ={draws} -{losses}, pairs (0, 1/2, 1, 3/2, 2 points): {self.counts}")
+        found = self.strength
+        if found is not None:
+            lines.append(
+                f"Elo {elo_text(found)} (95%), normalised {found.normalised_elo:+.1f}, LOS {100 * found.los:.1f}%,"
+                f" from {found.pairs} pairs"
+            )
+        if self.sprt is not None:
+            low, high = self.sprt.bounds
+            decision = {"H0": "H0 accepted", "H1": "H1 accepted", None: "not decided"}[self.decision]
+            lines.append(
+                f"SPRT ({self.sprt.elo0:g}, {self.sprt.elo1:g} {self.sprt.model} Elo): LLR"
+                f" {self.llr:+.2f} in ({low:.2f}, {high:.2f}): {decision}"
+            )
+        for engine, name in enumerate(self.names):
+            usage = self.usage(engine)
+            if usage.moves:
+                left = "" if usage.least_left_s is None else f", least left {usage.least_left_s * 1000:.0f} ms"
+                lines.append(
+                    f"{name}: {usage.moves} moves, depth {usage.depth / usage.moves:.1f},"
+                    f" {usage.nodes / max(usage.time_s, 1e-9) / 1000:.0f} knps,"
+                    f" longest move {usage.longest_s * 1000:.0f} ms{left}"
+                )
+        reasons: dict[str, int] = {}
+        for record in self.records:
+            reasons[record.reason] = reasons.get(record.reason, 0) + 1
+        lines.append("ended by: " + ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())))
+        for number, complaint in self.complaints:
+            lines.append(
+                f"COMPLAINT game {number + 1}, {self.names[complaint.engine]}: {complaint.kind}: {complaint.text}"
+            )
+        for record in self.records:
+            lines += [f"thrown away, game {record.number + 1}: {text}" for text in record.thrown_away]
+        return lines
+
+    def summary(self) -> dict[str, Any]:
+        """The result, for programs."""
+        wins, draws, losses = self.wins_draws_losses
+        found = self.strength
+        thinking_s = sum(usage.time_s for record in self.records for usage in record.usage)
+        playing_s = sum(record.seconds for record in self.records)
+        moves = sum(usage.moves for record in self.records for usage in record.usage)
+        return {
+            "games": len(self.records),
+            "wins": wins,
+            "draws": draws,
+            "losses": losses,
+            "pairs": self.counts,
+            "score": None if found is None else found.score,
+            "elo": None if found is None else _finite(found.elo),
+            "elo_95": None if found is None else [_finite(found.low), _finite(found.high)],
+            "normalised_elo": None if found is None else _finite(found.normalised_elo),
+            "los": None if found is None else found.los,
+            "sprt": None
+            if self.sprt is None
+            else {
+                "elo0": self.sprt.elo0,
+                "elo1": self.sprt.elo1,
+                "alpha": self.sprt.alpha,
+                "beta": self.sprt.beta,
+                "model": self.sprt.model,
+                "llr": self.llr,
+                "bounds": list(self.sprt.bounds),
+                "decision": self.decision,
+            },
+            "complaints": [
+                {
+                    "game": number + 1,
+                    "engine": self.names[complaint.engine],
+                    "kind": complaint.kind,
+                    "text": complaint.text,
+                }
+                for number, complaint in self.complaints
+            ],
+            "thrown_away": [
+                {"game": record.number + 1, "text": text} for record in self.records for text in record.thrown_away
+            ],
+            "runner_ms_per_move": 1000 * (playing_s - thinking_s) / moves if moves else None,
+        }
+
+
+def _finite(value: float) -> float | None:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else None
+
+
+def elo_text(found: Strength) -> str:
+    """Elo with the half width of its interval, or its ends where they are not the same distance away."""
+    if not math.isfinite(found.elo):
+        return f"{found.elo:+.0f}"
+    if not (math.isfinite(found.low) and math.isfinite(found.high)):
+        return f"{found.elo:+.1f} ({found.low:+.0f} to {found.high:+.0f})"
+    return f"{found.elo:+.1f} +- {(found.high - found.low) / 2:.1f}"
