@@ -30,10 +30,12 @@ from psearch.core.constants import (
 )
 from psearch.core.pruning_modes import AEL, MODERN, Pruning
 from psearch.core.records import MAX_PLY
+from psearch.costs import Costs
 from psearch.kernels import load_kernels
 from psearch.results import Limits
 from psearch.root import request_stop
 from psearch.setup import SearchOptions, write_search
+from psearch.simulate import Simulator
 from psearch.step import step_worker
 from psearch.validate import describe, leftovers, violations
 
@@ -217,3 +219,15 @@ def test_a_stop_in_a_phase_leaves_nothing_behind(arenas: dict[int, Arena], phase
         assert leftovers(arena) == []
         given_up += watcher.given_up[PHASES[phase]]
     assert given_up >= 8
+
+
+@pytest.mark.parametrize(("workers", "depth"), [(2, 6), (8, 5), (64, 4)])
+@pytest.mark.parametrize("pruning", [AEL, MODERN, OFTEN], ids=["ael", "modern", "often"])
+def test_invariants_in_virtual_time(workers: int, depth: int, pruning: Pruning) -> None:
+    """After every event; `validate` raises. Ael's tree is the largest, and needs less depth."""
+    simulator = Simulator(workers, 1, Costs())
+    depth -= 2 if pruning is AEL else 0
+    sample = simulator.search("", chess.Board(MIDDLE_GAME), depth, SearchOptions(pruning=pruning), validate=True)
+    assert leftovers(simulator.arena) == []
+    assert sample.joins > 0
+    simulator.close()
