@@ -207,11 +207,36 @@ def generate_captures(tb, pos, node, n):
     return _add_king_moves(tb, pos, node, n, them_bb)
 
 
+@kernel(i64(Tables, Position, Node, i64, u64))
+def _add_underpromotions(tb, pos, node, n, mask_bb):
+    """Append promotions to less than a queen, capturing or not, that end on a square of the mask."""
+    side = np.int64(pos.side)
+    pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
+    last_bb = mask_bb & _LAST_RANKS_BB
+    ahead_bb = forward(pawns_bb, side)
+    if (ahead_bb | pawn_attacks_west(pawns_bb, side) | pawn_attacks_east(pawns_bb, side)) & last_bb == U0:
+        return n
+    them_bb = pos.color_bb[1 - side]
+    up = 8 - 16 * side
+    n = _add_promotions(tb, pos, node, n, ahead_bb & ~occupied(pos) & last_bb, up, 0)
+    n = _add_promotions(tb, pos, node, n, pawn_attacks_west(pawns_bb, side) & them_bb & last_bb, up - 1, 0)
+    return _add_promotions(tb, pos, node, n, pawn_attacks_east(pawns_bb, side) & them_bb & last_bb, up + 1, 0)
+
+
+@kernel(i64(Tables, Position, Node, i64))
+def generate_underpromotions(tb, pos, node, n):
+    """Append the legal promotions to less than a queen from index `n`; returns the new end.
+
+    `pos.pinned` must be set.
+    """
+    mask_bb = check_mask(tb, pos)
+    return _add_underpromotions(tb, pos, node, n, mask_bb) if mask_bb != U0 else n
+
+
 @kernel(i64(Tables, Position, Node, i64))
 def generate_quiets(tb, pos, node, n):
     """Append all other legal moves: no capture, and promotions to less than a queen, capturing or not."""
     side = np.int64(pos.side)
-    them_bb = pos.color_bb[1 - side]
     empty_bb = ~occupied(pos)
     mask_bb = check_mask(tb, pos)
     if mask_bb != U0:
@@ -223,13 +248,7 @@ def generate_quiets(tb, pos, node, n):
         n = _add_pawn_moves(tb, pos, node, n, single_bb & ~_LAST_RANKS_BB, up, KIND_NORMAL)
         n = _add_pawn_moves(tb, pos, node, n, double_bb, up * 2, KIND_DOUBLE)
         n = _add_piece_moves(tb, pos, node, n, empty_bb & mask_bb)
-        last_bb = mask_bb & _LAST_RANKS_BB
-        if (single_bb | pawn_attacks_west(pawns_bb, side) | pawn_attacks_east(pawns_bb, side)) & last_bb != U0:
-            n = _add_promotions(tb, pos, node, n, single_bb & last_bb, up, 0)
-            west_bb = pawn_attacks_west(pawns_bb, side) & them_bb & last_bb
-            east_bb = pawn_attacks_east(pawns_bb, side) & them_bb & last_bb
-            n = _add_promotions(tb, pos, node, n, west_bb, up - 1, 0)
-            n = _add_promotions(tb, pos, node, n, east_bb, up + 1, 0)
+        n = _add_underpromotions(tb, pos, node, n, mask_bb)
         if pos.checkers == U0 and pos.castling_bb != U0:
             n = _add_castling(tb, pos, node, n)
     return _add_king_moves(tb, pos, node, n, empty_bb)

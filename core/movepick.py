@@ -14,12 +14,19 @@ from psearch.core.constants import (
     KIND_PROMOTE,
     MOVE_MASK,
     NO_MOVE,
+    NO_SCORE,
     SKIP_NOTHING,
     SKIP_QUIETS,
 )
 from psearch.core.history import capture_history, is_quiet, quiet_history
 from psearch.core.jit import kernel
-from psearch.core.movegen import generate_captures, generate_quiet_checks, generate_quiets, is_legal
+from psearch.core.movegen import (
+    generate_captures,
+    generate_quiet_checks,
+    generate_quiets,
+    generate_underpromotions,
+    is_legal,
+)
 from psearch.core.records import Header, Learning, Node, Position, Stack, Tables, i64, void
 from psearch.core.see import captured_value, see_at_least
 
@@ -170,6 +177,9 @@ def pick_move(tb, learning, pos, node):
                 node.end = generate_quiet_checks(tb, pos, node, np.int64(node.bad_end))
             else:
                 node.end = node.bad_end
+            if node.skip != SKIP_NOTHING and node.futility != NO_SCORE:
+                # what is futile is a move without gain, and these gain
+                node.end = generate_underpromotions(tb, pos, node, np.int64(node.end))
             score_quiets(learning, pos, node, np.int64(node.cursor), np.int64(node.end))
             node.stage = PICK_QUIETS
         elif stage == PICK_QUIETS:

@@ -135,9 +135,11 @@ def _next_phase(ctx, wk, frame, done):
             count_pruned(wk, IIR)
             depth -= 1
     _begin_phase(ctx, wk, frame, PHASE_MAIN, alpha, beta, depth)
-    if node.futility != NO_SCORE and pruning.quiet_shortcut and not pruning.exempt_seventh:
-        # one quiet move is futile, so all are, and need not be generated
+    if node.futility != NO_SCORE and pruning.quiet_shortcut:
         count_tried(wk, QUIET_SHORTCUT)
+        if pruning.exempt_seventh:
+            return  # not all quiet moves are alike
+        # one quiet move is futile, so all are, and need not be generated
         count_pruned(wk, QUIET_SHORTCUT)
         node.skip = SKIP_QUIETS if pruning.exempt_checks else SKIP_ALL_QUIETS
         node.best = node.futility
@@ -206,6 +208,7 @@ def finish_phase(ctx, wk, frame):
             return DO_RETURN
     elif phase == PHASE_SINGULAR:
         bound = np.int64(node.beta)
+        count_tried(wk, MULTICUT)
         if best < bound:
             count_pruned(wk, SINGULAR)
             node.extension = 2 if best < bound - pruning.double_margin and beta - node.full_alpha == 1 else 1

@@ -121,7 +121,7 @@ def decide_futility(wk, pruning, pos, node):
     """
     node.futility = NO_SCORE
     alpha = np.int64(node.alpha)
-    if node.in_check or node.depth > 3 or is_mate_bound(alpha):
+    if node.in_check or node.depth > 3 or is_mate_bound(alpha) or is_mate_bound(np.int64(node.beta)):
         return
     base = material(pos) if pruning.futility_by_material else np.int64(node.eval)
     if (
@@ -136,10 +136,8 @@ def decide_futility(wk, pruning, pos, node):
             node.depth = 2
     margin = np.int64(NO_SCORE)
     if node.depth == 2 and pruning.extended_futility and not node.extended:
-        count_tried(wk, EXTENDED_FUTILITY)
         margin = np.int64(pruning.extended_futility_margin)
     elif node.depth == 1 and pruning.futility:
-        count_tried(wk, FUTILITY)
         margin = np.int64(pruning.futility_margin)
     if margin != NO_SCORE and base + margin <= alpha:
         node.futility = base + margin
@@ -170,7 +168,8 @@ def null_reduction(pruning, pos, node):
         side = np.int64(pos.side)
         enough = min(_officers(pos, side), _officers(pos, 1 - side)) >= _PIECES_FOR_R3
         return 3 if enough else 2
-    surplus = min((np.int64(node.estimate) - node.beta) // pruning.null_eval_divisor, 3)
+    # deep futility asks far below beta, where nothing is to be taken off
+    surplus = max(np.int64(0), min((np.int64(node.estimate) - node.beta) // pruning.null_eval_divisor, 3))
     return pruning.null_base + depth // pruning.null_depth_divisor + surplus
 
 
@@ -254,8 +253,8 @@ def wants_probcut(pruning, node):
     ):
         return False
     bound = np.int64(node.full_beta) + pruning.probcut_margin
-    if is_mate_bound(bound):
-        return False
+    if is_mate_bound(bound) or is_mate_bound(np.int64(node.full_alpha)):
+        return False  # not being mated at reduced depth is no reason to believe it
     unlikely = node.tt_kind != BOUND_NONE and node.tt_depth >= node.depth - 3 and node.tt_score < bound
     return not unlikely
 
@@ -313,6 +312,8 @@ def _is_exempt(pruning, pos, move):
 @kernel(boolean(Worker, Pruning, Tables, Position, Node, i64))
 def _is_futile(wk, pruning, tb, pos, node, move):
     """Heinz's condition at a node that has a `futility`; the bound goes into `best`."""
+    technique = FUTILITY if node.depth == 1 else EXTENDED_FUTILITY
+    count_tried(wk, technique)
     quiet = is_quiet(pos, move)
     if not quiet and not pruning.futility_captures:
         return False
@@ -325,7 +326,7 @@ def _is_futile(wk, pruning, tb, pos, node, move):
         return False
     if bound > node.best:
         node.best = bound
-    count_pruned(wk, FUTILITY if node.depth == 1 else EXTENDED_FUTILITY)
+    count_pruned(wk, technique)
     return True
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from psearch.core.pruning_parameters import PARAMETERS
 from psearch.core.records import REDUCTIONS, SOUND_GATES, SOUND_RAW, pruning_dtype
 
 
@@ -105,24 +106,24 @@ class Pruning:
 
 @lru_cache(maxsize=64)
 def _record(pruning: Pruning) -> np.void:
-    made = np.zeros((), pruning_dtype)
+    made = np.zeros(1, pruning_dtype)
     for field in fields(pruning):
         made[field.name] = getattr(pruning, field.name)
     logarithms = np.log(np.maximum(np.arange(REDUCTIONS), 1))
     plies = pruning.lmr_base / 100 + np.outer(logarithms, logarithms) * 100 / pruning.lmr_divisor
-    made["reductions"][1:, 1:] = np.rint(256 * plies)[1:, 1:]
-    return made[()]
+    made["reductions"][0, 1:, 1:] = np.rint(256 * plies.clip(0, REDUCTIONS))[1:, 1:]
+    record: np.void = made[0]
+    return record
 
 
-DIVISORS = ("null_depth_divisor", "null_eval_divisor", "lmr_divisor", "lmr_history")
 INTERNAL = ("sound_gates",)
 """Fields that no user sets."""
-PARAMETERS = tuple(field.name for field in fields(Pruning) if field.name not in INTERNAL)
 PLAIN = Pruning()
 SOUND = replace(PLAIN, sound=1, sound_delta=1)
 AEL = replace(
     PLAIN,
     futility=1,
+    futility_margin=300,
     extended_futility=1,
     limited_razoring=1,
     futility_by_material=1,
@@ -163,11 +164,11 @@ def parse_pruning(text: str) -> Pruning:
         name, _, value = change.partition("=")
         if name not in PARAMETERS:
             raise ValueError(f"no pruning parameter is called {name[:40]!a}; `psearch stats --parameters` lists them")
-        if not re.fullmatch("[+-]?[0-9]{1,6}", value):
-            raise ValueError(f"pruning parameter {name} must be a whole number, not {value[:40]!a}")
+        _, least, most = PARAMETERS[name]
+        if not re.fullmatch("[+-]?[0-9]{1,6}", value) or not least <= int(value) <= most:
+            wanted = f"a whole number from {least} to {most}"
+            raise ValueError(f"pruning parameter {name} must be {wanted}, not {value[:40]!a}")
         values[name] = int(value)
-        if values[name] == 0 and name in DIVISORS:
-            raise ValueError(f"pruning parameter {name} must not be 0")
     return replace(MODES[mode], **values)
 
 

@@ -12,7 +12,7 @@ from psearch.processes import work
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
-BENCH_DEPTH = 9
+BENCH_DEPTH = 14
 BENCH_HASH_MB = 16
 # Chosen for variety by the project: openings, tactics, endings, a mate, a Chess960 start.
 BENCH_POSITIONS = (

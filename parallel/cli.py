@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from psearch import DEFAULT_MOVETIME_MS, MAX_DEPTH, __version__
 from psearch.cli_args import MAX_NODES, add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
@@ -55,9 +55,10 @@ _PERFT_HASH_MB = 1
 """Perft uses no transposition table."""
 
 _SEARCH_USAGE = """\
-psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME] [--pruning MODE]
-               [--moves "M M"] [--searchmoves "M M"] [--multipv N] [--syzygy PATH] [--board | --json]
-               [--trace FILE] FEN
+psearch [--threads N] [--depth D | --movetime MS | --nodes N] [--hash MB] [--policy NAME]
+               [--pruning MODE[,NAME=VALUE...]] [--moves "M M"] [--searchmoves "M M"] [--multipv N]
+               [--syzygy PATH] [--board | --json] [--stats] [--trace FILE] FEN
+       psearch stats [--parameters] FEN
        psearch analyse [--out FILE] FILE.epd | FILE.pgn | -
        psearch perft [--threads N] DEPTH FEN
        psearch perft [--threads N] [--max-nodes M] --epd FILE
@@ -92,6 +93,8 @@ examples:
   psearch perft --epd suite.epd     check the counts of a suite
   psearch bench                     a fixed search on one worker: `N nodes M nps`
   psearch uci                       the engine for chess programs; also plain `psearch`
+  psearch stats --depth 12 startpos
+                                    what selective search left out, technique by technique
   psearch speedup --suite FILE      time to depth with 1 and 2 worker processes
   psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
                                     the same in virtual time, with any number of workers
@@ -171,6 +174,10 @@ def _commands_for(word: str) -> Commands:
         from psearch import cli_verify
 
         return cli_verify.COMMANDS
+    if word == "stats":
+        from psearch import cli_stats
+
+        return cli_stats.COMMANDS
     if word == "leaves":
         from psearch import cli_leaves
 
@@ -253,11 +260,14 @@ def _search_with_workers(
 ) -> int:
     """asked: the only moves to choose from, if the user named some; found: what the endgame tables say, if anything."""
     check_hash(options.hash)
+
+    from psearch.setup import SearchOptions, pruning_named
+
+    how = SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
     prepare_kernels()
 
     from psearch.progress import search_display
     from psearch.report import final_report
-    from psearch.setup import SearchOptions, pruning_named
     from psearch.supervisor import Supervisor
 
     with Supervisor(threads=options.threads, hash_mb=options.hash, trace=options.trace is not None) as engine:
@@ -267,21 +277,34 @@ def _search_with_workers(
             board,
             limits_of(options, DEFAULT_MOVETIME_MS),
             stop=signals.stop,
-            options=SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning)),
+            options=how,
             only=candidates(asked, found),
             multipv=options.multipv,
         )
         with _traced(board, options, engine):
             if options.json:
-                more = {} if found is None else {"syzygy": table_object(board, found)}
-                _print_json(board, search(), options.threads, **more)
+                more: dict[str, Any] = {} if found is None else {"syzygy": table_object(board, found)}
+                result = search()
+                if options.stats:
+                    more["stats"] = _stats(engine)[0]
+                _print_json(board, result, options.threads, **more)
             else:
                 with search_display(board) as display:
                     result = search(on_info=display)
                 print(final_report(board, result), flush=True)
                 if found is not None:
                     print(table_line(board, found), flush=True)
+                if options.stats:
+                    print(f"\n{_stats(engine)[1]}", flush=True)
     return signals.exit_status
+
+
+def _stats(engine: Supervisor) -> tuple[dict[str, Any], str]:
+    """What selective search did, as data and as text."""
+    from psearch.stats import collect, stats_object, stats_table
+
+    counted = collect(engine.arena)
+    return stats_object(counted), stats_table(counted)
 
 
 @contextlib.contextmanager
@@ -420,6 +443,7 @@ def _search_parser() -> argparse.ArgumentParser:
     add_pruning(parser)
     add_root_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
     parser.add_argument("--trace", type=Path, metavar="FILE", help=TRACE_HELP)
     parser.add_argument("--version", action="version", version=f"psearch {__version__}")
     return parser
@@ -447,7 +471,7 @@ def _completion(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.completion import completion_script
 
     every: Commands = {}
-    for word in ("perft", "analyse", "leaves", "verify-sound", *STUDIES):
+    for word in ("perft", "analyse", "leaves", "stats", "verify-sound", *STUDIES):
         every |= _commands_for(word)
     print(completion_script(options.shell, _search_parser(), every), end="")
     return 0

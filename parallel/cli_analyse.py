@@ -135,7 +135,9 @@ def _session(
     """Output, journal, engine and progress bar, opened in the order in which they can fail."""
     from psearch.analyse import Analysis, Output, place_of
     from psearch.journal import Journal
+    from psearch.setup import SearchOptions, pruning_named
 
+    how = SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
     with ExitStack() as stack:
         place = place_of(options.out)
         journal: Journal | None = None
@@ -146,7 +148,6 @@ def _session(
         prepare_kernels()
 
         from psearch.analyse_progress import AnalysisProgress
-        from psearch.setup import SearchOptions, pruning_named
         from psearch.supervisor import Supervisor
 
         engine = stack.enter_context(Supervisor(threads=options.threads, hash_mb=options.hash))
@@ -157,7 +158,7 @@ def _session(
         analysis = Analysis(
             engine,
             limits_of(options, DEFAULT_MOVETIME_MS),
-            SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning)),
+            how,
             signals.stop,
             journal,
             progress.show,

@@ -110,7 +110,7 @@ def speedup(options: argparse.Namespace, signals: Signals) -> int:
         samples, facts, interrupted = _measure(options, path)
     ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     rows = summarise(samples)
-    _print_speedup(options, rows, ceilings, path, interrupted)
+    _print_speedup(options, rows, _pruning_of(samples), ceilings, path, interrupted)
     if options.plot is not None and rows:
         from psearch.plots import plot_speedup
 
@@ -126,6 +126,9 @@ def _measure(options: argparse.Namespace, path: Path) -> tuple[list[Sample], dic
     options.seconds = options.seconds or DEFAULT_SECONDS
     from psearch.rawlog import RawLog
     from psearch.results import PsearchError
+    from psearch.setup import pruning_named
+
+    pruning = pruning_named(options.pruning)
 
     samples: list[Sample] = []
     ceilings: dict[int, float] = {}
@@ -149,6 +152,7 @@ def _measure(options: argparse.Namespace, path: Path) -> tuple[list[Sample], dic
                     options.repeat,
                     options.hash,
                     depth=options.depth,
+                    pruning=pruning,
                     progress=status,
                     on_sample=keep,
                 )
@@ -159,7 +163,7 @@ def _measure(options: argparse.Namespace, path: Path) -> tuple[list[Sample], dic
                 for count in options.threads:
                     if count > 1:
                         ceilings[count] = hardware_ceiling(
-                            suite, count, options.hash, length, _CEILING_ROUNDS, progress=status
+                            suite, count, options.hash, length, _CEILING_ROUNDS, pruning, status
                         )
         except KeyboardInterrupt:
             return samples, {"ceilings": ceilings}, True
@@ -174,13 +178,19 @@ def _measure(options: argparse.Namespace, path: Path) -> tuple[list[Sample], dic
 
 
 def _print_speedup(
-    options: argparse.Namespace, rows: Sequence[Row], ceilings: dict[int, float], path: Path, interrupted: bool
+    options: argparse.Namespace,
+    rows: Sequence[Row],
+    pruning: str,
+    ceilings: dict[int, float],
+    path: Path,
+    interrupted: bool,
 ) -> None:
     from psearch.speedup import table
 
     if options.json:
         report = {
             "rows": [asdict(row) for row in rows],
+            "pruning": pruning,
             "ceilings": ceilings,
             "log": str(path),
             "interrupted": interrupted,
@@ -188,10 +198,21 @@ def _print_speedup(
         print(json.dumps(report), flush=True)
         return
     print(table(rows, ceilings), flush=True)
+    _tell_of_pruning(pruning)
     most = max((row.threads for row in rows), default=1)
     if most > usable_cores() and options.from_log is None:
         say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
     _tell_of_log(options, path, interrupted)
+
+
+def _pruning_of(samples: Sequence[Any]) -> str:
+    """What the searches pruned, the same in all; empty if their log does not say."""
+    return str(samples[0].pruning) if samples else ""
+
+
+def _tell_of_pruning(pruning: str) -> None:
+    if pruning:
+        print(f"pruning {pruning}", flush=True)
 
 
 def _tell_of_log(options: argparse.Namespace, path: Path, interrupted: bool) -> None:
@@ -227,6 +248,7 @@ def simulate(options: argparse.Namespace, signals: Signals) -> int:
     if options.json:
         report = {
             "rows": [asdict(row) for row in rows],
+            "pruning": _pruning_of(samples),
             "fits": [asdict(fit) for fit in fits],
             "log": str(path),
             "interrupted": interrupted,
@@ -234,6 +256,7 @@ def simulate(options: argparse.Namespace, signals: Signals) -> int:
         print(json.dumps(report), flush=True)
     else:
         print(table(rows))
+        _tell_of_pruning(_pruning_of(samples))
         if fits:
             print("\n" + fit_lines(fits))
         sys.stdout.flush()
@@ -268,9 +291,9 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[Any], bool]
 
     from psearch.costs import Costs
     from psearch.rawlog import RawLog
-    from psearch.setup import SearchOptions
+    from psearch.setup import SearchOptions, pruning_named
 
-    how = SearchOptions()
+    how = SearchOptions(pruning=pruning_named(options.pruning))
     for name in ("split_depth", "wait", "open_busy", "open_idle", "defer_depth"):
         if getattr(options, name) is None:
             setattr(options, name, getattr(how, name))
@@ -329,15 +352,21 @@ def predict(options: argparse.Namespace, signals: Signals) -> int:
 
         check_plot(options.plot)
     positions = _read_positions(options)
+    from psearch.setup import pruning_named
+
+    pruning = pruning_named(options.pruning)
     prepare_kernels()
+    from psearch.core.pruning_modes import pruning_text
     from psearch.predict import as_json, study, table
     from psearch.progress import StatusLine
 
     with StatusLine(only_terminal=True) as status:
-        reports = study(positions, options.depth, progress=status)
-    print(
-        json.dumps({"depth": options.depth, "rules": as_json(reports)}) if options.json else table(reports), flush=True
-    )
+        reports = study(positions, options.depth, pruning=pruning, progress=status)
+    facts = {"depth": options.depth, "pruning": pruning_text(pruning)}
+    if options.json:
+        print(json.dumps({**facts, "rules": as_json(reports)}), flush=True)
+    else:
+        print(f"{table(reports)}\npruning {facts['pruning']}", flush=True)
     if options.plot is not None:
         from psearch.plots import plot_prediction
 

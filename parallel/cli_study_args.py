@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from psearch import MAX_DEPTH, MAX_THREADS
-from psearch.cli_args import add_hash
+from psearch.cli_args import add_hash, add_pruning
 from psearch.cli_common import TRACE_HELP, make_parser, whole_number
 
 DEFAULT_SECONDS = 5.0
@@ -22,8 +22,8 @@ _MAX_JOBS = 256
 
 _SPEEDUP_USAGE = """\
 psearch speedup [--threads 1,2] --suite FILE [--policy A,B] [--repeat R]
-                       [--seconds S | --depth D] [--hash MB] [--positions K]
-                       [--json] [--plot PNG] [--log FILE]
+                       [--seconds S | --depth D] [--pruning MODE[,NAME=VALUE...]] [--hash MB]
+                       [--positions K] [--json] [--plot PNG] [--log FILE]
        psearch speedup --from-log FILE [--json] [--plot PNG]"""
 
 _SPEEDUP_HELP = """\
@@ -41,6 +41,7 @@ examples:
 
 _SIMULATE_USAGE = """\
 psearch simulate --workers 1,2,4,...,1024 --suite FILE (--depth D | --tree-nodes N) [--policy P,Q]
+                        [--pruning MODE[,NAME=VALUE...]]
                         [--seed S] [--jitter J] [--costs FILE] [--hash MB] [--split-depth N]
                         [--wait] [--open-busy P] [--open-idle P] [--defer-depth N]
                         [--positions K] [--jobs N] [--validate] [--json] [--plot PNG] [--log FILE]
@@ -74,7 +75,9 @@ examples:
   psearch calibrate --out costs.json"""
 
 
-_PREDICT_USAGE = "psearch predict --suite FILE --depth D [--positions K] [--json] [--plot PNG]"
+_PREDICT_USAGE = """\
+psearch predict --suite FILE --depth D [--positions K] [--pruning MODE[,NAME=VALUE...]]
+                       [--json] [--plot PNG]"""
 
 _PREDICT_HELP = """\
 Judge the rules that predict node types: how often nodes expected to be PV, CUT or ALL
@@ -133,6 +136,7 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         help=f"when nodes are split: root, ybw, knuth, garms, kannan, felten, calibrated, lazy, abdada "
         f"(default {DEFAULT_POLICIES})",
     )
+    add_pruning(parser)
     add_hash(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the table (needs matplotlib)")
@@ -233,6 +237,7 @@ def predict_parser() -> argparse.ArgumentParser:
     parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
     parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
     parser.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies to search")
+    add_pruning(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw reliability curves")
     return parser

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from psearch import prediction, processes, root, roundrobin, step, tracelog, uniform, virtual
-from psearch.core import inspect, inspect_nodes, jit, perft, position, tables
+from psearch.core import inspect, inspect_nodes, inspect_pruning, jit, perft, position, tables
 from psearch.core.jit import Progress as Progress
 
-_CORE = (inspect, inspect_nodes, perft, position, tables)
+_CORE = (inspect, inspect_nodes, inspect_pruning, perft, position, tables)
 _MODULES = (*_CORE, prediction, processes, root, roundrobin, step, tracelog, uniform, virtual)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from psearch.arena import Arena
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.pruning_modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.costs import Costs
 from psearch.prediction import merge_now
@@ -100,10 +101,10 @@ class _Tally:
         return self.sums[name]
 
 
-def _search_serially(arena: Arena, position: SuitePosition, depth: int, rule: str, tally: _Tally) -> None:
+def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
     arena.clear_table()
     arena.clear_learning()
-    write_search(arena, position.board, Limits(depth=depth), SearchOptions(policy=rule))
+    write_search(arena, position.board, Limits(depth=depth), options)
     while not work(arena.context, 0, 1 << 16):
         continue
     merge_now(arena.context)
@@ -111,8 +112,10 @@ def _search_serially(arena: Arena, position: SuitePosition, depth: int, rule: st
     tally.add(arena.header[0]["prediction"], names)
 
 
-def _search_together(simulator: Simulator, position: SuitePosition, depth: int, rule: str, tally: _Tally) -> int:
-    sample = simulator.search(position.name, position.board, depth, SearchOptions(policy=rule))
+def _search_together(
+    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally
+) -> int:
+    sample = simulator.search(position.name, position.board, depth, options)
     for worker in simulator.arena.worker:
         tally.add(worker["outcomes"], ("needed_seen", "needed_used", "wasted"))
     return sample.nodes
@@ -158,6 +161,7 @@ def study(
     workers: int = 8,
     hash_mb: int = 64,
     costs: Costs | None = None,
+    pruning: Pruning = MODES[DEFAULT_MODE],
     progress: Callable[[str], None] | None = None,
 ) -> list[RuleReport]:
     """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed)."""
@@ -167,9 +171,10 @@ def study(
     try:
         for rule in rules:
             serial, shared, shared_nodes = _Tally(), _Tally(), 0
+            options = SearchOptions(policy=rule, pruning=pruning)
             for number, position in enumerate(suite, start=1):
-                _search_serially(arena, position, depth, rule, serial)
-                shared_nodes += _search_together(simulator, position, depth, rule, shared)
+                _search_serially(arena, position, depth, options, serial)
+                shared_nodes += _search_together(simulator, position, depth, options, shared)
                 if progress:
                     progress(f"{rule}: {number}/{len(suite)}")
             reports.append(_report(rule, serial, shared, shared_nodes))

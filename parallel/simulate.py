@@ -10,6 +10,7 @@ import numpy as np
 
 from psearch.arena import Arena
 from psearch.core.constants import STACK_FREE
+from psearch.core.pruning_modes import pruning_text
 from psearch.core.records import MAX_PLY, simulation_dtype
 from psearch.costs import Costs
 from psearch.results import Limits, PsearchError
@@ -42,6 +43,8 @@ class VirtualSample:
     joins: int
     aborted_nodes: int
     idle_share: float
+    pruning: str = ""
+    """as `pruning_text` gives it; empty in logs that are older than the modes"""
 
 
 class Simulator:
@@ -104,6 +107,7 @@ class Simulator:
             joins=int(workers["joins"].sum()),
             aborted_nodes=int(workers["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
+            pruning=pruning_text(options.pruning),
         )
 
     def depth_within(

@@ -12,12 +12,13 @@ import statistics
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import chess
 import numpy as np
 
+from psearch.core.pruning_modes import Pruning, pruning_text
 from psearch.progress import time_left
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.setup import MAX_DEPTH, SearchOptions
@@ -51,6 +52,8 @@ class Sample:
     joins: int
     aborted_nodes: int
     idle_share: float
+    pruning: str = ""
+    """as `pruning_text` gives it; empty in logs that are older than the modes"""
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ def measure(
     hash_mb: int,
     depth: int | None = None,
     split_depth: int | None = None,
+    pruning: Pruning | None = None,
     progress: Progress | None = None,
     on_sample: Callable[[Sample], None] | None = None,
 ) -> list[Sample]:
@@ -119,6 +123,8 @@ def measure(
     is interrupted.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
+    if pruning is not None:
+        extra["pruning"] = pruning
     counts = sorted({1, *threads})
     total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
     left_out = 0
@@ -129,7 +135,7 @@ def measure(
         for count in counts:
             engines[count] = Supervisor(count, hash_mb)
         for number, position in enumerate(suite, start=1):
-            wanted = depth or find_depth(engines[1], position.board, seconds, SearchOptions(policy="serial"))
+            wanted = depth or find_depth(engines[1], position.board, seconds, SearchOptions(policy="serial", **extra))
             if wanted is None:
                 total -= total // (len(suite) - left_out)
                 left_out += 1
@@ -180,6 +186,7 @@ def _search_once(
         joins=sum(worker.joins for worker in info.workers),
         aborted_nodes=sum(worker.aborted_nodes for worker in info.workers),
         idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
+        pruning=pruning_text(options.pruning),
     )
 
 
@@ -237,6 +244,8 @@ def summarise(samples: Samples) -> list[Row]:
     base = [sample for sample in samples if sample.threads == 1]
     if len({(sample.fen, sample.depth) for sample in samples}) != len({sample.fen for sample in samples}):
         raise PsearchError("a position was searched to several depths: these samples cannot be compared")
+    if len({sample.pruning for sample in samples}) > 1:
+        raise PsearchError("the searches differ in what was pruned: these samples cannot be compared")
     known = {sample.fen for sample in base}
     compared = [sample for sample in samples if sample.threads > 1 and sample.fen in known]
     rows = []
@@ -270,6 +279,7 @@ def hardware_ceiling(
     hash_mb: int,
     seconds: float,
     rounds: int,
+    pruning: Pruning | None = None,
     progress: Progress | None = None,
 ) -> float:
     """Speed of `count` independent one-worker searches side by side over that of one alone, in nodes per second.
@@ -278,6 +288,8 @@ def hardware_ceiling(
     """
     engines = [Supervisor(1, hash_mb) for _ in range(count)]
     options = SearchOptions(policy="serial")
+    if pruning is not None:
+        options = replace(options, pruning=pruning)
     limits = Limits(movetime_ms=int(seconds * 1000))
     ratios = []
     try:

@@ -8,12 +8,14 @@ import chess
 
 from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
+from psearch.core.pruning_modes import MODES
 from psearch.processes import work
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
 DEFAULT = SearchOptions(policy="serial")
 PLAIN = SearchOptions.plain(policy="serial")
+AEL = SearchOptions(policy="serial", pruning=MODES["ael"])
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,9 @@ def search(arena: Arena, board: chess.Board | str, limits: Limits | int, options
     return found(arena, board)
 
 
-def without(*switches: str) -> SearchOptions:
-    """The default serial search with some switches off."""
-    techniques = [switch for switch in switches if hasattr(DEFAULT.pruning, switch)]
+def without(*switches: str, options: SearchOptions = DEFAULT) -> SearchOptions:
+    """A serial search with some switches off."""
+    techniques = [switch for switch in switches if hasattr(options.pruning, switch)]
     others = [switch for switch in switches if switch not in techniques]
-    pruning = replace(DEFAULT.pruning, **dict.fromkeys(techniques, 0))
-    return replace(DEFAULT, pruning=pruning, **dict.fromkeys(others, 0))
+    pruning = replace(options.pruning, **dict.fromkeys(techniques, 0))
+    return replace(options, pruning=pruning, **dict.fromkeys(others, 0))

@@ -177,7 +177,7 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     status, out, err = run("speedup", *words, "--json")
     assert status == 0, err
     report = json.loads(out)
-    assert set(report) == {"rows", "ceilings", "log", "interrupted"}
+    assert set(report) == {"rows", "pruning", "ceilings", "log", "interrupted"}
     (row,) = report["rows"]
     assert set(row) == ROW_FIELDS
     assert (row["policy"], row["threads"], row["positions"]) == ("calibrated", 2, 2), "the third position is the first"
@@ -215,7 +215,7 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
-        assert set(report) == {"rows", "fits", "log", "interrupted"}
+        assert set(report) == {"rows", "pruning", "fits", "log", "interrupted"}
         assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
         return report["rows"], log
 

@@ -13,7 +13,7 @@ import pytest
 from psearch import cli
 from psearch.cli_common import SHELLS, STUDIES
 
-COMMANDS = ("perft", "bench", "uci", "completion", "analyse", "leaves", "verify-sound", *STUDIES)
+COMMANDS = ("perft", "bench", "uci", "completion", "analyse", "leaves", "stats", "verify-sound", *STUDIES)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_nothing_is_left_out(scripts: dict[str, Path], shell: str) -> None:
 
 def test_every_command_of_main_is_known() -> None:
     """A command that this file does not know would escape the test above."""
-    words = ("perft", "analyse", "leaves", "verify-sound", *STUDIES)
+    words = ("perft", "analyse", "leaves", "stats", "verify-sound", *STUDIES)
     known = {name for word in words for name in cli._commands_for(word)}
     assert known == set(COMMANDS)
 

@@ -13,6 +13,7 @@ from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
 from psearch.core.constants import STACK_FREE
 from psearch.core.jit import build
+from psearch.core.pruning_modes import MODES
 from psearch.kernels import load_kernels
 from psearch.policy import POLICIES
 from psearch.results import Limits
@@ -129,7 +130,8 @@ def test_invariants_hold_after_every_step(arenas: dict[int, Arena]) -> None:
     assert joined > 200
 
 
-def test_selective_search_with_many_workers_keeps_invariants(arenas: dict[int, Arena]) -> None:
+@pytest.mark.parametrize(("mode", "depth"), [("ael", 6), ("modern", 9)])
+def test_selective_search_with_many_workers_keeps_invariants(arenas: dict[int, Arena], mode: str, depth: int) -> None:
     """Null moves, table cutoffs and cutoffs above: aborts happen, and nobody is left behind."""
     board = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
     aborts = 0
@@ -137,7 +139,7 @@ def test_selective_search_with_many_workers_keeps_invariants(arenas: dict[int, A
         arena = arenas[workers]
         for seed, policy in enumerate(SPLITTING):
             arena.clear_table()
-            run(arena, board, 6, SearchOptions(policy=policy, split_depth=2), seed)
+            run(arena, board, depth, SearchOptions(policy=policy, split_depth=2, pruning=MODES[mode]), seed)
             aborts += int(arena.worker["aborts"].sum())
             assert int(arena.worker["adopts"].sum()) == int(arena.worker["parks"].sum())
     assert aborts > 100
@@ -212,8 +214,9 @@ def test_stack_pool_exhausted(arenas: dict[int, Arena]) -> None:
         arena.close()
 
 
-def test_one_worker_with_splitting_equals_the_serial_search(arenas: dict[int, Arena]) -> None:
-    """Opening nodes that nobody joins changes nothing, to the node."""
+@pytest.mark.parametrize(("mode", "depth"), [("plain", 4), ("ael", 6), ("modern", 8)])
+def test_one_worker_with_splitting_equals_the_serial_search(arenas: dict[int, Arena], mode: str, depth: int) -> None:
+    """Opening nodes that nobody joins changes nothing, to the node, in every mode."""
     arena = arenas[1]
     for fen in positions()[::20]:
         board = chess.Board(fen)
@@ -221,7 +224,7 @@ def test_one_worker_with_splitting_equals_the_serial_search(arenas: dict[int, Ar
         for policy in POLICIES:
             arena.clear_table()
             arena.clear_learning()
-            run(arena, board, 6, SearchOptions(policy=policy, split_depth=1), 0)
+            run(arena, board, depth, SearchOptions(policy=policy, split_depth=1, pruning=MODES[mode]), 0)
             counts.add((int(arena.worker[0]["nodes"]), int(arena.header[0]["score"])))
         assert len(counts) == 1, (fen, counts)
 

@@ -470,6 +470,9 @@ def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
         ("name Hash value 1_0", "Hash must be"),
         ("name Ponder value perhaps", "true or false"),
         ("name Policy value best", "one of serial"),
+        ("name Pruning value none", "one of plain"),
+        ("name PruningParameters value lmr=2", "pruning parameter lmr must be a whole number from 0 to 1"),
+        ("name PruningParameters value speed=2", "no pruning parameter is called 'speed'"),
         ("name UCI_Elo value 3000", "1000 to 2200"),
         ("name Shape value x", "no option is called 'Shape'"),
         ("value 3", "`name` is missing"),
@@ -496,6 +499,26 @@ def test_option_names_and_values_do_not_depend_on_case(engine: Client) -> None:
     assert engine.ready() == ["readyok"]
     assert {info["multipv"] for info in infos(engine.go("depth 3"))} == {"1", "2"}
     engine.send("setoption name MultiPV value 1", "setoption name Policy value calibrated")
+
+
+def test_pruning_takes_effect_and_what_is_wrong_does_not(engine: Client) -> None:
+    engine.send("setoption name Threads value 1", f"position fen {MIDDLE_GAME}")
+
+    def nodes() -> str:
+        engine.send("setoption name Clear Hash")
+        return str(infos(engine.go("depth 6"))[-1]["nodes"])
+
+    counts = [nodes()]
+    for words in ("PruningParameters value lmr=0, lmp_base=9", "PruningParameters value", "Pruning value ael"):
+        engine.send(f"setoption name {words}")
+        assert engine.ready() == ["readyok"]
+        counts.append(nodes())
+    engine.send("setoption name PruningParameters value lmr=7")
+    assert len(engine.ready()) == 2
+    counts.append(nodes())
+    assert counts[0] == counts[2] and counts[3] == counts[4] and len(set(counts)) == 3
+    engine.send("setoption name PruningParameters value", "setoption name Pruning value modern")
+    assert engine.ready() == ["readyok"]
 
 
 def test_threads_and_clear_hash_take_effect(engine: Client) -> None:
