@@ -131,6 +131,6 @@ TECHNIQUES = {
     "see_captures": Technique("captures", "left out"),
     "see_quiescence": Technique("captures in quiescence", "left out"),
     "delta": Technique("captures in quiescence", "left out"),
-    "sound": Technique("moves at depth 1 below alpha by B", "left out"),
+    "sound": Technique("moves", "left out"),
     "sound_delta": Technique("captures in quiescence", "left out"),
 }

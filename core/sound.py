@@ -19,7 +19,7 @@ from psearch.core.draws import repeats
 from psearch.core.endgames import SCALING_PHASE
 from psearch.core.evaluate import PHASE_MAX, material, taper
 from psearch.core.jit import kernel
-from psearch.core.pruning import SOUND, SOUND_DELTA, count_pruned
+from psearch.core.pruning import SOUND, SOUND_DELTA, count_pruned, count_tried
 from psearch.core.records import (
     FRAME_SIZE,
     SOUND_BOOKKEEPING,
@@ -186,11 +186,13 @@ def sound_bound(ctx, stack, pos, node, move):
 @kernel(boolean(Context, Worker, i64, Position, Node, i64))
 def skips_soundly(ctx, wk, stack, pos, node, move):
     """Whether a move is skipped. It counts as a legal move, and its bound goes into `best`."""
+    technique = SOUND if node.depth > 0 else SOUND_DELTA
+    count_tried(wk, technique)
     bound = sound_bound(ctx, stack, pos, node, move)
     if bound == NO_SCORE:
         return False
     gates = np.int64(header_at(ctx.header).options.pruning.sound_gates)
-    count_pruned(wk, SOUND if node.depth > 0 else SOUND_DELTA)
+    count_pruned(wk, technique)
     if gates & SOUND_LEGALITY:
         node.moves_done += 1
     if gates & SOUND_BOOKKEEPING and bound > node.best:

@@ -32,9 +32,10 @@ from psearch.core.constants import (
 from psearch.core.inspect_pruning import PruningProbe
 from psearch.core.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
 from psearch.core.pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
-from psearch.core.pruning_modes import (, INTERNAL
+from psearch.core.pruning_modes import (
     AEL,
     DEFAULT_MODE,
+    INTERNAL,
     MODERN,
     MODES,
     PLAIN,
