@@ -70,7 +70,7 @@ def mates(name: str) -> list[tuple[chess.Board, dict[str, object]]]:
 MATES_IN_1 = "terjekir_mate_in_1.epd"
 MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
-MODERN_MATE_DEPTH = 16
+MODERN_MATE_DEPTH = 17
 """Where `modern` sees every mate in 3 and less of these files (docs/search.md): before that it believes a defender who
 is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
 
@@ -470,7 +470,10 @@ def test_same_search_same_nodes(arena: Arena) -> None:
             clear(place)
             outcomes.append(search(place, fen, 7))
         assert outcomes[0] == outcomes[1] == outcomes[2]
-        assert search(arena, fen, 7).nodes < outcomes[0].nodes, "a full table helps"
+        # not in modern: where there is a table move nothing is reduced for want of one, and it may be extended
+        clear(arena)
+        first = search(arena, fen, 7, AEL).nodes
+        assert search(arena, fen, 7, AEL).nodes < first, "a full table helps"
     other.close()
 
 
