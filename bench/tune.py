@@ -608,6 +608,18 @@ def weights_in_use() -> tuple[Array, Array]:
     return weights, units
 
 
+def centred(weights: Array, used: Array) -> Array:
+    """The same evaluation with mobility tables of mean zero: what they hold of a piece's value goes to its squares."""
+    weights = weights.copy()
+    for kind, name in enumerate(MOBILITY, start=KNIGHT):
+        term = next(term for term in TERMS if term.name == name)
+        row = weights[:, N_PSQT + term.first : N_PSQT + term.first + term.count]
+        mean = (row * row_shares(term, used)).sum(axis=1, keepdims=True)
+        row -= mean
+        weights[:, 64 * kind : 64 * kind + 64] += mean
+    return weights
+
+
 @dataclass
 class Fit:
     """What is being fitted: weights and K, and the units while `smooth`."""
@@ -774,7 +786,8 @@ def main() -> None:
     if args.current_only:
         return
 
-    start = replace(now)
+    # the optimiser would take long to shift them itself, one against all the other
+    start = replace(now, weights=centred(now.weights, occurrence(train)))
     if not args.keep_units:
         start = fit(train, t_train, start, True, args.pull_material, args.steps)
         report("fitted, smooth units", start, smooth=True)
