@@ -108,6 +108,7 @@ def test_ael_is_heinz() -> None:
         null_move=1,
         null_adaptive=1,
         null_verify=0,
+        table_in_quiescence=1,
     )
     assert expected == AEL
 
