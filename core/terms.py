@@ -7,14 +7,15 @@ counted for each side and enters as own minus the opponent's.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 REST_BOUND = 1000
 """B, centipawns: the most that terms other than material and piece-square tables may add up to. `rest_bound` in the
 tables, which the kernels read, is filled with it."""
 
 
-class Term(NamedTuple):
+@dataclass(frozen=True)
+class Term:
     """A run of weights."""
 
     name: str
