@@ -30,6 +30,7 @@ from psearch.core.constants import (
     NO_SCORE,
 )
 from psearch.core.inspect_nodes import NodeProbe, TableEntry, TableProbe, stored_score
+from psearch.core.pruning_modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.core.tt import AGES, CLUSTER_BYTES, ENTRY_BYTES
 from psearch.kernels import load_kernels
@@ -42,6 +43,8 @@ EVAL_MAX = MATE_IN_MAX_PLY - 1
 MATE_IN_2 = "1B1Q1R2/8/qNrn3p/2p1rp2/Rn3k1K/8/5P2/bbN4B w - - 0 1"
 MATE_IN_2_KEY_MOVE = "d8f6"
 MATE_IN_2_DEPTH = 6
+MATE_FINDER = replace(DEFAULT, pruning=MODES["ael"])
+"""With it the depth is enough: `modern` leaves out quiet sacrifices until much later."""
 WORDS_PER_CLUSTER = CLUSTER_BYTES // 8
 ENTRIES_PER_CLUSTER = CLUSTER_BYTES // ENTRY_BYTES
 MAX_TURNS = 20_000_000
@@ -314,7 +317,7 @@ def test_serial_search_on_garbage(arena: Arena) -> None:
     for seed in range(5):
         arena.clear_learning()
         fill_with_garbage(arena, seed)
-        outcome = search(arena, MATE_IN_2, MATE_IN_2_DEPTH)
+        outcome = search(arena, MATE_IN_2, MATE_IN_2_DEPTH, MATE_FINDER)
         assert outcome.score == MATE - 3
         assert outcome.best.uci() == MATE_IN_2_KEY_MOVE
         assert outcome.pv[0] == outcome.best
@@ -327,7 +330,7 @@ def test_interleaved_search_on_garbage() -> None:
     board = chess.Board(MATE_IN_2)
     for seed in range(5):
         fill_with_garbage(arena, seed)
-        write_search(arena, board, Limits(depth=MATE_IN_2_DEPTH), SearchOptions(split_depth=1))
+        write_search(arena, board, Limits(depth=MATE_IN_2_DEPTH), SearchOptions(split_depth=1, pruning=MODES["ael"]))
         assert run_interleaved(arena.context, seed, 20, MAX_TURNS) >= 0
         outcome = found(arena, board)
         assert (outcome.score, outcome.best.uci()) == (MATE - 3, MATE_IN_2_KEY_MOVE)
@@ -384,7 +387,7 @@ def test_search_while_another_process_writes_garbage(arena: Arena) -> None:
             end = time.monotonic() + 1.5
             searches = 0
             while time.monotonic() < end:
-                outcome = search(arena, MATE_IN_2, MATE_IN_2_DEPTH)
+                outcome = search(arena, MATE_IN_2, MATE_IN_2_DEPTH, MATE_FINDER)
                 assert (outcome.score, outcome.best.uci()) == (MATE - 3, MATE_IN_2_KEY_MOVE)
                 assert search(arena, KIWIPETE, 6).pv
                 searches += 1
