@@ -363,7 +363,7 @@ def test_a_search_cut_short_is_written(tmp_path: Path, monkeypatch: pytest.Monke
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulator.search("x", chess.Board(KIWIPETE), 9, SearchOptions(), watch=interrupt)
+        simulator.search("x", chess.Board(KIWIPETE), 12, SearchOptions(), watch=interrupt)
     simulator.recorder.write(tmp_path / "t.json", {})
     trace = Trace((tmp_path / "t.json").read_text())
     check_tracks(trace, int(simulator.simulation[0]["now"]) // 1000)
