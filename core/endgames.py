@@ -177,10 +177,10 @@ def drive(tb, pos, strong):
     rank = enemy_king >> 3
     edge = max(3 - min(file, 7 - file), 0) + max(3 - min(rank, 7 - rank), 0)
     near = DRIVE_NEAR * (7 - distance(king_square(pos, strong), enemy_king))
-    if own_bb & ~(pos.piece_bb[KING] | pos.piece_bb[KNIGHT] | bishops_bb) == U0 and popcount(bishops_bb) == 1:
+    knights_bb = pos.piece_bb[KNIGHT] & own_bb
+    if popcount(own_bb) == 3 and popcount(bishops_bb) == 1 and knights_bb != U0:
         # only a corner that the bishop attacks will do: the long diagonal between the two is worth nothing
         corner = abs(rank - file) if bishops_bb & LIGHT_BB != U0 else abs(7 - rank - file)
-        knight = lowest_bit(pos.piece_bb[KNIGHT] & own_bb)
-        near += DRIVE_NEAR * (7 - distance(knight, enemy_king)) // 2
+        near += DRIVE_NEAR * (7 - distance(lowest_bit(knights_bb), enemy_king)) // 2
         return near + DRIVE_CORNER * corner + DRIVE_EDGE * edge // 2
     return near + DRIVE_EDGE * edge
