@@ -84,7 +84,7 @@ SCORE_MAX = 1500  # cp; beyond this a position is decided and teaches nothing
 HELD_OUT = 10  # one position in so many
 QUIESCENCE_PLIES = 16
 POSITION_SIZE = position_dtype.itemsize
-POSITION_OFFSET = frame_dtype.fields["position"][1]  # type: ignore[index]
+POSITION_OFFSET = frame_dtype.fields["position"][1]  # type: ignore[index]  # a record has fields
 
 N_PSQT = 6 * 64
 # Columns of a weight vector float64[2, N_COLUMNS]: 64 * piece + square, then TERMS. Row 0 mg, row 1 eg.
@@ -168,7 +168,7 @@ def parse_boards(text: Array, starts: Array, positions: Array) -> None:
 
 
 @numba.njit
-def quiesce(tables, evaluation, frames, ply, alpha, beta, leaf):  # type: ignore[no-untyped-def]
+def quiesce(tables, evaluation, frames, ply, alpha, beta, leaf):  # type: ignore[no-untyped-def]  # numba finds the types
     """The engine's quiescence as far as it has no check to answer; the line's last position goes to leaf[ply]."""
     tb = tables_at(tables)
     frame = frame_at(frames + ply * FRAME_SIZE)
@@ -393,7 +393,7 @@ def load(paths: list[Path], seed: int) -> tuple[Data, Data]:
         alive = data.scales.max(axis=1) > 0
         parts.append((data[alive & ~held], data[alive & held]))
         print(f"{path.name}: {len(outcome)} positions, {int(alive.sum())} not drawn by rule")
-    return tuple(  # type: ignore[return-value]
+    return tuple(  # type: ignore[return-value]  # two of them
         Data(*(np.concatenate([getattr(part[k], name) for part in parts]) for name in Data.__dataclass_fields__))
         for k in range(2)
     )
@@ -764,7 +764,7 @@ def main() -> None:
     k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
 
     def target(data: Data) -> Array:
-        by_score = expected(data.score, np.array(k_score)[data.source])  # type: ignore[arg-type]
+        by_score = expected(data.score, np.array(k_score)[data.source])  # type: ignore[arg-type]  # numpy scalars among floats
         return args.mix * data.result + (1.0 - args.mix) * by_score
 
     t_train, t_held = target(train), target(held)

@@ -87,8 +87,9 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
     captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
     were tried.
     """
+    depth = np.int64(node.depth)
+    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
     if not is_quiet(pos, move):
-        bonus = min(np.int64(node.depth) * node.depth * 8, HISTORY_MAX // 4)
         _add_capture_history(learning, pos, move, bonus)
         if captures_begun:
             for i in range(node.bad_end, node.cursor):
@@ -99,8 +100,6 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
     if wk.killers[ply, 0] != move:
         wk.killers[ply, 1] = wk.killers[ply, 0]
         wk.killers[ply, 0] = move
-    depth = np.int64(node.depth)
-    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
     _add_history(learning, pos, node, move, bonus)
     if quiets_begun == 0:
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.attacks import bishop_attacks, is_attacked, piece_attacks, rook_attacks
+from psearch.core.attacks import is_attacked, piece_attacks
 from psearch.core.bits import (
     bit,
     forward,
@@ -22,7 +22,6 @@ from psearch.core.bits import (
 from psearch.core.checks import gives_check
 from psearch.core.constants import (
     ALL_BB,
-    BISHOP,
     KIND_CASTLE,
     KIND_DOUBLE,
     KIND_EP,
@@ -36,14 +35,13 @@ from psearch.core.constants import (
     RANK_3_BB,
     RANK_6_BB,
     RANK_8_BB,
-    ROOK,
     U0,
     U1,
     WHITE,
 )
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.position import ep_is_legal, king_square, occupied
+from psearch.core.position import ep_is_legal, king_square, occupied, shields
 from psearch.core.records import Node, Position, Tables, boolean, i64, u64
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
@@ -254,26 +252,6 @@ def generate_quiets(tb, pos, node, n):
     return _add_king_moves(tb, pos, node, n, empty_bb)
 
 
-@kernel(u64(Tables, Position))
-def _discoverers(tb, pos):
-    """Pieces of the side to move that stand between an own slider and the enemy king."""
-    side = np.int64(pos.side)
-    own_bb = pos.color_bb[side]
-    king = king_square(pos, 1 - side)
-    queens_bb = pos.piece_bb[QUEEN]
-    snipers_bb = (
-        (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
-        | (bishop_attacks(tb, king, U0) & (pos.piece_bb[BISHOP] | queens_bb))
-    ) & own_bb
-    shields_bb = U0
-    while snipers_bb != U0:
-        shield_bb = tb.between[king * 64 + lowest_bit(snipers_bb)] & occupied(pos)
-        if popcount(shield_bb) == 1:
-            shields_bb |= shield_bb
-        snipers_bb &= snipers_bb - U1
-    return shields_bb & own_bb
-
-
 @kernel(i64(Tables, Position, Node, i64))
 def generate_quiet_checks(tb, pos, node, n):
     """Append the legal moves that give check and neither capture nor promote, from index `n`; returns the new end.
@@ -285,7 +263,7 @@ def generate_quiet_checks(tb, pos, node, n):
     target = king_square(pos, 1 - side)
     occupied_bb = occupied(pos)
     empty_bb = ~occupied_bb
-    discoverers_bb = _discoverers(tb, pos)
+    discoverers_bb = shields(tb, pos, target, side) & pos.color_bb[side]
     begin = n
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     up = 8 - 16 * side

@@ -70,24 +70,29 @@ def find_checkers(tb, pos):
     return attackers_to(tb, pos, king_square(pos, side), occupied(pos)) & pos.color_bb[1 - side]
 
 
-@kernel(void(Tables, Position))
-def find_pins(tb, pos):
-    """Set `pinned`: pieces of the side to move that may only move along the line to their king."""
-    side = np.int64(pos.side)
-    king = king_square(pos, side)
+@kernel(u64(Tables, Position, i64, i64))
+def shields(tb, pos, king, by_side):
+    """Pieces of either colour that stand alone between a king's square and a slider of `by_side`."""
     queens_bb = pos.piece_bb[QUEEN]
     snipers_bb = (
         (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
         | (bishop_attacks(tb, king, U0) & (pos.piece_bb[BISHOP] | queens_bb))
-    ) & pos.color_bb[1 - side]
+    ) & pos.color_bb[by_side]
     occupied_bb = occupied(pos)
-    pinned_bb = U0
+    shields_bb = U0
     while snipers_bb != U0:
         shield_bb = tb.between[king * 64 + lowest_bit(snipers_bb)] & occupied_bb
         if popcount(shield_bb) == 1:
-            pinned_bb |= shield_bb
+            shields_bb |= shield_bb
         snipers_bb &= snipers_bb - U1
-    pos.pinned = pinned_bb & pos.color_bb[side]
+    return shields_bb
+
+
+@kernel(void(Tables, Position))
+def find_pins(tb, pos):
+    """Set `pinned`: pieces of the side to move that may only move along the line to their king."""
+    side = np.int64(pos.side)
+    pos.pinned = shields(tb, pos, king_square(pos, side), 1 - side) & pos.color_bb[side]
 
 
 @kernel(void(Tables, Position, i64, i64, i64))

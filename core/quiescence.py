@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.children import set_child, update_pv
+from psearch.core.children import make_child, set_child, update_pv
 from psearch.core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -20,13 +20,13 @@ from psearch.core.constants import (
 from psearch.core.jit import kernel
 from psearch.core.movegen import generate_captures, generate_quiets
 from psearch.core.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
-from psearch.core.position import find_pins, likely_key, make_move
+from psearch.core.position import find_pins
 from psearch.core.pruning import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
 from psearch.core.records import FRAME_SIZE, Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
 from psearch.core.see import see_at_least
 from psearch.core.sound import check_shadow, shadow_bound, skips_soundly
 from psearch.core.table_node import probe_counted, static_eval, store_result
-from psearch.core.tt import cuts, entry_move, entry_score, prefetch_entry
+from psearch.core.tt import cuts, entry_move, entry_score
 
 
 @kernel(void(Node, i64))
@@ -118,9 +118,7 @@ def next_quiescence(ctx, wk, frame):
         node.moves_done += 1
         fr.visit.move = move
         fr.visit.resume = STATE_QCHILD
-        child = frame_at(frame + FRAME_SIZE)
-        prefetch_entry(ctx, likely_key(tb, fr.position, move))
-        make_move(tb, fr.position, child.position, move)
+        make_child(ctx, frame, move)
         alpha, beta = np.int64(node.alpha), np.int64(node.beta)
         set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
         return DO_CHILD
