@@ -21,13 +21,17 @@ from psearch.core.evaluate import evaluate, material, taper
 from psearch.core.history import learn_cutoff
 from psearch.core.inspect import Probe
 from psearch.core.intrinsics import high_product
-from psearch.core.jit import entry
+from psearch.core.jit import entry, kernel
 from psearch.core.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.position import find_pins
 from psearch.core.records import (
     FRAME_SIZE,
     MAX_MOVES,
     SOUND_GATES,
+    Frame,
+    Learning,
+    Node,
+    Tables,
     context_at,
     evaluation_at,
     frame_at,
@@ -64,6 +68,19 @@ _WORD = 1 << 64
 # -- entries ---------------------------------------------------------------------------------------------------------
 
 
+@kernel(i64(Tables, Learning, Frame, Node, i64))
+def _pick(tb, learning, fr, target, limit):
+    """Let the picker go on until it has given out `limit` moves, or all, into `target.moves`; returns how many."""
+    count = 0
+    while count < limit:
+        move = pick_move(tb, learning, fr.position, fr.node)
+        if move == NO_MOVE:
+            break
+        target.moves[count] = (np.int64(fr.node.stage) << 16) | move
+        count += 1
+    return count
+
+
 @entry(i64(i64, i64, i64, i64))
 def pick_order(tables, learning, frame, limit):
     """Run the move picker of a frame until it has given out `limit` moves, or all; returns how many.
@@ -73,17 +90,17 @@ def pick_order(tables, learning, frame, limit):
     """
     tb = tables_at(tables)
     fr = frame_at(frame)
-    given = frame_at(frame + FRAME_SIZE).node.moves
     find_pins(tb, fr.position)
     begin_picking(fr.node, PICK_TT)
-    count = 0
-    while count < limit:
-        move = pick_move(tb, learning_at(learning), fr.position, fr.node)
-        if move == NO_MOVE:
-            break
-        given[count] = (np.int64(fr.node.stage) << 16) | move
-        count += 1
-    return count
+    return _pick(tb, learning_at(learning), fr, frame_at(frame + FRAME_SIZE).node, limit)
+
+
+@entry(i64(i64, i64, i64))
+def pick_rest(tables, learning, frame):
+    """`pick_order` from where the picker is, to the end."""
+    return _pick(
+        tables_at(tables), learning_at(learning), frame_at(frame), frame_at(frame + FRAME_SIZE).node, MAX_MOVES
+    )
 
 
 @entry(void(i64, i64, i64, i64, i64))
@@ -220,7 +237,14 @@ class NodeProbe(Probe):
         node["tt_move"] = tt_move
         node["killer_1"], node["killer_2"] = killers
         addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
-        count = pick_order(*addresses, min(limit, MAX_MOVES))
+        return self._picked(pick_order(*addresses, min(limit, MAX_MOVES)))
+
+    def pick_rest(self) -> list[tuple[int, int]]:
+        """The moves that follow those that `pick_order` gave out."""
+        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
+        return self._picked(pick_rest(*addresses))
+
+    def _picked(self, count: int) -> list[tuple[int, int]]:
         given = self._frames[1]["node"]["moves"]
         return [(int(word) >> 16, int(word) & MOVE_MASK) for word in given[:count]]
 

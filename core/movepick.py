@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.bits import move_from, move_kind
+from psearch.core.checks import gives_check
 from psearch.core.constants import (
     HISTORY_MAX,
     KIND_PROMOTE,
@@ -74,14 +75,16 @@ def take_best(node):
     """Remove and return the best entry of moves[cursor:end]."""
     begin = np.int64(node.cursor)
     best = begin
+    greatest = np.int64(node.moves[begin])
     for i in range(begin + 1, node.end):
-        if node.moves[i] > node.moves[best]:
-            best = i
-    entry = node.moves[best]
+        # no branch: which entry is greater cannot be foretold
+        entry = np.int64(node.moves[i])
+        best = i if entry > greatest else best
+        greatest = max(entry, greatest)
     node.moves[best] = node.moves[begin]
-    node.moves[begin] = entry
+    node.moves[begin] = greatest
     node.cursor = begin + 1
-    return np.int64(entry) & MOVE_MASK
+    return greatest & MOVE_MASK
 
 
 @kernel(void(Node, i64))
@@ -109,6 +112,25 @@ def _next_capture(tb, pos, node):
             continue
         return move
     return NO_MOVE
+
+
+@kernel(i64(Tables, Position, Node))
+def drop_quiets(tb, pos, node):
+    """Take the quiet moves without check that are left off the list: all are pruned. Returns how many they were."""
+    if node.stage != PICK_QUIETS:
+        return 0  # not generated yet, and will not be
+    kept = np.int64(node.cursor)
+    dropped = 0
+    for i in range(node.cursor, node.end):
+        entry = np.int64(node.moves[i])
+        move = entry & MOVE_MASK
+        if is_quiet(pos, move) and not gives_check(tb, pos, move):
+            dropped += 1
+        else:
+            node.moves[kept] = entry
+            kept += 1
+    node.end = kept
+    return dropped
 
 
 @kernel(i64(Node))

@@ -38,7 +38,7 @@ from psearch.core.evaluate import material
 from psearch.core.history import is_quiet, quiet_history
 from psearch.core.intrinsics import popcount
 from psearch.core.jit import kernel
-from psearch.core.movepick import PICK_BAD_CAPTURES
+from psearch.core.movepick import PICK_BAD_CAPTURES, drop_quiets
 from psearch.core.position import has_pieces
 from psearch.core.records import (
     REDUCTIONS,
@@ -336,6 +336,15 @@ def base_reduction(pruning, depth, index):
     return np.int64(pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)])
 
 
+@kernel(void(Worker, Tables, Position, Node, i64))
+def _prune_quiets(wk, tb, pos, node, technique):
+    """This quiet move and all after it are pruned, but for those that give check."""
+    node.skip = SKIP_QUIETS
+    dropped = drop_quiets(tb, pos, node)
+    wk.pruned[technique, 0] += dropped
+    wk.pruned[technique, 1] += dropped + 1
+
+
 @kernel(boolean(Worker, Pruning, Learning, Tables, Position, Node, i64))
 def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
     """Late move pruning, move futility, history pruning and SEE pruning of a quiet move."""
@@ -346,18 +355,16 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
     if pruning.lmp and depth <= pruning.lmp_depth:
         count_tried(wk, LMP)
         if index >= (pruning.lmp_base + depth * depth) // (2 - node.improving):
-            count_pruned(wk, LMP)
-            node.skip = SKIP_QUIETS
+            _prune_quiets(wk, tb, pos, node, LMP)
             return True
     reduced = max(np.int64(0), depth - 1 - (base_reduction(pruning, depth, index) >> 8))
     if pruning.move_futility and reduced <= pruning.move_futility_depth:
         count_tried(wk, MOVE_FUTILITY)
         bound = node.eval + pruning.move_futility_base + pruning.move_futility_margin * reduced
         if bound <= node.alpha:
-            count_pruned(wk, MOVE_FUTILITY)
+            _prune_quiets(wk, tb, pos, node, MOVE_FUTILITY)
             if bound > node.best:
                 node.best = bound
-            node.skip = SKIP_QUIETS
             return True
     if pruning.history_pruning and reduced <= pruning.history_pruning_depth:
         count_tried(wk, HISTORY_PRUNING)

@@ -137,7 +137,6 @@ MODERN = replace(
     null_move=1,
     reverse_futility=1,
     razoring=1,
-    probcut=1,
     iir=1,
     singular=1,
     check_extension=1,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import psearch
-from psearch.core.boards import from_chess_move
+from psearch.core.boards import from_chess_move, to_chess_move
 from psearch.core.constants import (
     ALL_NODE,
     BOUND_EXACT,
@@ -589,6 +589,30 @@ def test_late_move_pruning_counts_moves(tables: np.ndarray, improving: int) -> N
             pruned = depth <= 8 and done >= limit
             assert probe.prunes_move(move) == pruned, (depth, done)
             assert int(probe.node["skip"]) == (SKIP_QUIETS if pruned else 0)
+
+
+@pytest.mark.parametrize("technique", ["lmp", "move_futility"])
+def test_the_first_late_move_takes_all_others_along(tables: np.ndarray, technique: str) -> None:
+    """Once one quiet move is pruned so are those left on the list, and counted; those that give check stay."""
+    fen = "4k3/2P5/8/3p4/2N1P3/8/8/R3K2Q w - - 0 1"
+    board = chess.Board(fen)
+    probe = probe_of(tables, fen, **{technique: 1}, lmp_base=-9999, move_futility_base=-9999)
+    order = probe.pick_order()
+    quiets = [move for stage, move in order if stage == PICK_QUIETS]
+    for number, move in enumerate(quiets):
+        probe.enter(4, 0, None, best=-100, moves_done=number + 1)
+        probe.pick_order(limit=[code for _, code in order].index(move) + 1)
+        before = probe.counts()[technique]
+        left = quiets[number + 1 :]
+        stay = [code for code in left if probe.gives_check(code) or to_chess_move(code, board).promotion]
+        if probe.gives_check(move) or to_chess_move(move, board).promotion:
+            assert not probe.prunes_move(move)
+            continue
+        assert probe.prunes_move(move)
+        assert {code for stage, code in probe.pick_rest() if stage == PICK_QUIETS} == set(stay)
+        tried, pruned = probe.counts()[technique]
+        assert (tried - before[0], pruned - before[1]) == (1 + len(left) - len(stay),) * 2
+    assert any(probe.gives_check(code) for code in quiets) and len(quiets) > 20
 
 
 def test_move_futility_at_the_margin(tables: np.ndarray) -> None:
