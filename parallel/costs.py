@@ -17,12 +17,12 @@ _TICKS_PER_NS = 1000
 class Costs:
     """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine."""
 
-    node: float = 128.0
+    node: float = 710.0
     """a node of the main search"""
-    qnode: float = 454.0
+    qnode: float = 790.0
     """a node of quiescence"""
     open: float = 20.0
-    join: float = 652.0
+    join: float = 850.0
     leave: float = 60.0
     lock: float = 20.0
     poll: float = 151.0
