@@ -24,6 +24,7 @@ from psearch.arena import Arena, stack_pool_size
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.constants import ALL_NODE
 from psearch.costs import Costs
+from psearch.kernels import load_kernels
 from psearch.processes import work
 from psearch.rawlog import machine
 from psearch.results import Limits
@@ -86,6 +87,7 @@ def calibrate(
 ) -> Calibration:
     """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
+    load_kernels()
     tell = progress or (lambda text: None)
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     tell("calibrate: time stamp counter")

@@ -1,0 +1,79 @@
+"""How far the node count of one worker depends on luck: the noise under every speedup.
+
+    python bench/serial_spread.py --log LOG.jsonl [--times K]
+
+LOG is the raw log of `psearch simulate` or `psearch speedup`. Each of its serial searches is done again K times to the
+same depth, from a history of small random numbers instead of zeros, which changes nothing but the order of moves that
+nothing is known about. Printed are the geometric mean of nodes over those of the log (more than 1 where depths were
+chosen for being cheap: the second time they are less lucky) and the standard deviation of the logarithm.
+"""
+
+from __future__ import annotations
+
+import argparse
+from math import exp, sqrt
+from pathlib import Path
+
+import chess
+import numpy as np
+
+from psearch.arena import Arena
+from psearch.kernels import load_kernels
+from psearch.processes import work
+from psearch.progress import StatusLine
+from psearch.rawlog import read_log
+from psearch.results import Limits, PsearchError
+from psearch.setup import SearchOptions, write_search
+
+_LARGEST = 32
+"""A thousandth of what one deep cutoff adds."""
+_DEEPEST = 60
+"""Deeper searches ended with a mate, at a depth that means nothing."""
+
+
+def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> int:
+    """Nodes of one serial search from a history of small random numbers."""
+    arena.clear_table()
+    arena.clear_learning()
+    quiet = arena.header[0]["learning"]["quiet"]
+    quiet[...] = dice.integers(-_LARGEST, _LARGEST, quiet.shape, endpoint=True)
+    write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
+    while not work(arena.context, 0, 1 << 20):
+        continue
+    return int(arena.worker[0]["nodes"])
+
+
+def main() -> None:
+    """Read, repeat, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--times", type=int, default=3)
+    parser.add_argument("--hash", type=int, default=64)
+    options = parser.parse_args()
+    try:
+        samples, _ = read_log(options.log, dict)
+    except PsearchError as error:
+        raise SystemExit(f"serial_spread: {error}") from None
+    serial = {s["fen"]: s for s in samples if s["policy"] == "serial" and s["depth"] <= _DEEPEST}
+    if not serial or options.times < 1:
+        raise SystemExit("serial_spread: there is no serial search to repeat")
+    load_kernels()
+    arena = Arena(workers=1, hash_mb=options.hash)
+    dice = np.random.default_rng(0)
+    logs = np.zeros((len(serial), options.times))
+    with StatusLine() as status:
+        for row, (fen, sample) in enumerate(serial.items()):
+            status(f"{row + 1}/{len(serial)} {sample['position']}")
+            for column in range(options.times):
+                logs[row, column] = np.log(repeated(arena, fen, sample["depth"], dice) / sample["nodes"])
+    arena.close()
+    means = logs.mean(axis=1)
+    half = 1.96 * means.std(ddof=1) / sqrt(len(means)) if len(means) > 1 else 0.0
+    low, middle, high = (exp(means.mean() + way * half) for way in (-1, 0, 1))
+    print(f"{len(serial)} positions, {options.times} times each")
+    print(f"nodes against the log: x{middle:.3f} ({low:.3f} to {high:.3f})")
+    print(f"standard deviation of ln(nodes): {logs.std():.2f}; from x{exp(logs.min()):.2f} to x{exp(logs.max()):.2f}")
+
+
+if __name__ == "__main__":
+    main()
