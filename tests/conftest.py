@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,13 @@ from psearch import cli
 from psearch.core import jit
 
 _MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect")
+
+
+def pytest_configure() -> None:
+    """Programs started by the tests shall hear Ctrl-C. A shell that puts a command into the background has it ignore
+    the signal, and that is inherited."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -347,9 +347,9 @@ def test_interrupted_on_stdout_what_is_finished_has_been_printed() -> None:
 
 def test_other_settings_do_not_mix(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with start("--movetime", "300", "--out", str(out), MIXED) as running:
-        wait_for_lines(Path(f"{out}.journal"), 2)
-        second = analyse("--movetime", "300", "--out", str(out), MIXED)
+    with start("--movetime", "1500", "--out", str(out), MIXED) as running:
+        wait_for_lines(Path(f"{out}.journal"), 1)
+        second = analyse("--movetime", "1500", "--out", str(out), MIXED)
         running.kill()
         running.communicate()
     assert (second.returncode, second.stderr) == (2, f"psearch: another psearch is writing {out}.journal\n")

@@ -154,8 +154,8 @@ def test_a_seed_changes_the_interleaving_only_with_jitter(simulators: dict[int, 
 
 
 def test_eight_workers_are_faster(simulators: dict[int, Simulator]) -> None:
-    alone = search(simulators[1], MIDDLE_GAME, 9, "serial")
-    shared = search(simulators[8], MIDDLE_GAME, 9)
+    alone = search(simulators[1], MIDDLE_GAME, 13, "serial")
+    shared = search(simulators[8], MIDDLE_GAME, 13)
     assert alone.seconds / shared.seconds > 2
     assert shared.joins > 0 and shared.splits > 0
     assert shared.aborted_nodes < shared.nodes
