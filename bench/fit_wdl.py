@@ -38,7 +38,7 @@ from scipy.optimize import minimize
 
 from psearch.arena import Arena
 from psearch.kernels import load_kernels
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 from psearch.wdl import material
@@ -53,7 +53,6 @@ HELD_OUT = 10
 SCORE_MAX = 2000
 """cp; scores beyond, mates too, count as this: such games are decided, and one odd result must not bend the fit"""
 HASH_MB = 16
-BURST = 1 << 20
 
 _HEAD = '''\
 """Parameters of the win, draw and loss model (`psearch.wdl`). Written by bench/fit_wdl.py: change that, not this.
@@ -90,8 +89,7 @@ def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
         arena.clear_table()
         arena.clear_learning()
         write_search(arena, board, Limits(nodes=nodes), options)
-        while not work(arena.context, 0, BURST):
-            continue
+        work_alone(arena.context)
         found[:, number] = int(arena.header[0]["score"]), material(board), 1 if board.turn else -1
         if number % 1000 == 0:
             print(f"{number}/{len(fens)} positions, {time.monotonic() - start:.0f} s", file=sys.stderr)

@@ -11,41 +11,37 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import chess
 import numpy as np
+from serial_rows import serial_rows
 
+from psearch.core.records import DEPTHS
 from psearch.costs import Costs
 from psearch.kernels import load_kernels
 from psearch.prediction import merge_now
 from psearch.progress import StatusLine
-from psearch.rawlog import read_log
-from psearch.results import PsearchError
 from psearch.setup import SearchOptions
 from psearch.simulate import Simulator
 
 TYPES = ("PV", "CUT", "ALL")
-_DEEPEST = 60
-"""Deeper searches ended with a mate, at a depth that means nothing."""
 _FEWEST = 100
 """Nodes of one worker at a depth, below which a ratio says nothing."""
 
-Positions = dict[str, tuple[str, int]]
 
-
-def nodes_by_depth(positions: Positions, workers: int, policy: str, hash_mb: int) -> np.ndarray:
+def nodes_by_depth(positions: list[dict[str, Any]], workers: int, policy: str, hash_mb: int) -> np.ndarray:
     """Nodes by type and depth, all positions and iterations together; float64, shape (3, depths)."""
     simulator = Simulator(workers, hash_mb, Costs())
-    total: np.ndarray | None = None
+    total = np.zeros((len(TYPES), DEPTHS))
     with StatusLine() as status:
-        for name, (fen, depth) in positions.items():
-            status(f"{workers} workers, {name}")
-            board = chess.Board(fen, chess960=True)
-            simulator.search(name, board, depth, SearchOptions(policy="serial" if workers == 1 else policy))
+        for row in positions:
+            status(f"{workers} workers, {row['position']}")
+            board = chess.Board(row["fen"], chess960=True)
+            simulator.search(row["position"], board, row["depth"], SearchOptions(policy=policy))
             merge_now(simulator.arena.context)
-            seen = simulator.arena.header[0]["prediction"]["all_seen"].astype(float).sum(axis=1)[:, :, 0]
-            total = seen if total is None else total + seen
-    assert total is not None
+            total += simulator.arena.header[0]["prediction"]["all_seen"].sum(axis=1)[:, :, 0]
+    simulator.close()
     return total
 
 
@@ -80,23 +76,16 @@ def main() -> None:
     parser.add_argument("--hash", type=int, default=64)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
-    try:
-        samples, _ = read_log(options.log, dict)
-    except PsearchError as error:
-        raise SystemExit(f"overhead_by_depth: {error}") from None
-    serial = [s for s in samples if s["policy"] == "serial" and s["depth"] <= _DEEPEST][:: options.every]
-    if not serial:
-        raise SystemExit("overhead_by_depth: there is no serial search to compare with")
-    positions = {s["position"]: (s["fen"], s["depth"]) for s in serial}
+    positions = serial_rows(options.log, "overhead_by_depth")[:: options.every]
     load_kernels()
-    alone = nodes_by_depth(positions, 1, options.policy, options.hash)
+    alone = nodes_by_depth(positions, 1, "serial", options.hash)
+    enough = alone.sum(axis=0) >= _FEWEST
+    enough[0] = False  # quiescence is not counted by depth
+    depths = np.flatnonzero(enough)
     curves: list[tuple[int, np.ndarray, np.ndarray]] = []
     print(f"{len(positions)} positions; nodes over those of one worker")
     for count in (int(word) for word in options.workers.split(",")):
         shared = nodes_by_depth(positions, count, options.policy, options.hash)
-        enough = alone.sum(axis=0) >= _FEWEST
-        enough[0] = False  # quiescence is not counted by depth
-        depths = np.flatnonzero(enough)
         print(f"{'workers':>7} {'type':>4}" + "".join(f"{depth:>6}" for depth in depths))
         for kind, name in enumerate(TYPES):
             cells = [

@@ -24,7 +24,7 @@ from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
 from psearch.core.pruning_modes import parse_pruning
 from psearch.kernels import load_kernels
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.progress import StatusLine
 from psearch.rawlog import RawLog, read_log
 from psearch.results import Limits
@@ -64,8 +64,7 @@ def iterations(position: SuitePosition, step: str, depth: int, cap: int, hash_mb
     try:
         options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS[step]))
         write_search(arena, position.board, Limits(depth=depth, nodes=cap), options)
-        while not work(arena.context, 0, 1 << 20):
-            continue
+        work_alone(arena.context)
         return list(_finished(arena, position, step))
     finally:
         arena.close()

@@ -28,7 +28,7 @@ import chess.syzygy
 from psearch.arena import Arena
 from psearch.core.boards import to_chess_move
 from psearch.kernels import load_kernels
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
@@ -89,8 +89,7 @@ class Player:
     def think(self, board: chess.Board) -> tuple[int, chess.Move]:
         """Score for the side to move in centipawns, and the best move."""
         write_search(self.arena, board, self.limits, self.options)
-        while not work(self.arena.context, 0, 1 << 20):
-            continue
+        work_alone(self.arena.context)
         header = self.arena.header[0]
         return int(header["score"]), to_chess_move(int(header["best_move"]), board)
 

@@ -16,19 +16,17 @@ from pathlib import Path
 
 import chess
 import numpy as np
+from serial_rows import serial_rows
 
 from psearch.arena import Arena
 from psearch.kernels import load_kernels
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.progress import StatusLine
-from psearch.rawlog import read_log
-from psearch.results import Limits, PsearchError
+from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
 _LARGEST = 32
-"""A thousandth of what one deep cutoff adds."""
-_DEEPEST = 60
-"""Deeper searches ended with a mate, at a depth that means nothing."""
+"""A sixty-fourth of what one deep cutoff adds."""
 
 
 def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> int:
@@ -38,8 +36,7 @@ def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> i
     quiet = arena.header[0]["learning"]["quiet"]
     quiet[...] = dice.integers(-_LARGEST, _LARGEST, quiet.shape, endpoint=True)
     write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
-    while not work(arena.context, 0, 1 << 20):
-        continue
+    work_alone(arena.context)
     return int(arena.worker[0]["nodes"])
 
 
@@ -50,22 +47,18 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=3)
     parser.add_argument("--hash", type=int, default=64)
     options = parser.parse_args()
-    try:
-        samples, _ = read_log(options.log, dict)
-    except PsearchError as error:
-        raise SystemExit(f"serial_spread: {error}") from None
-    serial = {s["fen"]: s for s in samples if s["policy"] == "serial" and s["depth"] <= _DEEPEST}
-    if not serial or options.times < 1:
-        raise SystemExit("serial_spread: there is no serial search to repeat")
+    if options.times < 1:
+        raise SystemExit("serial_spread: --times must be at least 1")
+    serial = serial_rows(options.log, "serial_spread")
     load_kernels()
     arena = Arena(workers=1, hash_mb=options.hash)
     dice = np.random.default_rng(0)
     logs = np.zeros((len(serial), options.times))
     with StatusLine() as status:
-        for row, (fen, sample) in enumerate(serial.items()):
+        for row, sample in enumerate(serial):
             status(f"{row + 1}/{len(serial)} {sample['position']}")
             for column in range(options.times):
-                logs[row, column] = np.log(repeated(arena, fen, sample["depth"], dice) / sample["nodes"])
+                logs[row, column] = np.log(repeated(arena, sample["fen"], sample["depth"], dice) / sample["nodes"])
     arena.close()
     means = logs.mean(axis=1)
     half = 1.96 * means.std(ddof=1) / sqrt(len(means)) if len(means) > 1 else 0.0

@@ -37,7 +37,7 @@ from psearch.core.tables import make_tables
 from psearch.core.tt import probe, store
 from psearch.core.zobrist import splitmix64
 from psearch.kernels import load_kernels
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 from psearch.supervisor import Supervisor
@@ -197,8 +197,7 @@ def test_serial_search(benchmark: Any, arena: Arena) -> None:
         write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
 
     def run() -> int:
-        while not work(arena.context, 0, 1 << 20):
-            continue
+        work_alone(arena.context)
         return int(arena.worker[0]["nodes"])
 
     benchmark.extra_info["nodes"] = benchmark.pedantic(run, setup=prepare, rounds=5)

@@ -8,7 +8,7 @@ import chess
 
 from psearch.arena import Arena
 from psearch.core.jit import Progress
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
@@ -47,8 +47,7 @@ def run_bench(progress: Progress | None = None) -> tuple[int, float]:
         arena.clear_learning()
         write_search(arena, board, Limits(depth=BENCH_DEPTH), options)
         start = time.perf_counter()
-        while not work(arena.context, 0, 1 << 20):
-            continue
+        work_alone(arena.context)
         seconds += time.perf_counter() - start
         nodes += int(arena.worker[0]["nodes"])
         if progress:

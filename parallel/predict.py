@@ -22,7 +22,7 @@ from psearch.core.pruning_modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.costs import Costs
 from psearch.prediction import merge_now
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 from psearch.simulate import Simulator
@@ -105,8 +105,7 @@ def _search_serially(arena: Arena, position: SuitePosition, depth: int, options:
     arena.clear_table()
     arena.clear_learning()
     write_search(arena, position.board, Limits(depth=depth), options)
-    while not work(arena.context, 0, 1 << 16):
-        continue
+    work_alone(arena.context)
     merge_now(arena.context)
     names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
     tally.add(arena.header[0]["prediction"], names)

@@ -88,7 +88,7 @@ class Info:
             "pv": list(self.pv),
         }
         if self.bound != "exact":  # python-chess sets these keys too, without declaring them
-            info[f"{self.bound}bound"] = True  # type: ignore[literal-required]
+            info[f"{self.bound}bound"] = True  # type: ignore[literal-required]  # one of two keys
         if self.currmove is not None:
             info["currmove"] = self.currmove
             info["currmovenumber"] = self.currmovenumber

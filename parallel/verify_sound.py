@@ -19,14 +19,13 @@ from psearch.core.constants import NULL_MOVE
 from psearch.core.pruning_modes import SOUND, Pruning
 from psearch.core.records import VIOLATIONS
 from psearch.core.terms import REST_BOUND
-from psearch.processes import work
+from psearch.processes import work_alone
 from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 from psearch.suites import SuitePosition
 
 _HASH_MB = 1
 """No table is used, and every arena has one."""
-_BURSTS = 256
 """A quarter of a million transitions: how long an interrupt may wait."""
 
 
@@ -192,8 +191,7 @@ class Verifier:
         arena = self._arena
         arena.clear_learning()
         write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), options, only=moves)
-        while not work(arena.context, 0, _BURSTS):
-            continue
+        work_alone(arena.context)
         header, worker = arena.header[0], arena.worker[0]
         self._checked += int(worker["shadow_checked"])
         count = int(worker["shadow_violations"])
