@@ -348,7 +348,8 @@ def test_interrupted_on_stdout_what_is_finished_has_been_printed() -> None:
 def test_other_settings_do_not_mix(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with start("--movetime", "1500", "--out", str(out), MIXED) as running:
-        wait_for_lines(Path(f"{out}.journal"), 1)
+        # the first line says what is analysed; a journal without a position would be begun anew
+        wait_for_lines(Path(f"{out}.journal"), 2)
         second = analyse("--movetime", "1500", "--out", str(out), MIXED)
         running.kill()
         running.communicate()
