@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import chess
 import numpy as np
@@ -17,44 +15,39 @@ from psearch.core.endgames import SCALING_PHASE
 from psearch.core.inspect_nodes import NodeProbe
 from psearch.core.records import position_dtype
 from psearch.core.tables import make_tables
-from psearch.core.terms import REST_BOUND
+from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
 from psearch.kernels import load_kernels
 
 pytest.importorskip("scipy")  # of the extra `study`, which the tuner needs
 
-SCRIPT = Path(__file__).resolve().parents[1] / "bench" / "tune.py"
+import tune
+from tuning.columns import DANGER_COLUMN, N_COLUMNS
+from tuning.data import Data
+from tuning.features import features
+from tuning.model import backward, danger_backward, predict
+from tuning.weights_file import weights_in_use
 
 
 @pytest.fixture(scope="module")
-def tune() -> ModuleType:
-    load_kernels()
-    specification = importlib.util.spec_from_file_location("psearch_tune", SCRIPT)
-    assert specification is not None and specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["psearch_tune"] = module  # dataclasses look their module up
-    specification.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def data(tune: ModuleType) -> tuple[object, list[chess.Board]]:
+def data() -> tuple[Data, list[chess.Board]]:
     """Features of boards from random games, with made-up outcomes."""
+    load_kernels()
     tables = make_tables()
     boards = sample(8, 2500)
     positions = np.zeros(len(boards), position_dtype)
     for number, board in enumerate(boards):
         set_position(tables, positions[number : number + 1], board)
     outcome = np.random.default_rng(1).choice((0.0, 0.5, 1.0), len(boards))
-    made = tune.features(positions, tables)
+    made = features(positions, tables)
     source = np.zeros(len(boards), np.int8)
-    return tune.Data(**made, score=400 * (outcome - 0.5), result=outcome, source=source), boards
+    return Data(**made, score=400 * (outcome - 0.5), result=outcome, source=source), boards
 
 
-def test_the_sum_is_the_evaluation(tune: ModuleType, data: tuple) -> None:
+def test_the_sum_is_the_evaluation(data: tuple[Data, list[chess.Board]]) -> None:
     """M, R and the scaled sum are each cut to whole centipawns by the kernel, and not by the tuner."""
-    features, boards = data
-    weights, units = tune.weights_in_use()
-    predicted, scales = tune.predict(features, weights, units)
+    traced, boards = data
+    weights, units = weights_in_use()
+    predicted, scales = predict(traced, weights, units)
     probe = NodeProbe(make_tables())
     compared = scaled = 0
     for number, board in enumerate(boards):
@@ -71,43 +64,43 @@ def test_the_sum_is_the_evaluation(tune: ModuleType, data: tuple) -> None:
     assert scaled > 50
 
 
-def test_the_gradient_is_one(tune: ModuleType, data: tuple) -> None:
+def test_the_gradient_is_one(data: tuple[Data, list[chess.Board]]) -> None:
     """Differences of the prediction, against the derivatives by weight and by unit of danger."""
-    features, _ = data
-    weights, units = tune.weights_in_use()
+    traced, _ = data
+    weights, units = weights_in_use()
     dice = np.random.default_rng(2)
-    slope = dice.normal(size=len(features))
-    grad, unit_grad = np.zeros((tune.N_COLUMNS, 2)), np.zeros(tune.UNIT_COUNT)
-    rows = slice(tune.DANGER_COLUMN, tune.DANGER_COLUMN + tune.DANGER_STEPS)
+    slope = dice.normal(size=len(traced))
+    grad, unit_grad = np.zeros((N_COLUMNS, 2)), np.zeros(UNIT_COUNT)
+    rows = slice(DANGER_COLUMN, DANGER_COLUMN + DANGER_STEPS)
     units = units + dice.uniform(0.1, 0.2, len(units))  # away from the corners of the interpolation
-    whole = features.scales.copy()
-    features.scales[:] = 1.0
-    tune.backward(features.index, features.value, features.used, features.phase, slope, grad)
+    whole = traced.scales.copy()
+    traced.scales[:] = 1.0
+    backward(traced.index, traced.value, traced.used, traced.phase, slope, grad)
     table = np.ascontiguousarray(weights.T[rows])
-    tune.danger_backward(features.units, features.phase, units, table, True, slope, grad[rows], unit_grad)
+    danger_backward(traced.units, traced.phase, units, table, True, slope, grad[rows], unit_grad)
 
     def total(weights: np.ndarray, units: np.ndarray) -> float:
-        return float(slope @ tune.predict(features, weights, units, True)[0])
+        return float(slope @ predict(traced, weights, units, True)[0])
 
     step = 1e-4
-    for column in dice.choice(tune.N_COLUMNS, 60, replace=False):
+    for column in dice.choice(N_COLUMNS, 60, replace=False):
         for part in range(2):
             more, less = weights.copy(), weights.copy()
             more[part, column] += step
             less[part, column] -= step
             slope_here = (total(more, units) - total(less, units)) / (2 * step)
             assert slope_here == pytest.approx(grad[column, part], rel=1e-3, abs=1e-3)
-    for unit in range(tune.UNIT_COUNT):
+    for unit in range(UNIT_COUNT):
         more, less = units.copy(), units.copy()
         more[unit] += 1e-6
         less[unit] -= 1e-6
         slope_here = (total(weights, more) - total(weights, less)) / 2e-6
         assert slope_here == pytest.approx(unit_grad[unit], rel=0.02, abs=2.0)
-    features.scales[:] = whole
+    traced.scales[:] = whole
 
 
 def test_a_fit_from_end_to_end(
-    tune: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A file of positions whose results follow material: the error falls, and what is written can be read."""
     lines = []
@@ -133,6 +126,6 @@ def test_a_fit_from_end_to_end(
     exec(out.read_text(), written)
     values = written["TERM_VALUES"]
     assert isinstance(values, dict)
-    for term in tune.TERMS:
+    for term in TERMS:
         assert len(values[term.name]) == term.count
         assert all(isinstance(part, int) for pair in values[term.name] for part in pair)
