@@ -87,11 +87,11 @@ def node_futility(worker, pruning, frame):
     decide_futility(worker_at(worker), pruning_at(pruning), fr.position, fr.node)
 
 
-@entry(i64(i64, i64, i64, i64))
-def node_action(worker, pruning, frame, came_by):
+@entry(i64(i64, i64, i64, i64, i64))
+def node_action(worker, pruning, tables, frame, came_by):
     """`prune_node`: what is done without a move."""
     fr = frame_at(frame)
-    return prune_node(worker_at(worker), pruning_at(pruning), fr.position, fr.node, came_by)
+    return prune_node(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, came_by)
 
 
 @entry(i64(i64, i64))
@@ -205,7 +205,8 @@ class PruningProbe(NodeProbe):
 
     def prune_node(self, came_by: int = NO_MOVE) -> tuple[int, int]:
         """PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL or PRUNE_RAZOR, and the value that goes with PRUNE_RETURN."""
-        action = node_action(self.worker.ctypes.data, self._pruning.ctypes.data, self._frames.ctypes.data, came_by)
+        records = (self.worker, self._pruning, self.tables, self._frames)
+        action = node_action(*(record.ctypes.data for record in records), came_by)
         return int(action), int(self.worker[0]["value"])
 
     def null_reduction(self) -> int:

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.bits import move_from, move_kind, move_to
+from psearch.core.attacks import is_attacked
+from psearch.core.bits import bit, move_from, move_kind, move_to
 from psearch.core.checks import gives_check
 from psearch.core.constants import (
     ALL_NODE,
@@ -33,13 +34,15 @@ from psearch.core.constants import (
     QUEEN,
     ROOK,
     SKIP_QUIETS,
+    U0,
+    U1,
 )
 from psearch.core.evaluate import material
 from psearch.core.history import is_quiet, quiet_history
-from psearch.core.intrinsics import popcount
+from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_BAD_CAPTURES, drop_quiets
-from psearch.core.position import has_pieces
+from psearch.core.position import has_pieces, king_square, occupied
 from psearch.core.records import (
     REDUCTIONS,
     Learning,
@@ -173,8 +176,34 @@ def null_reduction(pruning, pos, node):
     return pruning.null_base + depth // pruning.null_depth_divisor + surplus
 
 
-@kernel(i64(Worker, Pruning, Position, Node, i64))
-def prune_node(wk, pruning, pos, node, came_by):
+@kernel(boolean(Tables, Position))
+def _is_netted(tb, pos):
+    """Whether the king of the side to move has at most one square to go to, and the enemy takes two or more from him.
+
+    A mating net: here no material is worth what the evaluation says. It takes two pieces; a king and pawns only press.
+    """
+    side = np.int64(pos.side)
+    if _officers(pos, 1 - side) < 2:
+        return False
+    king = king_square(pos, side)
+    occupied_bb = occupied(pos) ^ bit(king)
+    around_bb = tb.king[king] & ~pos.color_bb[side]
+    free = 0
+    taken = 0
+    while around_bb != U0:
+        square = lowest_bit(around_bb)
+        around_bb &= around_bb - U1
+        if is_attacked(tb, pos, square, 1 - side, occupied_bb):
+            taken += 1
+        elif free == 1:
+            return False
+        else:
+            free = 1
+    return taken >= 2
+
+
+@kernel(i64(Worker, Pruning, Tables, Position, Node, i64))
+def prune_node(wk, pruning, tb, pos, node, came_by):
     """Before the first move, at a node with a null window below the root: PRUNE_RETURN leaves a value in `wk.value`.
 
     came_by: the move that led here.
@@ -194,7 +223,8 @@ def prune_node(wk, pruning, pos, node, came_by):
     if pruning.reverse_futility and depth <= pruning.reverse_futility_depth:
         count_tried(wk, REVERSE_FUTILITY)
         surplus = estimate - pruning.reverse_futility_margin * (depth - node.improving) - beta
-        if surplus >= 0 and not is_mate_bound(estimate):
+        careful = pruning.reverse_futility_net != 0 and depth >= pruning.reverse_futility_net_depth
+        if surplus >= 0 and not is_mate_bound(estimate) and not (careful and _is_netted(tb, pos)):
             count_pruned(wk, REVERSE_FUTILITY)
             wk.value = beta + surplus // 2
             return PRUNE_RETURN

@@ -51,6 +51,8 @@ class Pruning:
     reverse_futility: int = 0
     reverse_futility_depth: int = 8
     reverse_futility_margin: int = 80
+    reverse_futility_net: int = 0
+    reverse_futility_net_depth: int = 4
     razoring: int = 0
     razoring_depth: int = 2
     razoring_margin: int = 250
@@ -136,6 +138,7 @@ MODERN = replace(
     PLAIN,
     null_move=1,
     reverse_futility=1,
+    reverse_futility_net=1,
     razoring=1,
     iir=1,
     singular=1,

@@ -58,6 +58,8 @@ PARAMETERS = {
     "reverse_futility": _switch("the evaluation is above beta by a margin: the node fails high"),
     "reverse_futility_depth": _depth("up to this depth"),
     "reverse_futility_margin": Parameter("centipawns per ply, one ply less if the evaluation is improving"),
+    "reverse_futility_net": _switch("not with the own king in a mating net"),
+    "reverse_futility_net_depth": _depth("from this depth on"),
     "razoring": _switch("the evaluation is below alpha by a margin: quiescence decides"),
     "razoring_depth": _depth("up to this depth"),
     "razoring_margin": Parameter("centipawns per ply"),

@@ -482,6 +482,8 @@ pruning_dtype = _record(
         ("reverse_futility", "i4"),
         ("reverse_futility_depth", "i4"),
         ("reverse_futility_margin", "i4"),  # per ply
+        ("reverse_futility_net", "i4"),  # 1: not with the king in a mating net
+        ("reverse_futility_net_depth", "i4"),
         ("razoring", "i4"),
         ("razoring_depth", "i4"),
         ("razoring_margin", "i4"),  # per ply

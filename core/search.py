@@ -146,7 +146,7 @@ def enter(ctx, wk, frame):
         decide_futility(wk, pruning, pos, node)
         node.full_depth = node.depth
         if not pv_node:
-            action = prune_node(wk, pruning, pos, node, np.int64(path[ply].move))
+            action = prune_node(wk, pruning, tb, pos, node, np.int64(path[ply].move))
             if action == PRUNE_RETURN:
                 return DO_RETURN
             if action == PRUNE_NULL:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from dataclasses import fields, replace
 
 import chess
@@ -475,6 +476,41 @@ def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> N
         if depth <= 8:
             probe.enter(depth, beta - 201, improving=improving)
             assert probe.prune_node() == (PRUNE_RETURN, beta - 200 + 100), "a bound between beta and the evaluation"
+
+
+def is_netted(board: chess.Board) -> bool:
+    """The enemy has two pieces; of the squares around the king without own men at most one is safe, and two or more
+    are attacked."""
+    king = board.king(board.turn)
+    assert king is not None
+    if (board.occupied_co[not board.turn] & ~board.pawns & ~board.kings).bit_count() < 2:
+        return False
+    lifted = board.copy(stack=False)
+    lifted.remove_piece_at(king)  # what he hides from a slider he cannot go to
+    around = chess.SquareSet(chess.BB_KING_ATTACKS[king] & ~board.occupied_co[board.turn])
+    attacked = sum(lifted.is_attacked_by(not board.turn, square) for square in around)
+    return len(around) - attacked <= 1 and attacked >= 2
+
+
+def test_reverse_futility_does_not_believe_a_king_in_a_mating_net(tables: np.ndarray) -> None:
+    board, rng = chess.Board(), random.Random(7)
+    seen = {True: 0, False: 0}
+    while min(seen.values()) < 100:
+        if board.is_game_over() or board.fullmove_number > 120:
+            board = chess.Board()
+        board.push(rng.choice(list(board.legal_moves)))
+        if board.is_check() or board.is_game_over():
+            continue
+        netted = is_netted(board)
+        seen[netted] += 1
+        probe = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=1)
+        off = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=0)
+        for depth in (3, 4, 8):
+            probe.enter(depth, probe.evaluate() - 1000)
+            off.enter(depth, off.evaluate() - 1000)
+            expected = PRUNE_NOTHING if netted and depth >= 4 else PRUNE_RETURN
+            assert probe.prune_node()[0] == expected, (board.fen(), depth)
+            assert off.prune_node()[0] == PRUNE_RETURN
 
 
 def test_razoring_at_the_margin(tables: np.ndarray) -> None:
