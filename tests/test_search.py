@@ -404,6 +404,14 @@ def reports(arena: Arena) -> list[np.void]:
     return list(header["infos"][: int(header["info_count"])])
 
 
+def repeats(board: chess.Board, line: list[chess.Move]) -> bool:
+    """Whether the line ends in a position that it, or the game, has seen before."""
+    after = board.copy()
+    for move in line:
+        after.push(move)
+    return after.is_repetition(2)
+
+
 @pytest.mark.parametrize("options", [PLAIN, DEFAULT], ids=["plain", "default"])
 def test_reports_are_legal_and_in_order(arena: Arena, options: SearchOptions) -> None:
     for board in (chess.Board(KIWIPETE), chess.Board(QUIET_ENDING), *sample(53, 30)):
@@ -415,7 +423,9 @@ def test_reports_are_legal_and_in_order(arena: Arena, options: SearchOptions) ->
             assert line
             depths.append(int(info["depth"]))
             nodes.append(int(info["nodes"]))
-            assert int(info["seldepth"]) >= depths[-1] or abs(int(info["score"])) >= MATE_IN_MAX_PLY
+            # a search may end before its depth where the game does: by mate, or by repetition
+            ended = abs(int(info["score"])) >= MATE_IN_MAX_PLY or repeats(board, line)
+            assert int(info["seldepth"]) >= depths[-1] or ended
             assert int(info["bound"]) in (BOUND_EXACT, BOUND_LOWER, BOUND_UPPER)
         assert depths == sorted(depths) and set(depths) == set(range(1, depth + 1))
         assert nodes == sorted(nodes)
