@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.attacks import is_attacked
-from psearch.core.bits import bit, move_from, move_kind, move_to
+from psearch.core.bits import move_from, move_kind, move_to
 from psearch.core.checks import gives_check
 from psearch.core.constants import (
     ALL_NODE,
@@ -41,8 +40,9 @@ from psearch.core.evaluate import material
 from psearch.core.history import is_quiet, quiet_history
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
+from psearch.core.movegen import king_can_step
 from psearch.core.movepick import PICK_BAD_CAPTURES, drop_quiets
-from psearch.core.position import has_pieces, king_square, occupied
+from psearch.core.position import has_pieces, king_square
 from psearch.core.records import (
     REDUCTIONS,
     Learning,
@@ -186,14 +186,13 @@ def _is_netted(tb, pos):
     if _officers(pos, 1 - side) < 2:
         return False
     king = king_square(pos, side)
-    occupied_bb = occupied(pos) ^ bit(king)
     around_bb = tb.king[king] & ~pos.color_bb[side]
     free = 0
     taken = 0
     while around_bb != U0:
         square = lowest_bit(around_bb)
         around_bb &= around_bb - U1
-        if is_attacked(tb, pos, square, 1 - side, occupied_bb):
+        if not king_can_step(tb, pos, king, square):
             taken += 1
         elif free == 1:
             return False

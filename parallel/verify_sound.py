@@ -26,7 +26,6 @@ from psearch.suites import SuitePosition
 
 _HASH_MB = 1
 """No table is used, and every arena has one."""
-"""A quarter of a million transitions: how long an interrupt may wait."""
 
 
 @dataclass(frozen=True)

@@ -26,14 +26,21 @@ _DIGITS = 3
 
 
 @numba.njit
+def _fresh_pawn_slot(tb, ev, pos):  # type: ignore[no-untyped-def]  # numba finds the types
+    """The position's entry in the pawn hash, filled anew: weights change between calls."""
+    slot = pawn_slot(tb, ev, pos)
+    fill_pawn_entry(tb, ev.pawns[slot], pos)
+    return slot
+
+
+@numba.njit
 def _trace_terms(tables: int, evaluation: int, positions: int, count: int, pairs: Array) -> None:
-    """`terms_of` every position, with the pawn hash filled anew."""
+    """`terms_of` every position."""
     tb = tables_at(tables)
     ev = evaluation_at(evaluation)
     for i in range(count):
         pos = position_at(positions + i * POSITION_SIZE)
-        slot = pawn_slot(tb, ev, pos)
-        fill_pawn_entry(tb, ev.pawns[slot], pos)
+        slot = _fresh_pawn_slot(tb, ev, pos)
         pairs[i] = terms_of(tb, ev, pos, slot)
 
 
@@ -44,8 +51,7 @@ def _trace_units(tables: int, evaluation: int, positions: int, count: int, units
     ev = evaluation_at(evaluation)
     for i in range(count):
         pos = position_at(positions + i * POSITION_SIZE)
-        slot = pawn_slot(tb, ev, pos)
-        fill_pawn_entry(tb, ev.pawns[slot], pos)
+        slot = _fresh_pawn_slot(tb, ev, pos)
         terms_of(tb, ev, pos, slot)
         for side in range(2):
             units[i, side] = danger_units(tb, ev, ev.pawns[slot], pos, side)

@@ -45,17 +45,22 @@ def backward(index: Array, value: Array, used: Array, phase: Array, slope: Array
 
 
 @_njit
+def _danger_steps(units: Array, unit_weights: Array, smooth: bool) -> tuple[float, int, int, float]:
+    """Where danger is looked up: the place in the table, the steps below and above it, and the share of the latter."""
+    total = 0.0
+    for k in range(UNIT_COUNT):
+        total += units[k] * unit_weights[k]
+    at = min(max(total / DANGER_STEP - (0.5 if smooth else 0.0), 0.0), DANGER_STEPS - 1.0)
+    low = int(at)
+    return at, low, min(low + 1, DANGER_STEPS - 1), at - low if smooth else 0.0
+
+
+@_njit
 def _danger_forward(units: Array, phase: Array, unit_weights: Array, table: Array, smooth: bool, out: Array) -> None:
     """Add White's danger to Black's king, less Black's to White's."""
     for i in range(len(phase)):
         for side in range(2):
-            total = 0.0
-            for k in range(UNIT_COUNT):
-                total += units[i, side, k] * unit_weights[k]
-            at = min(max(total / DANGER_STEP - (0.5 if smooth else 0.0), 0.0), DANGER_STEPS - 1.0)
-            low = int(at)
-            part = at - low if smooth else 0.0
-            high = min(low + 1, DANGER_STEPS - 1)
+            _, low, high, part = _danger_steps(units[i, side], unit_weights, smooth)
             mg = table[low, 0] * (1.0 - part) + table[high, 0] * part
             eg = table[low, 1] * (1.0 - part) + table[high, 1] * part
             term = mg * phase[i] + eg * (1.0 - phase[i])
@@ -76,13 +81,7 @@ def danger_backward(
     """The derivatives that belong to `_danger_forward`."""
     for i in range(len(phase)):
         for side in range(2):
-            total = 0.0
-            for k in range(UNIT_COUNT):
-                total += units[i, side, k] * unit_weights[k]
-            at = min(max(total / DANGER_STEP - (0.5 if smooth else 0.0), 0.0), DANGER_STEPS - 1.0)
-            low = int(at)
-            part = at - low if smooth else 0.0
-            high = min(low + 1, DANGER_STEPS - 1)
+            at, low, high, part = _danger_steps(units[i, side], unit_weights, smooth)
             d = slope[i] if side == 0 else -slope[i]
             mg = d * phase[i]
             eg = d - mg
