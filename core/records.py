@@ -257,9 +257,9 @@ CERTAIN = 1 << 16
 
 outcomes_dtype = _record(
     [
-        # by expected type, table bound, depth, progress: nodes that got so far, and those of them that cut after all
-        ("seen", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
-        ("cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
+        # by expected type, table bound, depth, progress at the end: nodes that failed low or were exact, nodes that cut
+        ("ended", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS, 2)),
+        ("deepest", "i8"),  # depth among them
         ("size_sum", "i8", (DEPTHS,)),  # nodes of unshared subtrees of this depth
         ("size_count", "i8", (DEPTHS,)),
         # moves taken at nodes that other workers were inside, by P(needed) at that time: all, and those whose result
@@ -279,6 +279,8 @@ prediction_dtype = _record(
         ("size_count", "i8", (DEPTHS,)),
         ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
         ("join_cost", "i8"),  # nodes that a worker could search in the time a join takes, measured
+        ("least_depth", "i8"),  # of a node that `calibrated` may open while all are busy: below it moves are too small
+        ("fresh", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS, 2)),  # `ended` of all workers; zero but during a merge
         # for the study of predictions: what no merge forgets
         ("all_seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
         ("all_cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
@@ -437,13 +439,13 @@ worker_dtype = _record(
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search
+        ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
+        ("shadow_violations", "i8"),  # those of them whose bound was wrong
+        ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
-        ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
-        ("shadow_violations", "i8"),  # those of them whose bound was wrong
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
-        ("tail", "u1", (24,)),  # to a whole number of cache lines
         ("evaluation", evaluation_dtype),
     ]
 )
@@ -627,6 +629,7 @@ simulation_dtype = _record(
     [
         ("costs", costs_dtype),
         ("now", "i8"),  # clock of the worker that moved last
+        ("deadline", "i8"),  # clock at which the search is told to stop; 0 never
         ("random", "u8"),
         ("heap_size", "i8"),
         ("sleepers", "i8"),
@@ -739,5 +742,7 @@ TRACE_LOG_SIZE = trace_log_dtype.itemsize
 
 if FRAME_SIZE % (2 * CACHE_LINE) != CACHE_LINE or STACK_SIZE % CACHE_LINE or WORKER_SIZE % CACHE_LINE:
     raise AssertionError(f"record sizes: frame {FRAME_SIZE}, stack {STACK_SIZE}, worker {WORKER_SIZE}")
+if worker_dtype.fields["outcomes"][1] % CACHE_LINE or outcomes_dtype.fields["ended"][1]:
+    raise AssertionError("the counts of a class lie in two cache lines")
 if TRACE_EVENT_SIZE != CACHE_LINE or TRACE_LOG_SIZE != CACHE_LINE:
     raise AssertionError(f"record sizes: trace event {TRACE_EVENT_SIZE}, trace log {TRACE_LOG_SIZE}")

@@ -13,7 +13,7 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.movepick import PICK_QUIETS
 from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
-from psearch.prediction import expected_gain, finished_moves, idle_workers, join_cost, p_next_move_needed
+from psearch.prediction import GAIN_BUSY, expected_gain, finished_moves, idle_workers, join_cost, p_next_move_needed
 
 (
     POLICY_SERIAL,
@@ -35,9 +35,6 @@ candidate cutoff moves are exhausted. felten: kannan, but a table bound override
 likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
 worker searches the whole tree."""
 
-_GAIN_BUSY = 8
-"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
-has nothing better to do than to join, so while somebody is idle no gain is too small."""
 _UNPROVED = 4
 """calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,
 and its successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
@@ -54,12 +51,13 @@ def splits_nothing(policy):
 def _is_worth_opening(ctx, node):
     """Calibrated: probably needed and worth some joins; less is asked while somebody is idle."""
     hd = header_at(ctx.header)
-    needed = p_next_move_needed(ctx, node)
     if idle_workers(ctx) > 0:
-        return needed * 100 >= hd.options.open_idle * CERTAIN
-    if needed * 100 < hd.options.open_busy * CERTAIN:
+        return p_next_move_needed(ctx, node) * 100 >= hd.options.open_idle * CERTAIN
+    if node.depth < hd.prediction.least_depth:
+        return False  # as it is with most nodes, and seen soonest
+    if p_next_move_needed(ctx, node) * 100 < hd.options.open_busy * CERTAIN:
         return False
-    return expected_gain(ctx, node) >= _GAIN_BUSY * join_cost(ctx)
+    return expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
 
 
 @kernel(boolean(Context, Node, i64))

@@ -38,6 +38,9 @@ from psearch.core.records import (
     worker_at,
 )
 
+GAIN_BUSY = 8
+"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
+has nothing better to do than to join, so while somebody is idle no gain is too small."""
 RECORD_DEPTH = 1
 """Quiescence is not counted: nothing is ever opened there."""
 _PRIOR_WEIGHT = 16
@@ -110,13 +113,13 @@ def expected_gain(ctx, node):
 
 @kernel(void(Worker, Node, i64))
 def record_outcome(wk, node, cut):
-    """Count a finished node: `cut` 1 if it failed high."""
+    """Count a finished node: `cut` 1 if it failed high. One line of memory: every node of depth 1 comes here."""
     outcomes = wk.outcomes
     depth = min(np.int64(node.depth), DEPTHS - 1)
     last = progress_step(np.int64(node.cut_index) if cut else np.int64(node.moves_done))
-    for step in range(last + 1):
-        outcomes.seen[node.type, node.tt_bound, depth, step] += 1
-        outcomes.cut[node.type, node.tt_bound, depth, step] += cut
+    outcomes.ended[node.type, node.tt_bound, depth, last, cut] += 1
+    if depth > outcomes.deepest:
+        outcomes.deepest = depth
     if node.owner == wk.index and 0 <= node.nodes_before <= wk.nodes:
         outcomes.size_sum[depth] += wk.nodes - node.nodes_before
         outcomes.size_count[depth] += 1
@@ -145,29 +148,42 @@ def count_used_move(wk, p):
     wk.outcomes.needed_used[min(p * BINS // CERTAIN, BINS - 1)] += 1
 
 
-@kernel(void(Context, i64, i64))
-def _merge_class(ctx, expected_type, bound):
-    """Merge the counts of one class over all workers, and start them anew."""
-    hd = header_at(ctx.header)
-    prediction = hd.prediction
+@kernel(void(Prediction, Worker))
+def _take_outcomes(prediction, wk):
+    """Add what a worker has counted to `fresh`; it begins anew. One sweep through memory that is another core's."""
+    outcomes = wk.outcomes
+    deepest = min(np.int64(outcomes.deepest), DEPTHS - 1)
+    outcomes.deepest = 0
+    for expected_type in range(TYPES):
+        for bound in range(BOUNDS):
+            for depth in range(deepest + 1):
+                for step in range(PROGRESS):
+                    for cut in range(2):
+                        count = np.int64(outcomes.ended[expected_type, bound, depth, step, cut])
+                        if count != 0:  # most are: write to no line for nothing
+                            prediction.fresh[expected_type, bound, depth, step, cut] += count
+                            outcomes.ended[expected_type, bound, depth, step, cut] = 0
+
+
+@kernel(void(Prediction, i64, i64))
+def _merge_class(prediction, expected_type, bound):
+    """Merge the fresh counts of one class into the predictions."""
     for depth in range(DEPTHS):
-        for step in range(PROGRESS):
-            seen = prediction.seen[expected_type, bound, depth, step] >> _DECAY_SHIFT
-            cut = prediction.cut[expected_type, bound, depth, step] >> _DECAY_SHIFT
-            fresh_seen = np.int64(0)
-            fresh_cut = np.int64(0)
-            for i in range(hd.worker_count):
-                outcomes = worker_at(ctx.workers + i * WORKER_SIZE).outcomes
-                fresh_seen += outcomes.seen[expected_type, bound, depth, step]
-                fresh_cut += outcomes.cut[expected_type, bound, depth, step]
-                outcomes.seen[expected_type, bound, depth, step] = 0
-                outcomes.cut[expected_type, bound, depth, step] = 0
-            seen += fresh_seen
-            cut += fresh_cut
+        # nodes that ended at a step have passed all before it
+        fresh_seen = np.int64(0)
+        fresh_cut = np.int64(0)
+        for step in range(PROGRESS - 1, -1, -1):
+            ended = prediction.fresh[expected_type, bound, depth, step]
+            fresh_seen += ended[0] + ended[1]
+            fresh_cut += ended[1]
+            ended[0] = 0
+            ended[1] = 0
             prediction.all_seen[expected_type, bound, depth, step] += fresh_seen
             prediction.all_cut[expected_type, bound, depth, step] += fresh_cut
             in_force = np.int64(prediction.p_no_cut[expected_type, bound, depth, step])
             _judge(prediction, in_force, 1 if step > 0 else 0, fresh_seen, fresh_seen - fresh_cut)
+            seen = (prediction.seen[expected_type, bound, depth, step] >> _DECAY_SHIFT) + fresh_seen
+            cut = (prediction.cut[expected_type, bound, depth, step] >> _DECAY_SHIFT) + fresh_cut
             prediction.seen[expected_type, bound, depth, step] = seen
             prediction.cut[expected_type, bound, depth, step] = cut
             expected = _PRIOR_WEIGHT * prior(expected_type, step)
@@ -225,13 +241,27 @@ def join_cost(ctx):
 
 
 @kernel(void(Context))
+def _find_least_depth(ctx):
+    """The least depth at which a move is big enough for `GAIN_BUSY` joins if it is needed for certain."""
+    prediction = header_at(ctx.header).prediction
+    depth = np.int64(1)
+    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
+        depth += 1
+    prediction.least_depth = depth
+
+
+@kernel(void(Context))
 def merge_outcomes(ctx):
     """Turn what the workers have counted into predictions. Only while nobody searches."""
+    hd = header_at(ctx.header)
+    for i in range(hd.worker_count):
+        _take_outcomes(hd.prediction, worker_at(ctx.workers + i * WORKER_SIZE))
     for expected_type in range(TYPES):
         for bound in range(BOUNDS):
-            _merge_class(ctx, expected_type, bound)
+            _merge_class(hd.prediction, expected_type, bound)
     _merge_sizes(ctx)
     _measure_joins(ctx)
+    _find_least_depth(ctx)
 
 
 @entry(void(i64))

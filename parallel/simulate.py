@@ -77,8 +77,6 @@ class Simulator:
         With `validate` every invariant of the arena is checked after every event (slow). Raises PsearchError when
         one does not hold.
         """
-        arena = self.arena
-        record = self.simulation[0]
         if self.recorder is not None:
             self.recorder.begin()
         self._begin(board, Limits(depth=depth), options, seed)
@@ -86,7 +84,29 @@ class Simulator:
             self._run(validate, watch)
         finally:
             if self.recorder is not None:
-                self.recorder.end(int(record["now"]))
+                self.recorder.end(int(self.simulation[0]["now"]))
+        return self._sample(name, board, depth, options, seed)
+
+    def play(self, name: str, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
+        """Search for so much virtual time, with what is in the table and the history since `forget`.
+
+        The sample's depth is that of the iteration which time cut short. With a single legal move it is played at once.
+        """
+        limits = Limits(depth=1 if board.legal_moves.count() == 1 else None)
+        self._begin(board, limits, options, seed=0, deadline=max(1, round(seconds * TICKS_PER_SECOND)), keep=True)
+        self._run(validate=False, watch=None)
+        return self._sample(name, board, int(self.arena.header[0]["depth"]), options, seed=0)
+
+    def forget(self) -> None:
+        """Empty the table and the history, as for another game."""
+        self.arena.clear_table()
+        self.arena.clear_learning()
+        self.arena.header["age"] = 0
+
+    def _sample(self, name: str, board: chess.Board, depth: int, options: SearchOptions, seed: int) -> VirtualSample:
+        """What the search that has just ended did."""
+        arena = self.arena
+        record = self.simulation[0]
         workers = arena.worker
         seconds = int(record["now"]) / TICKS_PER_SECOND
         asleep = record["sleeping"][: int(record["sleepers"])]
@@ -122,19 +142,27 @@ class Simulator:
             return int(header["depth"]) if searched >= _TOO_QUICK * nodes else 0
         return int(header["depth"]) - 1
 
-    def _begin(self, board: chess.Board, limits: Limits, options: SearchOptions, seed: int) -> None:
-        """Everything as it is before a first search."""
+    def _begin(
+        self,
+        board: chess.Board,
+        limits: Limits,
+        options: SearchOptions,
+        seed: int,
+        deadline: int = 0,
+        keep: bool = False,
+    ) -> None:
+        """Everything as it is before a first search, but for the table and the history if they are to be kept."""
         arena = self.arena
         self._take_back_stacks()
-        arena.clear_table()
-        arena.clear_learning()
-        arena.header["age"] = 0
+        if not keep:
+            self.forget()
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
         write_search(arena, board, limits, options)
         record = self.simulation[0]
         self.costs.write(record["costs"], arena.stacks)
         record["random"] = seed
+        record["deadline"] = deadline
         self.lock_free[:] = 0
         begin_virtual(arena.context, self.simulation.ctypes.data)
 

@@ -8,6 +8,9 @@ What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for
 `costs.lock` by one worker after another); the delay until an idle worker sees a new offer. What is not: caches and
 memory bandwidth shared by workers, and the scheduler of the operating system.
 
+A search in virtual time ends like a real one: at its depth, at its number of nodes, or when time is up, which every
+worker notices within one node.
+
 A worker that finds nothing falls asleep instead of polling for ever: polls cost real time, and their outcome cannot
 change before a node is opened. Each opened node wakes one sleeper, each successful join two more.
 """
@@ -32,7 +35,7 @@ from psearch.core.records import (
     worker_at,
 )
 from psearch.core.zobrist import splitmix64
-from psearch.splitting import done_of
+from psearch.splitting import done_of, raise_abort_epoch, stop_of
 from psearch.step import step
 from psearch.tracelog import begin_turn, settle_turn
 
@@ -179,6 +182,9 @@ def run_virtual(context, simulation, lock_free, max_events):
         worker = top & _WORKER_MASK
         sim.events += 1
         sim.now = top >> _WORKER_BITS
+        if 0 < sim.deadline <= sim.now and atomic_load(stop_of(hd)) == 0:
+            atomic_store(stop_of(hd), 1)
+            raise_abort_epoch(ctx)
         clock = _turn(ctx, sim, worker, sim.now, lock_free)
         if clock < 0:
             _sleep(sim, worker)
@@ -190,7 +196,7 @@ def run_virtual(context, simulation, lock_free, max_events):
 
 @entry(void(i64, i64))
 def begin_virtual(context, simulation):
-    """All clocks at zero; `costs` and `random` must have been set."""
+    """All clocks at zero; `costs`, `random` and `deadline` must have been set."""
     ctx = context_at(context)
     sim = simulation_at(simulation)
     sim.now = 0
