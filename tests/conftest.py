@@ -12,7 +12,7 @@ import pytest
 from psearch import cli
 from psearch.core import jit
 
-_MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect")
+_MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect", "inspect_pruning")
 
 
 def pytest_configure() -> None:
