@@ -19,9 +19,7 @@ from psearch.core.constants import (
     SKIP_QUIETS,
 )
 from psearch.core.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
-from psearch.core.pruning_modes import (
-    PLAIN,
-)
+from psearch.core.pruning_modes import PLAIN
 
 # -- decisions about a move ------------------------------------------------------------------------------------------
 
