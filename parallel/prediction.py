@@ -38,7 +38,7 @@ from psearch.core.records import (
     worker_at,
 )
 
-GAIN_BUSY = 8
+GAIN_BUSY = 64
 """calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
 has nothing better to do than to join, so while somebody is idle no gain is too small."""
 RECORD_DEPTH = 1

@@ -18,7 +18,7 @@ from psearch.results import Limits
 from psearch.setup import SearchOptions, write_search
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
-JOIN_COST = 4
+JOIN_COST = 1
 
 
 @pytest.fixture
