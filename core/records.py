@@ -275,6 +275,7 @@ prediction_dtype = _record(
         ("seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # all outcomes so far; older iterations count less
         ("cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
         ("p_no_cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # P(no cutoff), in 1/65536
+        ("p_pass", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # P(the next move is done without a cutoff), the same
         ("size_sum", "i8", (DEPTHS,)),
         ("size_count", "i8", (DEPTHS,)),
         ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth

@@ -8,7 +8,7 @@ nodes).
 
 The probability that a node is needed at all multiplies down the chain of ancestors: a child is needed if its parent
 is and no earlier move, still being searched by another worker, cuts off (Texel 1.05 does this with fixed numbers;
-Felten and Otto 1988 took the type from the table bound).
+Felten and Otto 1988 took the type from the table bound). How likely one move is to cut is counted by the same cells.
 """
 
 from __future__ import annotations
@@ -52,6 +52,9 @@ _JOINS_TO_MEASURE = 64
 _MOST_JOIN_COST = 1000
 _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
+_MOVES_IN_STEP = np.array([1, 1, 1, 1, 2, 3, 7, 16])
+_MOST_UNDER_WAY = 32
+"""So many earlier moves are asked about at most: by then P(needed) is small, or hardly falls any more."""
 
 idle_workers_of = field_address(Header, "idle_workers")
 
@@ -78,12 +81,11 @@ def prior(expected_type, step):
     return _PRIOR_CUT_NODE[step]
 
 
-@kernel(i64(Context, Node, i64))
-def p_no_cutoff(ctx, node, moves_done):
-    """P(no cutoff will come) at a node after so many moves without one, in 1/65536."""
-    depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
-    table = header_at(ctx.header).prediction.p_no_cut
-    return np.int64(table[node.type, node.tt_bound, depth, progress_step(moves_done)])
+@kernel(i64(i64, i64))
+def _prior_cut_in_step(expected_type, step):
+    """P(cutoff by a move of this step | got there) that the prior implies."""
+    later = prior(expected_type, step + 1) if step + 1 < PROGRESS else np.int64(CERTAIN)
+    return CERTAIN - prior(expected_type, step) * CERTAIN // later
 
 
 @kernel(i64(Node))
@@ -92,10 +94,28 @@ def finished_moves(node):
     return max(np.int64(0), np.int64(node.moves_done) - node.inside)
 
 
+@kernel(i64(Context, Node, i64))
+def _p_needed_after(ctx, node, under_way):
+    """P(needed) of a move before which so many others are under way, the chain above included."""
+    depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
+    table = header_at(ctx.header).prediction.p_pass
+    first = finished_moves(node)
+    p = np.int64(node.p_needed)
+    for move in range(first, first + min(under_way, _MOST_UNDER_WAY)):
+        p = p * np.int64(table[node.type, node.tt_bound, depth, progress_step(move)]) >> 16
+    return p
+
+
 @kernel(i64(Context, Node))
 def p_next_move_needed(ctx, node):
-    """P(the next move of the node must be searched), the chain above included."""
-    return node.p_needed * p_no_cutoff(ctx, node, finished_moves(node)) >> 16
+    """P(needed) of the move that a helper would take. At a node that is about to open its owner takes one first."""
+    return _p_needed_after(ctx, node, max(np.int64(node.inside), 1))
+
+
+@kernel(i64(Context, Node))
+def p_taken_move_needed(ctx, node):
+    """P(needed) of the move taken last, by one of those inside."""
+    return _p_needed_after(ctx, node, np.int64(node.inside) - 1)
 
 
 @kernel(i64(Context, Node))
@@ -172,6 +192,7 @@ def _merge_class(prediction, expected_type, bound):
         # nodes that ended at a step have passed all before it
         fresh_seen = np.int64(0)
         fresh_cut = np.int64(0)
+        cut_later = np.int64(0)
         for step in range(PROGRESS - 1, -1, -1):
             ended = prediction.fresh[expected_type, bound, depth, step]
             fresh_seen += ended[0] + ended[1]
@@ -189,6 +210,10 @@ def _merge_class(prediction, expected_type, bound):
             expected = _PRIOR_WEIGHT * prior(expected_type, step)
             p = (expected + CERTAIN * (seen - cut)) // (_PRIOR_WEIGHT + seen)
             prediction.p_no_cut[expected_type, bound, depth, step] = p
+            expected = _PRIOR_WEIGHT * _prior_cut_in_step(expected_type, step)
+            p_cut = (expected + CERTAIN * (cut - cut_later)) // (_PRIOR_WEIGHT + seen)
+            prediction.p_pass[expected_type, bound, depth, step] = CERTAIN - p_cut // _MOVES_IN_STEP[step]
+            cut_later = cut
 
 
 @kernel(void(Context))

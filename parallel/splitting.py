@@ -70,7 +70,7 @@ from psearch.core.records import (
 )
 from psearch.core.sound import shadow_bound
 from psearch.policy import open_priority
-from psearch.prediction import count_shared_move, idle_workers_of, p_next_move_needed
+from psearch.prediction import count_shared_move, idle_workers_of, p_taken_move_needed
 from psearch.tracelog import trace_abort, trace_idle, trace_join, trace_open, trace_split, trace_take, trace_time
 
 lock_of = field_address(Node, "lock")
@@ -240,7 +240,7 @@ def join(ctx, wk, home):
     picked = np.int64(node.stage)
     node.moves_done += 1
     node.nodes_before = -1  # from now on others' nodes are in this subtree too
-    p_needed = p_next_move_needed(ctx, node)
+    p_needed = p_taken_move_needed(ctx, node)
     node.priority = open_priority(ctx, node)
     release(node)
     atomic_add(idle_workers_of(header_at(ctx.header)), -1)

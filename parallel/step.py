@@ -58,7 +58,7 @@ from psearch.core.search import after_move, enter, finish, learn
 from psearch.core.sound import check_shadow, shadow_bound
 from psearch.nodetypes import child_type, null_child_type, refined_type
 from psearch.policy import POLICY_KANNAN, may_open, open_priority
-from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_next_move_needed, record_outcome
+from psearch.prediction import RECORD_DEPTH, count_shared_move, count_used_move, p_taken_move_needed, record_outcome
 from psearch.root import root_aborted, root_finished
 from psearch.splitting import (
     abort_epoch_of,
@@ -243,7 +243,7 @@ def _next_move(ctx, wk, frame):
         if ctx.trace != 0:
             trace_move(ctx, wk)
         if node.inside > 1:
-            fr.visit.p_needed = p_next_move_needed(ctx, node)
+            fr.visit.p_needed = p_taken_move_needed(ctx, node)
             fr.visit.shared = 1
             count_shared_move(wk, np.int64(fr.visit.p_needed))
         node.priority = open_priority(ctx, node)

@@ -55,6 +55,11 @@ def test_a_node_counts_at_every_step_that_it_has_passed(arena: Arena) -> None:
         assert (prediction[name] == cut).all()
     assert not arena.worker["outcomes"]["ended"].any() and not arena.worker["outcomes"]["deepest"].any()
     assert not prediction["fresh"].any()
+    # 20 of the 30 that got to step 1 or 2 cut there, all at step 2; one step of more moves is shared out to them
+    cut_by_third = 16 * (CERTAIN - 36000 * CERTAIN // 42000) + CERTAIN * 20
+    assert prediction["p_pass"][CUT_NODE, 0, 3, 2] == CERTAIN - cut_by_third // (16 + 30)
+    cut_by_fifth = 16 * (CERTAIN - 62500 * CERTAIN // 63500) + CERTAIN * 3
+    assert prediction["p_pass"][ALL_NODE, 2, DEPTHS - 1, 4] == CERTAIN - cut_by_fifth // (16 + 8) // 2
     # 10 of 100 did not cut; the prior of a CUT node is worth 16 nodes of 6,000 / 65,536
     assert prediction["p_no_cut"][CUT_NODE, 0, 3, 0] == (16 * 6000 + CERTAIN * 10) // 116
 
