@@ -56,11 +56,13 @@ def test_ponder(engine: chess.engine.SimpleEngine) -> None:
         played = engine.play(board, Limit(time=0.1), ponder=True)
         assert played.move is not None
         board.push(played.move)
-        if board.is_game_over():
-            break
+        assert not board.is_game_over()
         reply = played.ponder if played.ponder in board.legal_moves else next(iter(board.legal_moves))
         assert reply is not None
         board.push(reply)
+    # python-chess may take a ping for a ponderhit (see below) and remember that until the next play, whatever comes in
+    # between: that play would then wait for an engine which does not search. A play without pondering ends it.
+    engine.play(board, Limit(time=0.1))
     engine.ping()
 
 
