@@ -743,7 +743,7 @@ TRACE_LOG_SIZE = trace_log_dtype.itemsize
 
 if FRAME_SIZE % (2 * CACHE_LINE) != CACHE_LINE or STACK_SIZE % CACHE_LINE or WORKER_SIZE % CACHE_LINE:
     raise AssertionError(f"record sizes: frame {FRAME_SIZE}, stack {STACK_SIZE}, worker {WORKER_SIZE}")
-if worker_dtype.fields["outcomes"][1] % CACHE_LINE or outcomes_dtype.fields["ended"][1]:
+if Worker.offset("outcomes") % CACHE_LINE or _numba_record(outcomes_dtype).offset("ended"):
     raise AssertionError("the counts of a class lie in two cache lines")
 if TRACE_EVENT_SIZE != CACHE_LINE or TRACE_LOG_SIZE != CACHE_LINE:
     raise AssertionError(f"record sizes: trace event {TRACE_EVENT_SIZE}, trace log {TRACE_LOG_SIZE}")
