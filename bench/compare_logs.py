@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from bootstrap import mean_interval
 
 from psearch.plots import check_plot, plot_simulation
 from psearch.rawlog import read_log
@@ -25,7 +26,6 @@ from psearch.results import PsearchError
 from psearch.simulate import VirtualSample
 from psearch.speedup import Row, summarise
 
-_RESAMPLES = 2000
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
 _FORMAT = "{:24} {:11} {:>7} {:>9} {:>8} {:>15} {:>7} {:>6} {:>6} {:>7}"
 
@@ -50,9 +50,8 @@ def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] 
     if len(both) < 2:
         return None
     differences = np.array([other[fen] - first[fen] for fen in both])
-    means = np.random.default_rng(0).choice(differences, (_RESAMPLES, len(both))).mean(axis=1)
-    low, high = np.exp(np.quantile(means, (0.025, 0.975)))
-    return len(both), math.exp(differences.mean()), float(low), float(high)
+    low, high = mean_interval(differences)
+    return len(both), math.exp(differences.mean()), math.exp(low), math.exp(high)
 
 
 def table(rows: dict[str, list[Row]]) -> list[str]:

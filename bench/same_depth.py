@@ -15,6 +15,7 @@ from pathlib import Path
 
 import chess
 import numpy as np
+from bootstrap import mean_interval
 from serial_rows import serial_rows
 
 from psearch.arena import Arena
@@ -30,7 +31,6 @@ from psearch.suites import SuitePosition, parse_suite
 
 Moves = dict[str, chess.Move]
 """What is played in each position, by FEN."""
-_SAMPLES = 2000
 
 
 def answer(arena: Arena, board: chess.Board, nodes: int) -> chess.Move:
@@ -55,8 +55,7 @@ def logged_moves(path: Path, suite: dict[str, SuitePosition]) -> dict[str, Moves
 
 def interval(differences: np.ndarray) -> str:
     """Mean and 95% bootstrap interval over the positions."""
-    samples = np.random.default_rng(0).choice(differences, (_SAMPLES, len(differences))).mean(axis=1)
-    low, high = np.quantile(samples, (0.025, 0.975))
+    low, high = mean_interval(differences)
     return f"{differences.mean():+.2f} ({low:+.2f} to {high:+.2f})"
 
 

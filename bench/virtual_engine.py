@@ -88,7 +88,7 @@ class VirtualEngine:
             self._simulator = Simulator(self.threads, self.hash_mb, Costs())
         costs = self._simulator.costs
         seconds = int(words[1]) * (costs.node + costs.qnode) / 2e9
-        found = self._simulator.play("", self.board, seconds, SearchOptions(policy=self.policy))
+        found = self._simulator.play(self.board, seconds, SearchOptions(policy=self.policy))
         move = to_chess_move(found.bestmove, self.board)
         score = to_score(found.score, self.board.turn).relative
         mate = score.mate()

@@ -172,7 +172,7 @@ def count_used_move(wk, p):
 def _take_outcomes(prediction, wk):
     """Add what a worker has counted to `fresh`; it begins anew. One sweep through memory that is another core's."""
     outcomes = wk.outcomes
-    deepest = min(np.int64(outcomes.deepest), DEPTHS - 1)
+    deepest = np.int64(outcomes.deepest)
     outcomes.deepest = 0
     for expected_type in range(TYPES):
         for bound in range(BOUNDS):

@@ -53,9 +53,9 @@ from psearch.splitting import (
     done_of,
     free_stack,
     info_count_of,
-    raise_abort_epoch,
     roots_of,
     state_of,
+    stop_all,
     stop_of,
 )
 from psearch.tracelog import ROOT_STOPPED, trace_root, trace_root_entered, trace_take
@@ -168,8 +168,7 @@ def _end_search(ctx, wk):
     """This worker's root is through. The main one ends the search for all; `done` follows the last."""
     hd = header_at(ctx.header)
     if wk.stack == MAIN_ROOT:
-        atomic_store(stop_of(hd), 1)
-        raise_abort_epoch(ctx)
+        stop_all(ctx)
     free_stack(ctx, wk.stack)
     become_idle(ctx, wk)
     if atomic_add(roots_of(hd), -1) == 1:
@@ -339,9 +338,7 @@ def _begin_root(ctx, index):
 @entry(void(i64))
 def request_stop(context):
     """Tell all workers to unwind; each notices within one node."""
-    ctx = context_at(context)
-    atomic_store(stop_of(header_at(ctx.header)), 1)
-    raise_abort_epoch(ctx)
+    stop_all(context_at(context))
 
 
 @entry(void(i64))

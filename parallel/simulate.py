@@ -87,7 +87,7 @@ class Simulator:
                 self.recorder.end(int(self.simulation[0]["now"]))
         return self._sample(name, board, depth, options, seed)
 
-    def play(self, name: str, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
+    def play(self, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
         """Search for so much virtual time, with what is in the table and the history since `forget`.
 
         The sample's depth is that of the iteration which time cut short. With a single legal move it is played at once.
@@ -95,7 +95,7 @@ class Simulator:
         limits = Limits(depth=1 if board.legal_moves.count() == 1 else None)
         self._begin(board, limits, options, seed=0, deadline=max(1, round(seconds * TICKS_PER_SECOND)), keep=True)
         self._run(validate=False, watch=None)
-        return self._sample(name, board, int(self.arena.header[0]["depth"]), options, seed=0)
+        return self._sample("", board, int(self.arena.header[0]["depth"]), options, seed=0)
 
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""

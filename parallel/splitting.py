@@ -342,6 +342,13 @@ def raise_abort_epoch(ctx):
     atomic_add(abort_epoch_of(header_at(ctx.header)), 1)
 
 
+@kernel(void(Context))
+def stop_all(ctx):
+    """End the search: every worker unwinds, and notices within one node."""
+    atomic_store(stop_of(header_at(ctx.header)), 1)
+    raise_abort_epoch(ctx)
+
+
 @kernel(i64(Context, Worker))
 def unwind(ctx, wk):
     """The frame at `wk.ply` is dead; go to its parent. Returns the next state.

@@ -72,7 +72,7 @@ from psearch.splitting import (
     open_of,
     raise_abort_epoch,
     release,
-    stop_of,
+    stop_all,
     unwind,
     withdraw,
 )
@@ -101,8 +101,7 @@ def _check_node_limit(ctx, wk):
     for i in range(hd.worker_count):
         total += worker_at(ctx.workers + i * WORKER_SIZE).nodes
     if total >= hd.node_limit:
-        atomic_store(stop_of(hd), 1)
-        raise_abort_epoch(ctx)
+        stop_all(ctx)
     else:
         wk.next_check = wk.nodes + max(np.int64(1), (hd.node_limit - total) // hd.worker_count)
 

@@ -35,7 +35,7 @@ from psearch.core.records import (
     worker_at,
 )
 from psearch.core.zobrist import splitmix64
-from psearch.splitting import done_of, raise_abort_epoch, stop_of
+from psearch.splitting import done_of, stop_all, stop_of
 from psearch.step import step
 from psearch.tracelog import begin_turn, settle_turn
 
@@ -183,8 +183,7 @@ def run_virtual(context, simulation, lock_free, max_events):
         sim.events += 1
         sim.now = top >> _WORKER_BITS
         if 0 < sim.deadline <= sim.now and atomic_load(stop_of(hd)) == 0:
-            atomic_store(stop_of(hd), 1)
-            raise_abort_epoch(ctx)
+            stop_all(ctx)
         clock = _turn(ctx, sim, worker, sim.now, lock_free)
         if clock < 0:
             _sleep(sim, worker)

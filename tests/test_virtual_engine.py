@@ -32,7 +32,7 @@ def eight() -> Iterator[Simulator]:
 
 
 def play(simulator: Simulator, fen: str, seconds: float) -> tuple[int, float, int, int]:
-    found = simulator.play("", chess.Board(fen), seconds, SearchOptions())
+    found = simulator.play(chess.Board(fen), seconds, SearchOptions())
     return found.nodes, found.seconds, found.depth, found.bestmove
 
 
