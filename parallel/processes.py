@@ -120,6 +120,7 @@ def worker_main(arena: Any, index: int, pipe: Connection, parent: int) -> None:
         return
     waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
     try:
+        arena.map_table()  # before it says that it is ready: no search waits for this
         pipe.send_bytes(READY)
         while pipe in wait(waiting_for):
             command = pipe.recv_bytes()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from pages import NEEDS_POPULATE, resident_kb
 
 from psearch.results import Info, Limits, PsearchError, WorkerDied
 from psearch.setup import SearchOptions
@@ -66,6 +67,14 @@ def test_start_methods(method: str) -> None:
         assert result.info.depth == 8
         assert leftovers(engine.arena) == []
     assert children() <= before
+
+
+@NEEDS_POPULATE
+@pytest.mark.parametrize("method", ["fork", "nursery"])
+def test_workers_have_mapped_the_table_before_they_search(method: str) -> None:
+    with Supervisor(2, 64, start_method=method) as engine:
+        for worker in engine.workers:
+            assert resident_kb(worker.pid, 64 << 10) == [64 << 10]
 
 
 def _command(pid: int) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import mmap
 import random
+import resource
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from pages import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
 from serial import DEFAULT, clear, found, search
 
@@ -273,13 +276,26 @@ def test_a_result_without_move_keeps_the_old_move(table: TableProbe, keys: list[
 
 @pytest.mark.parametrize("hash_mb", [1, 64])
 def test_clearing_empties_the_table(hash_mb: int) -> None:
-    """A large one gives its pages back; every process that maps it sees zeros."""
+    """For every process that maps it."""
     arena = Arena(1, hash_mb)
     arena.tt[:] = np.uint64(7)
     arena.clear_table()
     assert not arena.tt.any()
     arena.tt[-1] = np.uint64(9)
     assert arena.tt[-1] == 9
+    arena.close()
+
+
+@NEEDS_POPULATE
+@pytest.mark.parametrize("clear", [False, True])
+def test_no_page_of_the_table_is_missing(clear: bool) -> None:
+    """Neither when it is new nor when it has been cleared: a search would have to wait for each."""
+    arena = Arena(1, 64)
+    if clear:
+        arena.clear_table()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    arena.tt[:: mmap.PAGESIZE // 8] = np.uint64(1)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 100, "of 16,384"
     arena.close()
 
 
