@@ -1,6 +1,7 @@
 """How the speedup in virtual time depends on the thresholds, the tree size and the cost of a join.
 
-    python bench/sensitivity.py --suite FILE --out FOLDER [--tree-nodes N] [--workers 16,64] [--jobs J]
+    python bench/sensitivity.py --suite FILE --out FOLDER [--tree-nodes N] [--tree-sizes N,N] [--hash MB]
+                                [--workers 16,64] [--jobs J]
 
 One thing is varied at a time, everything else stays at its default. Every point is a log in FOLDER
 (`split-depth-4.jsonl` and so on); a log that is there is not measured again, so an interrupted run goes on where it
@@ -23,7 +24,6 @@ from psearch.costs import Costs
 from psearch.kernels import load_kernels
 from psearch.progress import StatusLine
 from psearch.rawlog import RawLog, read_log
-from psearch.setup import SearchOptions
 from psearch.simulate import VirtualSample
 from psearch.speedup import Row, summarise
 from psearch.suites import read_suite
@@ -66,9 +66,11 @@ PANELS = (
           policies=("calibrated",), log_scale=True),
     Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
           policies=("calibrated",)),
-    Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
+    Panel("tree-nodes", "nodes that one worker may search", (),
           lambda study, value: replace(study, tree_nodes=value), log_scale=True),
 )  # fmt: skip
+"""The values of the last one are an option."""
+_SIZES = "20000,100000,500000,2000000"
 
 
 @dataclass
@@ -138,17 +140,21 @@ def main() -> None:
     parser.add_argument("--suite", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tree-nodes", type=int, default=500_000)
+    parser.add_argument("--tree-sizes", default=_SIZES, metavar="N,N", help="nodes of one worker, to vary")
+    parser.add_argument("--hash", type=int, default=Study.hash_mb, help="MiB")
     parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     load_kernels()
     workers = [int(word) for word in options.workers.split(",")]
     suite = read_suite(options.suite)
-    study = Study(suite, None, workers, (), Costs(), options=SearchOptions(), tree_nodes=options.tree_nodes)
+    study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
+    sizes = tuple(int(word) for word in options.tree_sizes.split(","))
+    panels = (*PANELS[:-1], replace(PANELS[-1], values=sizes))
     options.out.mkdir(exist_ok=True)
     curves: dict[str, dict[tuple[str, int], Curve]] = {}
     with StatusLine() as status:
-        for panel in PANELS:
+        for panel in panels:
             lines = curves.setdefault(panel.name, {})
             for value in panel.values:
                 for row in summarise(measure(panel, value, study, options.out, options.jobs, status)):

@@ -4,7 +4,7 @@
 
 LOG is the raw log of `psearch speedup`. Every K-th of its positions is searched again in virtual time, to the same
 depth, by one worker and by each worker count of the log; printed are both speedups and node overheads and the error,
-and its geometric mean and spread.
+and the geometric means with the 95% interval and the spread of the error.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from math import exp, log
 from pathlib import Path
 
 import chess
+import numpy as np
+from bootstrap import mean_interval
 
 from psearch.costs import Costs
 from psearch.kernels import load_kernels
@@ -60,7 +62,9 @@ def main() -> None:
         options.out.write_text("".join(json.dumps(asdict(sample)) + "\n" for sample in virtual), "utf-8")
     print(f"{'position':14} {'workers':>7} {'real':>6} {'virtual':>8} {'error':>7} {'nodes':>7} {'virtual':>8}")
     for count in counts:
-        errors = []
+        errors: list[float] = []
+        speedups: tuple[list[float], list[float]] = ([], [])
+        nodes: tuple[list[float], list[float]] = ([], [])
         for group in chosen:
             mine = [s for s in virtual if s.fen == group[0].fen]
             alone = next(s for s in mine if s.threads == 1)
@@ -72,15 +76,24 @@ def main() -> None:
 
             real_speedup = median("seconds", 1) / median("seconds", count)
             virtual_speedup = alone.seconds / shared.seconds
+            real_nodes = median("nodes", count) / median("nodes", 1)
+            virtual_nodes = shared.nodes / alone.nodes
             errors.append(log(virtual_speedup / real_speedup))
+            for pair, values in ((speedups, (real_speedup, virtual_speedup)), (nodes, (real_nodes, virtual_nodes))):
+                pair[0].append(log(values[0]))
+                pair[1].append(log(values[1]))
             print(
                 f"{group[0].position[:14]:14} {count:7} {real_speedup:6.2f} {virtual_speedup:8.2f} "
-                f"{virtual_speedup / real_speedup - 1:+7.1%} {median('nodes', count) / median('nodes', 1):7.2f} "
-                f"{shared.nodes / alone.nodes:8.2f}"
+                f"{virtual_speedup / real_speedup - 1:+7.1%} {real_nodes:7.2f} {virtual_nodes:8.2f}"
             )
         spread = statistics.stdev(errors) if len(errors) > 1 else 0.0
-        mean = exp(statistics.fmean(errors))
-        print(f"{count} workers: virtual over real x{mean:.3f}, spread of a position {spread:.1%}")
+        low, high = mean_interval(np.array(errors))
+        print(
+            f"{count} workers, {len(errors)} positions: virtual over real x{exp(statistics.fmean(errors)):.3f} "
+            f"({exp(low):.3f} to {exp(high):.3f}), spread of a position {spread:.1%}; "
+            f"real x{exp(statistics.fmean(speedups[0])):.3f}, virtual x{exp(statistics.fmean(speedups[1])):.3f}; "
+            f"nodes, real x{exp(statistics.fmean(nodes[0])):.3f}, virtual x{exp(statistics.fmean(nodes[1])):.3f}"
+        )
 
 
 if __name__ == "__main__":
