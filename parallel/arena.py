@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -35,6 +36,10 @@ from psearch.results import PsearchError
 MAX_WORKERS = 1024
 MIB = 1 << 20
 _PIECE = 64 * MIB
+_TAKE_S = 2.0
+"""3 GiB take half of it, unless the machine below has to find the memory first."""
+_MAP_S = 0.5
+"""3 GiB that are there already take half of it."""
 POPULATE_WRITE = 23
 """MADV_POPULATE_WRITE, which `mmap` has no name for."""
 STACKS_PER_WORKER = 4
@@ -91,13 +96,16 @@ class SharedBlock:
             except OSError:
                 return
 
-    def populate(self) -> None:
+    def populate(self, patience_s: float) -> None:
         """Take all pages now and map them for this process: a page that a search has to ask for costs it 2 to 10 us.
 
-        A wish only: without it (Linux before 5.14) pages come when they are touched. Piece by piece, for Ctrl-C.
+        A wish only: what is not there after `patience_s`, or at all (Linux before 5.14), comes when it is touched.
         """
+        since = time.monotonic()
         with suppress(OSError):
             for begin in range(0, self.size, _PIECE):
+                if time.monotonic() - since > patience_s:
+                    return
                 self.map.madvise(POPULATE_WRITE, begin, min(_PIECE, self.size - begin))
 
     def clear(self) -> None:
@@ -135,7 +143,7 @@ class Arena:
         self._block = SharedBlock(self._lay_out())
         self._table = SharedBlock(hash_mb * MIB)
         self._table.advise_huge_pages()
-        self._table.populate()
+        self._table.populate(_TAKE_S)
         self._trace = SharedBlock(self._trace_bytes()) if trace_events else None
         self._map()
         make_tables(self.tables)
@@ -206,7 +214,7 @@ class Arena:
 
     def map_table(self) -> None:
         """Map the whole transposition table for this process, so that no search has to wait for its pages."""
-        self._table.populate()
+        self._table.populate(_MAP_S)
 
     def clear_table(self) -> None:
         """Forget everything in the transposition table."""
