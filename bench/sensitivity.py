@@ -125,6 +125,9 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
             )
         if panel.log_scale:
             where.set_xscale("log")
+            where.minorticks_off()
+        measured = next(iter(curves[panel.name].values())).values
+        where.set_xticks(measured, [f"{value:,}" for value in measured])
         where.set(xlabel=panel.title, ylabel="speedup, virtual time")
         where.set_ylim(bottom=0)
         where.grid(alpha=0.3)
