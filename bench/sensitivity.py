@@ -20,6 +20,7 @@ from typing import Any
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from psearch.cli_args import add_hash
 from psearch.costs import Costs
 from psearch.kernels import load_kernels
 from psearch.progress import StatusLine
@@ -66,11 +67,9 @@ PANELS = (
           policies=("calibrated",), log_scale=True),
     Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
           policies=("calibrated",)),
-    Panel("tree-nodes", "nodes that one worker may search", (),
+    Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
           lambda study, value: replace(study, tree_nodes=value), log_scale=True),
 )  # fmt: skip
-"""The values of the last one are an option."""
-_SIZES = "20000,100000,500000,2000000"
 
 
 @dataclass
@@ -95,6 +94,7 @@ def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, pro
         "options": asdict(study.options),
         "costs": asdict(study.costs),
         "tree_nodes": study.tree_nodes,
+        "hash": study.hash_mb,
     }
     unfinished = path.with_suffix(".part")
     with RawLog(unfinished, about) as log:
@@ -143,8 +143,9 @@ def main() -> None:
     parser.add_argument("--suite", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tree-nodes", type=int, default=500_000)
-    parser.add_argument("--tree-sizes", default=_SIZES, metavar="N,N", help="nodes of one worker, to vary")
-    parser.add_argument("--hash", type=int, default=Study.hash_mb, help="MiB")
+    sizes = ",".join(str(value) for value in PANELS[-1].values)
+    parser.add_argument("--tree-sizes", default=sizes, metavar="N,N", help=f"of the last panel (default {sizes})")
+    add_hash(parser)
     parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
@@ -152,8 +153,7 @@ def main() -> None:
     workers = [int(word) for word in options.workers.split(",")]
     suite = read_suite(options.suite)
     study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
-    sizes = tuple(int(word) for word in options.tree_sizes.split(","))
-    panels = (*PANELS[:-1], replace(PANELS[-1], values=sizes))
+    panels = (*PANELS[:-1], replace(PANELS[-1], values=tuple(int(word) for word in options.tree_sizes.split(","))))
     options.out.mkdir(exist_ok=True)
     curves: dict[str, dict[tuple[str, int], Curve]] = {}
     with StatusLine() as status:

@@ -14,13 +14,13 @@ import json
 import statistics
 from collections import defaultdict
 from dataclasses import asdict
-from math import exp, log
 from pathlib import Path
 
 import chess
 import numpy as np
 from bootstrap import mean_interval
 
+from psearch.cli_args import add_hash
 from psearch.costs import Costs
 from psearch.kernels import load_kernels
 from psearch.progress import StatusLine
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--policy", default="calibrated")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--costs", type=Path)
-    parser.add_argument("--hash", type=int, default=64)
+    add_hash(parser)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
@@ -62,9 +62,7 @@ def main() -> None:
         options.out.write_text("".join(json.dumps(asdict(sample)) + "\n" for sample in virtual), "utf-8")
     print(f"{'position':14} {'workers':>7} {'real':>6} {'virtual':>8} {'error':>7} {'nodes':>7} {'virtual':>8}")
     for count in counts:
-        errors: list[float] = []
-        speedups: tuple[list[float], list[float]] = ([], [])
-        nodes: tuple[list[float], list[float]] = ([], [])
+        found = []
         for group in chosen:
             mine = [s for s in virtual if s.fen == group[0].fen]
             alone = next(s for s in mine if s.threads == 1)
@@ -78,21 +76,21 @@ def main() -> None:
             virtual_speedup = alone.seconds / shared.seconds
             real_nodes = median("nodes", count) / median("nodes", 1)
             virtual_nodes = shared.nodes / alone.nodes
-            errors.append(log(virtual_speedup / real_speedup))
-            for pair, values in ((speedups, (real_speedup, virtual_speedup)), (nodes, (real_nodes, virtual_nodes))):
-                pair[0].append(log(values[0]))
-                pair[1].append(log(values[1]))
+            found.append((real_speedup, virtual_speedup, real_nodes, virtual_nodes))
             print(
                 f"{group[0].position[:14]:14} {count:7} {real_speedup:6.2f} {virtual_speedup:8.2f} "
                 f"{virtual_speedup / real_speedup - 1:+7.1%} {real_nodes:7.2f} {virtual_nodes:8.2f}"
             )
-        spread = statistics.stdev(errors) if len(errors) > 1 else 0.0
-        low, high = mean_interval(np.array(errors))
+        logs = np.log(found)
+        errors = logs[:, 1] - logs[:, 0]
+        spread = errors.std(ddof=1) if len(errors) > 1 else 0.0
+        low, high = np.exp(mean_interval(errors))
+        real_speedup, virtual_speedup, real_nodes, virtual_nodes = np.exp(logs.mean(axis=0))
         print(
-            f"{count} workers, {len(errors)} positions: virtual over real x{exp(statistics.fmean(errors)):.3f} "
-            f"({exp(low):.3f} to {exp(high):.3f}), spread of a position {spread:.1%}; "
-            f"real x{exp(statistics.fmean(speedups[0])):.3f}, virtual x{exp(statistics.fmean(speedups[1])):.3f}; "
-            f"nodes, real x{exp(statistics.fmean(nodes[0])):.3f}, virtual x{exp(statistics.fmean(nodes[1])):.3f}"
+            f"{count} workers, {len(errors)} positions: virtual over real x{virtual_speedup / real_speedup:.3f} "
+            f"({low:.3f} to {high:.3f}), spread of a position {spread:.1%}; "
+            f"real x{real_speedup:.3f}, virtual x{virtual_speedup:.3f}; "
+            f"nodes, real x{real_nodes:.3f}, virtual x{virtual_nodes:.3f}"
         )
 
 

@@ -276,7 +276,7 @@ def test_a_result_without_move_keeps_the_old_move(table: TableProbe, keys: list[
 
 @pytest.mark.parametrize("hash_mb", [1, 64])
 def test_clearing_empties_the_table(hash_mb: int) -> None:
-    """For every process that maps it."""
+    """Small or large; and it can be used again."""
     arena = Arena(1, hash_mb)
     arena.tt[:] = np.uint64(7)
     arena.clear_table()
