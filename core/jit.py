@@ -72,11 +72,11 @@ def entry(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def _kernel_sources() -> list[Path]:
     """Every file whose text can end up in machine code: all of core, and what imports this module."""
-    core = sorted(_PACKAGE.glob("*.py"))
+    core = sorted(_PACKAGE.rglob("*.py"))
     package = _PACKAGE.parent
     # an editable install keeps `core` beside `parallel`; a wheel keeps it inside the package
     outer = package / "parallel" if (package / "parallel").is_dir() else package
-    return core + [path for path in sorted(outer.glob("*.py")) if "psearch.core.jit" in path.read_text("utf-8")]
+    return core + [path for path in sorted(outer.rglob("*.py")) if "psearch.core.jit" in path.read_text("utf-8")]
 
 
 def _cache_key() -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core import weights
-from psearch.core.attacks import fill_attack_tables
-from psearch.core.evaluate import PAIR_SHIFT
+from psearch.core.board.attacks import fill_attack_tables
+from psearch.core.board.zobrist import fill_zobrist
+from psearch.core.evaluation import weights
+from psearch.core.evaluation.evaluate import PAIR_SHIFT
+from psearch.core.evaluation.kpk import fill_kpk
 from psearch.core.jit import entry
-from psearch.core.kpk import fill_kpk
 from psearch.core.records import i64, tables_at, tables_dtype, void
 from psearch.core.terms import REST_BOUND, TERMS, UNITS
-from psearch.core.zobrist import fill_zobrist
 
 
 @entry(void(i64))

@@ -1,7 +1,7 @@
 """The evaluation's terms: a name, a place in the table of weights, and what is counted.
 
-Every weight is a pair (middle game, end game) in centipawns. The kernels read `tb.terms[NAME + i]`, `core/weights.py`
-has the values under the same names, and `bench/tune.py` fits them; this list is what the three agree on. A term is
+Every weight is a pair (middle game, end game) in centipawns. The kernels read `tb.terms[NAME + i]`, `weights.py` has
+the values under the same names, and `bench/tuning/tune.py` fits them; this list is what the three agree on. A term is
 counted for each side and enters as own minus the opponent's.
 """
 

@@ -1,14 +1,25 @@
 """Parallel chess search over several processes.
 
 `psearch.search(fen, threads=8)` searches once, `psearch.Engine` again and again; the command line is `psearch.cli`,
-the UCI engine `psearch.uci`, what is underneath `psearch.supervisor.Supervisor`. Importing this package loads neither
-numba nor any kernel.
+the UCI engine `psearch.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any
+kernel.
 """
 
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
+
+from psearch.defaults import (
+    DEFAULT_MOVETIME_MS,
+    DEFAULT_POLICY,
+    DEFAULT_PRUNING,
+    MAX_DEPTH,
+    MAX_THREADS,
+    POLICY_NAMES,
+    PRUNING_MODES,
+)
+from psearch.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +28,6 @@ if TYPE_CHECKING:
 
     from psearch.engine import Analysis, Engine
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
-
-__version__ = "0.1.0.dev0"
 
 __all__ = [
     "DEFAULT_MOVETIME_MS",
@@ -39,29 +48,6 @@ __all__ = [
     "__version__",
     "search",
 ]
-
-MAX_THREADS = 1024
-MAX_DEPTH = 100
-"""Plies of nominal depth, for a search and for perft."""
-DEFAULT_MOVETIME_MS = 5_000
-"""How long a search without any limit takes."""
-
-POLICY_NAMES = (
-    "serial",
-    "root",
-    "ybw",
-    "knuth",
-    "garms",
-    "kannan",
-    "felten",
-    "calibrated",
-    "lazy",
-    "abdada",
-)
-"""How work can be split; see `psearch.policy`."""
-DEFAULT_POLICY = "calibrated"
-PRUNING_MODES = ("plain", "sound", "ael", "modern")
-DEFAULT_PRUNING = "modern"
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
@@ -100,8 +86,8 @@ def search(
     >>> result.bestmove, result.info.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.fen import check_position, checked_moves, parse_position
-    from psearch.report import finished_result
+    from psearch.notation.fen import check_position, checked_moves, parse_position
+    from psearch.notation.report import finished_result
     from psearch.results import Limits, PsearchError
 
     if isinstance(position, str):
@@ -121,8 +107,8 @@ def search(
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
-    from psearch.setup import SearchOptions, pruning_named
-    from psearch.supervisor import Supervisor
+    from psearch.arena.setup import SearchOptions, pruning_named
+    from psearch.processes.supervisor import Supervisor
 
     options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
     only = checked_moves(board, root_moves)

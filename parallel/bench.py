@@ -6,11 +6,11 @@ import time
 
 import chess
 
-from psearch.arena import Arena
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.jit import Progress
-from psearch.processes import work_alone
+from psearch.processes.worker import work_alone
 from psearch.results import Limits
-from psearch.setup import SearchOptions, write_search
 
 BENCH_DEPTH = 14
 BENCH_HASH_MB = 16

@@ -10,13 +10,13 @@ from typing import overload
 import chess
 import chess.engine
 
-from psearch import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, POLICY_NAMES
-from psearch.clock import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
-from psearch.control import SearchControl
-from psearch.fen import check_position, checked_moves
+from psearch.arena.setup import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
+from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, POLICY_NAMES
+from psearch.notation.fen import check_position, checked_moves
+from psearch.processes.control import SearchControl
+from psearch.processes.supervisor import Supervisor
+from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.results import Info, Limits, PsearchError, Result
-from psearch.setup import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
-from psearch.supervisor import Supervisor
 
 
 class Engine:

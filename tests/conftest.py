@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from psearch import cli
+from psearch.cli import main as cli
 from psearch.core import jit
 
 _MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect", "inspect_pruning")

@@ -294,7 +294,7 @@ with psearch.Engine(threads=2, hash_mb=1) as engine:
             assert running.wait(20) == 0
 
 
-DOCUMENTED = ("psearch", "psearch.engine", "psearch.clock", "psearch.weaken", "psearch.uci_go")
+DOCUMENTED = ("psearch", "psearch.engine", "psearch.processes.time_manager", "psearch.uci.strength", "psearch.uci.go")
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

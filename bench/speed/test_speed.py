@@ -1,0 +1,216 @@
+"""Micro-benchmarks of the compiled code: `pytest bench --benchmark-only`.
+
+Calls from Python cost about a microsecond each, so what is faster than that is repeated inside: the table shows time
+per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many operations or nodes a call holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.core.board.bridge import set_position
+from psearch.core.board.movegen import generate_captures, generate_quiets
+from psearch.core.board.perft import perft
+from psearch.core.board.position import find_pins, make_move
+from psearch.core.board.zobrist import splitmix64
+from psearch.core.evaluation.evaluate import evaluate
+from psearch.core.jit import entry
+from psearch.core.ordering.see import see_at_least
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    PAWN_ENTRIES,
+    context_at,
+    evaluation_at,
+    evaluation_dtype,
+    frame_at,
+    frame_dtype,
+    i64,
+    tables_at,
+)
+from psearch.core.search.tt import probe, store
+from psearch.core.tables import make_tables
+from psearch.kernels import load_kernels
+from psearch.processes.supervisor import Supervisor
+from psearch.processes.worker import work_alone
+from psearch.results import Limits
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+OPERATIONS = 100_000
+SEARCH_DEPTH = 8
+HASH_MB = 16
+
+
+# -- loops around one kernel: entries like any other, compiled and cached with the rest ----------------------
+
+
+@entry(i64(i64, i64, i64))
+def repeat_generate(tables, frame, times):
+    """Generate all legal moves, pins included."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    total = 0
+    for _ in range(times):
+        find_pins(tb, fr.position)
+        fr.node.end = generate_quiets(tb, fr.position, fr.node, generate_captures(tb, fr.position, fr.node, 0))
+        total += fr.node.end
+    return total
+
+
+@entry(i64(i64, i64, i64))
+def repeat_make(tables, frame, times):
+    """Make the frame's moves (`repeat_generate`), one after the other."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    child = frame_at(frame + FRAME_SIZE)
+    index = 0
+    total = 0
+    for _ in range(times):
+        make_move(tb, fr.position, child.position, fr.node.moves[index] & 0xFFFF)
+        total += child.position.rule50
+        index = index + 1 if index + 1 < fr.node.end else 0
+    return total
+
+
+@entry(i64(i64, i64, i64, i64, i64))
+def repeat_evaluate(tables, evaluation, frame, times, pawn_hash):
+    """Evaluate a position for both sides in turn, so that the call cannot be moved out of the loop."""
+    tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
+    pos = frame_at(frame).position
+    total = 0
+    for i in range(times):
+        pos.side = i & 1
+        if pawn_hash == 0:
+            ev.pawns[np.int64(pos.pawn_key & np.uint64(PAWN_ENTRIES - 1))].key = np.uint64(0)
+        total += evaluate(tb, ev, pos) & 0xFF  # the sign turns: a plain sum would be 0
+    pos.side = 0
+    return total
+
+
+@entry(i64(i64, i64, i64))
+def repeat_see(tables, frame, times):
+    """Exchanges of the frame's first moves, the captures."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    captures = generate_captures(tb, fr.position, fr.node, 0)
+    index = 0
+    passed = 0
+    for i in range(times):
+        if see_at_least(tb, fr.position, fr.node.moves[index] & 0xFFFF, (i & 255) - 128):
+            passed += 1
+        index = index + 1 if index + 1 < captures else 0
+    return passed
+
+
+@entry(i64(i64, i64))
+def repeat_table(context, times):
+    """Store and probe at random places: two cache misses each, nothing prefetched."""
+    ctx = context_at(context)
+    hits = 0
+    for i in range(times):
+        key = splitmix64(np.uint64(i))
+        store(ctx, 1, key, 1, 0, 0, 5, 3)
+        if probe(ctx, splitmix64(np.uint64(i >> 1))) != np.uint64(0):
+            hits += 1
+    return hits
+
+
+# -- fixtures ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tables() -> np.ndarray:
+    load_kernels()
+    return make_tables()
+
+
+@pytest.fixture
+def frames(tables: np.ndarray) -> np.ndarray:
+    made = np.zeros(MAX_PLY, frame_dtype)
+    set_position(tables, made["position"][:1], chess.Board(KIWIPETE))
+    repeat_generate(tables.ctypes.data, made.ctypes.data, 1)
+    return made
+
+
+@pytest.fixture
+def arena(tables: np.ndarray) -> Iterator[Arena]:
+    made = Arena(workers=1, hash_mb=HASH_MB)
+    yield made
+    made.close()
+
+
+# -- benchmarks ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("depth", "leaves"), [(4, 4_085_603), (5, 193_690_690)])
+def test_perft(benchmark: Any, tables: np.ndarray, frames: np.ndarray, depth: int, leaves: int) -> None:
+    benchmark.extra_info["leaves"] = leaves
+    rounds = 20 if depth == 4 else 3
+    run = (tables.ctypes.data, frames.ctypes.data, depth)
+    assert benchmark.pedantic(perft, run, rounds=rounds, warmup_rounds=1) == leaves
+
+
+@pytest.mark.parametrize("loop", [repeat_generate, repeat_make, repeat_see], ids=lambda loop: loop.__name__)
+def test_kernel(benchmark: Any, tables: np.ndarray, frames: np.ndarray, loop: Any) -> None:
+    benchmark.extra_info["operations"] = OPERATIONS
+    assert benchmark(loop, tables.ctypes.data, frames.ctypes.data, OPERATIONS) != 0
+
+
+EVALUATED = {
+    "opening": chess.STARTING_FEN,
+    "middle game": KIWIPETE,
+    "ending": "8/2p2k2/1p1p1p2/p2P1P1p/P2KP2P/1P4r1/5R2/8 w - - 0 1",
+}
+
+
+@pytest.mark.parametrize("stage", EVALUATED)
+@pytest.mark.parametrize("pawn_hash", [True, False], ids=["pawn hash hit", "miss"])
+def test_evaluation(benchmark: Any, tables: np.ndarray, stage: str, pawn_hash: bool) -> None:
+    """A miss costs more where there are more pawns."""
+    made = np.zeros(1, frame_dtype)
+    set_position(tables, made["position"], chess.Board(EVALUATED[stage]))
+    scratch = np.zeros(1, evaluation_dtype)
+    benchmark.extra_info["operations"] = OPERATIONS
+    addresses = tables.ctypes.data, scratch.ctypes.data, made.ctypes.data
+    assert benchmark(repeat_evaluate, *addresses, OPERATIONS, 1 if pawn_hash else 0) != 0
+
+
+def test_table(benchmark: Any, arena: Arena) -> None:
+    benchmark.extra_info["operations"] = OPERATIONS
+    assert benchmark(repeat_table, arena.context, OPERATIONS) > 0.9 * OPERATIONS
+
+
+def test_serial_search(benchmark: Any, arena: Arena) -> None:
+    """From an empty table to a fixed depth: nodes in `extra_info`, the same in every round."""
+
+    def prepare() -> None:
+        arena.clear_table()
+        arena.clear_learning()
+        write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
+
+    def run() -> int:
+        work_alone(arena.context)
+        return int(arena.worker[0]["nodes"])
+
+    benchmark.extra_info["nodes"] = benchmark.pedantic(run, setup=prepare, rounds=5)
+
+
+@pytest.mark.timeout(0)  # its timer is a thread
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("nursery", 1), ("nursery", 4)])
+def test_start_and_end_of_a_supervisor(benchmark: Any, tables: np.ndarray, method: str, threads: int) -> None:
+    """Arena, worker processes, first answer, and all of it gone again; kernels already loaded here."""
+
+    def run() -> None:
+        with Supervisor(threads=threads, hash_mb=HASH_MB, start_method=method):
+            pass
+
+    benchmark.pedantic(run, rounds=3)

@@ -1,0 +1,129 @@
+"""Speedups of several virtual-time studies side by side, and paired where they searched the same positions.
+
+    python bench/study/compare_logs.py plain=plain.jsonl modern=modern.jsonl [--plot speedup.png]
+    python bench/study/compare_logs.py ecm.jsonl ecm-ybw.jsonl
+
+Each LABEL=LOG is the raw log of a `psearch simulate`; without a label the file's name is one. The table has a row for
+each log, policy and worker count. Below it stands each log's speedup over the first one's at the same count, position
+by position (the two may have searched it to different depths), with 95% bootstrap intervals. So two policies are
+compared on many trees, or one policy on trees that were pruned differently.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from bootstrap import mean_interval
+
+from psearch.results import PsearchError
+from psearch.simulation.simulator import VirtualSample
+from psearch.studies.plots import check_plot, plot_simulation
+from psearch.studies.raw_log import read_log
+from psearch.studies.speedup import Row, summarise
+
+_COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
+_FORMAT = "{:24} {:11} {:>7} {:>9} {:>8} {:>15} {:>7} {:>6} {:>6} {:>7}"
+
+Speedups = dict[str, float]
+"""Logarithm of the speedup of each position, by FEN."""
+
+
+def speedups(samples: Sequence[VirtualSample]) -> dict[tuple[int, str], Speedups]:
+    """By worker count and policy, against one worker on the same tree."""
+    alone = {sample.fen: sample.seconds for sample in samples if sample.threads == 1}
+    found: dict[tuple[int, str], Speedups] = {}
+    for sample in samples:
+        if sample.threads > 1 and sample.fen in alone:
+            of_count = found.setdefault((sample.threads, sample.policy), {})
+            of_count[sample.fen] = math.log(alone[sample.fen] / sample.seconds)
+    return found
+
+
+def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] | None:
+    """Positions in both, and how much faster the other is: geometric mean and interval. None without two of them."""
+    both = sorted(first.keys() & other.keys())
+    if len(both) < 2:
+        return None
+    differences = np.array([other[fen] - first[fen] for fen in both])
+    low, high = mean_interval(differences)
+    return len(both), math.exp(differences.mean()), math.exp(low), math.exp(high)
+
+
+def table(rows: dict[str, list[Row]]) -> list[str]:
+    """The lines of all logs together."""
+    lines = [_FORMAT.format(*_COLUMNS)]
+    for label, of_log in rows.items():
+        for row in of_log:
+            cells = (f"{row.speedup:.2f}", f"{row.low:.2f} - {row.high:.2f}", f"{row.nps_scaling:.2f}")
+            shares = (f"{row.node_overhead:.2f}", f"{row.idle_share:.1%}", f"{row.aborted_share:.2%}")
+            lines.append(_FORMAT.format(label, row.policy, row.threads, row.positions, *cells, *shares))
+    return lines
+
+
+def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
+    """Each log against the first, at the counts that both have; also policies within the first log."""
+    of_logs = {label: speedups(samples) for label, samples in logs.items()}
+    first_label, *_ = of_logs
+    lines = []
+    for (count, policy), base in sorted(of_logs[first_label].items()):
+        for label, of_log in of_logs.items():
+            for (other_count, other_policy), other in sorted(of_log.items()):
+                if other_count != count or (label, other_policy) == (first_label, policy):
+                    continue
+                if label == first_label and other_policy < policy:
+                    continue  # said the other way round
+                if found := paired(base, other):
+                    positions, ratio, low, high = found
+                    names = f"{label} ({other_policy}) over {first_label} ({policy})"
+                    lines.append(
+                        f"{count} workers, {names}: x{ratio:.3f} ({low:.3f} to {high:.3f}), {positions} positions"
+                    )
+    return lines
+
+
+def named(text: str) -> tuple[str, Path]:
+    """`LABEL=LOG` or `LOG`."""
+    label, equals, path = text.partition("=")
+    return (label, Path(path)) if equals and "/" not in label else (Path(text).stem, Path(text))
+
+
+def run(options: argparse.Namespace) -> list[str]:
+    """The whole output. Raises PsearchError."""
+    if options.plot:
+        check_plot(options.plot)
+    logs: dict[str, list[VirtualSample]] = {}
+    for label, path in map(named, options.logs):
+        if label in logs:
+            raise PsearchError(f"two logs are called {label}: name them LABEL=LOG")
+        logs[label] = read_log(path, VirtualSample)[0]
+    rows = {label: summarise(samples) for label, samples in logs.items()}
+    if options.plot:
+        several = len({row.policy for of_log in rows.values() for row in of_log}) > 1
+        drawn = [
+            replace(row, policy=f"{label}, {row.policy}" if several else label)
+            for label, of_log in rows.items()
+            for row in of_log
+        ]
+        plot_simulation(options.plot, drawn, options.title)
+    return [*table(rows), "", *comparisons(logs)]
+
+
+def main() -> None:
+    """Print the table and the comparisons, and draw if asked to."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="+", metavar="[LABEL=]LOG")
+    parser.add_argument("--plot", type=Path, metavar="PNG")
+    parser.add_argument("--title", default="speedup in virtual time")
+    try:
+        print("\n".join(run(parser.parse_args())).rstrip())
+    except PsearchError as error:
+        raise SystemExit(f"compare_logs: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""What each step of selective search saves and costs: nodes and solved positions by depth, mode by mode.
+
+    python bench/study/pruning_study.py --suite FILE [--every K] [--depth D] [--cap NODES] [--jobs J] [--log FILE]
+        [--plot PNG]
+    python bench/study/pruning_study.py --from-log FILE [--plot PNG]
+
+Each position is searched by one worker from an empty table, iteration by iteration, in each configuration of STEPS: the
+ladder of Heinz (ICCA Journal 21/2, 1998) from full width to his AEL pruning, and `modern`. A position leaves the table
+at the first depth that any configuration did not reach within --cap nodes, so that every column of the table sums over
+the same positions. The raw log holds one line for each position, configuration and depth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.core.board.bridge import to_chess_move
+from psearch.core.pruning.modes import parse_pruning
+from psearch.kernels import load_kernels
+from psearch.notation.epd import SuitePosition, parse_suite
+from psearch.notation.source import read_source
+from psearch.processes.worker import work_alone
+from psearch.results import Limits
+from psearch.studies.raw_log import RawLog, read_log
+from psearch.terminal.display import StatusLine
+
+STEPS = {
+    "plain": "plain",
+    "sound": "sound",
+    "futility": "plain,futility=1",
+    "+extended": "plain,futility=1,extended_futility=1",
+    "+razoring": "plain,futility=1,extended_futility=1,limited_razoring=1",
+    "null move": "ael,futility=0,extended_futility=0,limited_razoring=0",
+    "ael": "ael",
+    "modern": "modern",
+}
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One finished iteration: nodes in all so far, and what it would play."""
+
+    position: str
+    fen: str
+    step: str
+    depth: int
+    nodes: int
+    score: int
+    move: str
+    solved: bool
+
+
+def iterations(position: SuitePosition, step: str, depth: int, cap: int, hash_mb: int) -> list[Iteration]:
+    """Search a position to `depth`, or to the last depth within `cap` nodes."""
+    arena = Arena(workers=1, hash_mb=hash_mb)
+    try:
+        options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS[step]))
+        write_search(arena, position.board, Limits(depth=depth, nodes=cap), options)
+        work_alone(arena.context)
+        return list(_finished(arena, position, step))
+    finally:
+        arena.close()
+
+
+def _finished(arena: Arena, position: SuitePosition, step: str) -> Iterator[Iteration]:
+    header = arena.header[0]
+    exact = 3
+    for info in header["infos"][: int(header["info_count"])]:
+        if int(info["bound"]) == exact:
+            move = to_chess_move(int(info["pv"][0]), position.board)
+            yield Iteration(
+                position=position.name,
+                fen=position.board.fen(),
+                step=step,
+                depth=int(info["depth"]),
+                nodes=int(info["nodes"]),
+                score=int(info["score"]),
+                move=move.uci(),
+                solved=position.accepts(move),
+            )
+
+
+def table(found: Sequence[Iteration]) -> str:
+    """By depth and configuration: nodes against the step before and against the first, and positions solved."""
+    by_case: dict[tuple[int, str], dict[str, Iteration]] = defaultdict(dict)
+    for one in found:
+        by_case[one.depth, one.step][one.fen] = one
+    steps = [step for step in STEPS if any(one.step == step for one in found)]
+    lines = [f"{'depth':>5} {'configuration':<12}{'positions':>10}{'nodes':>16}{'to the first':>14}{'solved':>8}"]
+    for depth in sorted({one.depth for one in found}):
+        shared = set.intersection(*(set(by_case[depth, step]) for step in steps))
+        if not shared:
+            break
+        first = 0
+        for step in steps:
+            cases = [by_case[depth, step][fen] for fen in shared]
+            nodes = sum(case.nodes for case in cases)
+            first = first or nodes
+            solved = sum(case.solved for case in cases)
+            lines.append(f"{depth:>5} {step:<12}{len(cases):>10}{nodes:>16,}{nodes / first:>14.4f}{solved:>8}")
+    return "\n".join(lines)
+
+
+def plot(path: Path, found: Sequence[Iteration]) -> None:
+    """Nodes by depth, one line a configuration: the geometric mean over the positions that all have reached."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    cases: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
+    for one in found:
+        cases[one.step, one.depth][one.fen] = one.nodes
+    steps = [step for step in STEPS if any(one.step == step for one in found)]
+    for step in steps:
+        depths, means = [], []
+        for depth in sorted({one.depth for one in found if one.step == step}):
+            shared = set.intersection(*(set(cases[other, depth]) for other in steps))
+            if shared:
+                depths.append(depth)
+                means.append(math.exp(sum(math.log(cases[step, depth][fen]) for fen in shared) / len(shared)))
+        axes.plot(depths, means, marker="o", markersize=4, label=step)
+    axes.set_yscale("log")
+    axes.set_xlabel("depth")
+    axes.set_ylabel("nodes a position (geometric mean)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Search, log, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", type=Path)
+    parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th position")
+    parser.add_argument("--depth", type=int, default=10)
+    parser.add_argument("--cap", type=int, default=20_000_000, metavar="NODES")
+    parser.add_argument("--hash", type=int, default=64, metavar="MB")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--log", type=Path, default=Path("pruning_study.jsonl"))
+    parser.add_argument("--from-log", type=Path, metavar="FILE")
+    parser.add_argument("--plot", type=Path, metavar="PNG")
+    options = parser.parse_args()
+    if options.from_log:
+        found, _ = read_log(options.from_log, Iteration)
+    elif options.suite:
+        found = _measure(options)
+    else:
+        parser.error("give --suite FILE, or --from-log FILE")
+    print(table(found))
+    if options.plot:
+        plot(options.plot, found)
+
+
+def _measure(options: argparse.Namespace) -> list[Iteration]:
+    suite = [p for p in parse_suite(read_source(str(options.suite))) if p.scored][:: options.every]
+    load_kernels()
+    found: list[Iteration] = []
+    about = {"study": "pruning", "suite": options.suite.name, "every": options.every, "depth": options.depth}
+    about |= {"cap": options.cap, "hash": options.hash, "steps": STEPS}
+    with (
+        RawLog(options.log, about) as log,
+        StatusLine() as status,
+        ProcessPoolExecutor(max_workers=options.jobs) as pool,
+    ):
+        jobs = [
+            pool.submit(iterations, position, step, options.depth, options.cap, options.hash)
+            for position in suite
+            for step in STEPS
+        ]
+        for number, job in enumerate(as_completed(jobs), start=1):
+            for one in job.result():
+                log.add(one)
+                found.append(one)
+            status(f"{number}/{len(jobs)} searches")
+    return found
+
+
+if __name__ == "__main__":
+    main()

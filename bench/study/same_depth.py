@@ -1,0 +1,109 @@
+"""Whether the extra nodes of a parallel search are wasted: how good its answers are at the same nominal depth.
+
+    python bench/study/same_depth.py --log LOG.jsonl --suite FILE.epd [--more 2,4]
+
+LOG is the raw log of `psearch simulate --tree-nodes ...` over the suite: each position to the same depth by one worker
+and by more. Printed are the positions solved and the points by policy and workers, and their differences from one
+worker with 95% bootstrap intervals over the positions. With --more each position is also searched by one worker with so
+many times the nodes that it needed for that depth: what the extra nodes buy when nothing is parallel.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import chess
+import numpy as np
+from bootstrap import mean_interval
+from serial_rows import serial_rows
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.core.board.bridge import to_chess_move
+from psearch.kernels import load_kernels
+from psearch.notation.epd import SuitePosition, parse_suite
+from psearch.notation.source import read_source
+from psearch.processes.worker import work_alone
+from psearch.results import Limits
+from psearch.studies.raw_log import read_log
+from psearch.terminal.display import StatusLine
+
+Moves = dict[str, chess.Move]
+"""What is played in each position, by FEN."""
+
+
+def answer(arena: Arena, board: chess.Board, nodes: int) -> chess.Move:
+    """The best move of one worker from an empty table, after so many nodes."""
+    arena.clear_table()
+    arena.clear_learning()
+    write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
+    work_alone(arena.context)
+    return to_chess_move(int(arena.header[0]["best_move"]), board)
+
+
+def logged_moves(path: Path, suite: dict[str, SuitePosition]) -> dict[str, Moves]:
+    """The answers in the log, by policy and workers."""
+    samples, _ = read_log(path, dict)
+    found: dict[str, Moves] = {}
+    for sample in samples:
+        if position := suite.get(sample["fen"]):
+            name = "serial" if sample["policy"] == "serial" else f"{sample['policy']}, {sample['threads']}"
+            found.setdefault(name, {})[sample["fen"]] = to_chess_move(sample["bestmove"], position.board)
+    return found
+
+
+def interval(differences: np.ndarray) -> str:
+    """Mean and 95% bootstrap interval over the positions."""
+    low, high = mean_interval(differences)
+    return f"{differences.mean():+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def table(found: dict[str, Moves], suite: dict[str, SuitePosition]) -> str:
+    """One line for each way to search."""
+    fens = sorted(set.intersection(*(set(moves) for moves in found.values())))
+    solved, points = {}, {}
+    for name, moves in found.items():
+        solved[name] = np.array([100.0 * suite[fen].accepts(moves[fen]) for fen in fens])
+        points[name] = np.array([float(suite[fen].points.get(moves[fen], 0)) for fen in fens])
+    lines = [f"{len(fens)} positions", f"{'searched by':<18}{'solved':>8}  {'% against serial':<26}points a position"]
+    for name in found:
+        line = f"{name:<18}{int(solved[name].sum() / 100):>8}  {interval(solved[name] - solved['serial']):<26}"
+        if points["serial"].any():
+            line += f"{points[name].mean():.2f}, {interval(points[name] - points['serial'])}"
+        lines.append(line.rstrip())
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Read, search more, print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--log", type=Path, required=True)
+    parser.add_argument("--suite", required=True)
+    parser.add_argument("--more", default="", metavar="K,K", help="serial searches with so many times the nodes")
+    parser.add_argument("--hash", type=int, default=16)
+    options = parser.parse_args()
+    try:
+        times = [float(word) for word in options.more.split(",") if word]
+    except ValueError:
+        raise SystemExit(f"same_depth: --more wants numbers, not {options.more[:40]!a}") from None
+    rows = serial_rows(options.log, "same_depth")
+    suite = {position.board.fen(): position for position in parse_suite(read_source(options.suite)) if position.scored}
+    found = logged_moves(options.log, suite)
+    if "serial" not in found:
+        raise SystemExit(f"same_depth: no position of {options.suite} is in {options.log}")
+    load_kernels()
+    arena = Arena(workers=1, hash_mb=options.hash)
+    with StatusLine() as status:
+        for more in times:
+            moves = found[f"serial, nodes x{more:g}"] = {}
+            for number, row in enumerate(rows, start=1):
+                status(f"x{more:g}: {number}/{len(rows)}")
+                if position := suite.get(row["fen"]):
+                    moves[row["fen"]] = answer(arena, position.board, max(1, int(more * row["nodes"])))
+    arena.close()
+    print(table(found, suite))
+
+
+if __name__ == "__main__":
+    main()

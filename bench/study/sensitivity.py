@@ -1,0 +1,188 @@
+"""How the speedup in virtual time depends on the thresholds, the tree size and the cost of a join.
+
+    python bench/study/sensitivity.py --suite FILE --out FOLDER [--tree-nodes N] [--tree-sizes N,N] [--hash MB]
+                                [--workers 16,64] [--jobs J]
+
+One thing is varied at a time, everything else stays at its default. Every point is a log in FOLDER
+(`split-depth-4.jsonl` and so on); a log that is there is not measured again, so an interrupted run goes on where it
+was. Then the picture `sensitivity.png` and a table are made from the logs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from psearch.cli.arguments import add_hash
+from psearch.kernels import load_kernels
+from psearch.notation.epd import read_suite
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import VirtualSample
+from psearch.studies.raw_log import RawLog, read_log
+from psearch.studies.speedup import Row, summarise
+from psearch.studies.virtual_study import Study, run_study
+from psearch.terminal.display import StatusLine
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One thing that is varied: its values, and the study with a value."""
+
+    name: str
+    title: str
+    values: tuple[int, ...]
+    apply: Callable[[Study, int], Study]
+    policies: tuple[str, ...] = ("calibrated", "ybw")
+    log_scale: bool = False
+
+
+def _options(name: str) -> Callable[[Study, int], Study]:
+    return lambda study, value: replace(study, options=replace(study.options, **{name: value}))
+
+
+def _threshold(study: Study, value: int) -> Study:
+    """While all are busy never lower than while somebody is idle."""
+    busy = max(value, study.options.open_busy)
+    return replace(study, options=replace(study.options, open_idle=value, open_busy=busy))
+
+
+def _join_cost(study: Study, factor: int) -> Study:
+    costs = replace(study.costs, join=study.costs.join * factor, leave=study.costs.leave * factor)
+    return replace(study, costs=costs)
+
+
+PANELS = (
+    Panel("open-idle", "P(needed) to open, percent, while somebody is idle", (0, 5, 10, 20, 40, 60), _threshold,
+          policies=("calibrated",)),
+    Panel("split-depth", "least depth to split at", (1, 2, 3, 4, 6), _options("split_depth"),
+          policies=("calibrated",)),
+    Panel("join-cost", "cost of join and leave, times the measured one", (1, 4, 16, 64), _join_cost,
+          policies=("calibrated",), log_scale=True),
+    Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
+          policies=("calibrated",)),
+    Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
+          lambda study, value: replace(study, tree_nodes=value), log_scale=True),
+)  # fmt: skip
+
+
+@dataclass
+class Curve:
+    """Speedups of one policy at one worker count."""
+
+    values: list[int] = field(default_factory=list)
+    rows: list[Row] = field(default_factory=list)
+
+
+def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Any) -> list[VirtualSample]:
+    """The samples of one point: from its log, or searched now and logged."""
+    path = folder / f"{panel.name}-{value}.jsonl"
+    if path.exists():
+        return read_log(path, VirtualSample)[0]
+    samples: list[VirtualSample] = []
+    study = replace(panel.apply(study, value), policies=panel.policies)
+    about = {
+        "study": "sensitivity",
+        "varied": panel.name,
+        "value": value,
+        "options": asdict(study.options),
+        "costs": asdict(study.costs),
+        "tree_nodes": study.tree_nodes,
+        "hash": study.hash_mb,
+    }
+    unfinished = path.with_suffix(".part")
+    with RawLog(unfinished, about) as log:
+
+        def keep(sample: VirtualSample) -> None:
+            samples.append(sample)
+            log.add(sample)
+
+        run_study(study, jobs, keep, lambda text: progress(f"{panel.name} {value}: {text}"))
+    unfinished.rename(path)
+    return samples
+
+
+def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
+    """One panel for each thing varied; a line for each policy and worker count, with 95% intervals."""
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 3).ravel()
+    for panel, where in zip(PANELS, axes, strict=False):
+        for (policy, threads), curve in sorted(curves[panel.name].items()):
+            style = {"color": f"C{('calibrated', 'ybw').index(policy)}", "linestyle": "-" if threads > 16 else "--"}
+            low = [row.speedup - row.low for row in curve.rows]
+            high = [row.high - row.speedup for row in curve.rows]
+            label = f"{policy}, {threads} workers"
+            speedups = [row.speedup for row in curve.rows]
+            where.errorbar(
+                curve.values, speedups, yerr=[low, high], marker="o", markersize=4, capsize=3, label=label, **style
+            )
+        if panel.log_scale:
+            where.set_xscale("log")
+            where.minorticks_off()
+        measured = next(iter(curves[panel.name].values())).values
+        where.set_xticks(measured, [f"{value:,}" for value in measured])
+        where.set(xlabel=panel.title, ylabel="speedup, virtual time")
+        where.set_ylim(bottom=0)
+        where.grid(alpha=0.3)
+    axes[0].figure.legend(*axes[4].get_legend_handles_labels(), loc="center", bbox_to_anchor=(0.84, 0.25))
+    for where in axes[len(PANELS) :]:
+        where.axis("off")
+    figure.savefig(path, dpi=120)
+
+
+def main() -> None:
+    """Measure what is missing, then draw and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suite", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tree-nodes", type=int, default=500_000)
+    sizes = ",".join(str(value) for value in PANELS[-1].values)
+    parser.add_argument("--tree-sizes", default=sizes, metavar="N,N", help=f"of the last panel (default {sizes})")
+    add_hash(parser)
+    parser.add_argument("--workers", default="64")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    load_kernels()
+    workers = [int(word) for word in options.workers.split(",")]
+    suite = read_suite(options.suite)
+    study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
+    panels = (*PANELS[:-1], replace(PANELS[-1], values=tuple(int(word) for word in options.tree_sizes.split(","))))
+    options.out.mkdir(exist_ok=True)
+    curves: dict[str, dict[tuple[str, int], Curve]] = {}
+    with StatusLine() as status:
+        for panel in panels:
+            lines = curves.setdefault(panel.name, {})
+            for value in panel.values:
+                for row in summarise(measure(panel, value, study, options.out, options.jobs, status)):
+                    curve = lines.setdefault((row.policy, row.threads), Curve())
+                    curve.values.append(value)
+                    curve.rows.append(row)
+    draw(options.out / "sensitivity.png", curves)
+    for panel in PANELS:
+        for (policy, threads), curve in sorted(curves[panel.name].items()):
+            points = "  ".join(f"{v}: {row.speedup:.2f}" for v, row in zip(curve.values, curve.rows, strict=True))
+            print(f"{panel.name:12} {policy:11} {threads:4}  {points}")
+    (options.out / "sensitivity.json").write_text(
+        json.dumps(
+            {
+                panel.name: [
+                    {"value": v, **asdict(row)}
+                    for curve in curves[panel.name].values()
+                    for v, row in zip(curve.values, curve.rows, strict=True)
+                ]
+                for panel in PANELS
+            }
+        )
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""A UCI engine that thinks in virtual time, with as many workers as one likes: for games that tell what they are worth.
+
+    python bench/match/match.py --games 400 --book book.epd --out 8-against-1 \\
+        --first "name=eight cmd='python bench/study/virtual_engine.py' option.Threads=8 nodes=10000" \\
+        --second "name=one cmd='python bench/study/virtual_engine.py' nodes=40000"
+
+`go nodes N` gives every worker the virtual time in which one worker searches about N nodes, the mean of what a node of
+the main search and one of quiescence cost. So at equal N eight workers have the clock of one, and no machine needs
+eight cores: each of its games takes eight times as long. Table and history are kept from move to move as in any engine.
+Costs are those of `psearch simulate`. Deterministic: the same moves in the same game, on every machine.
+
+Options: Threads, Hash (MiB), Policy. Of the protocol it knows what bench/match/match.py needs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import chess
+
+from psearch.arena.setup import SearchOptions
+from psearch.core.board.bridge import to_chess_move
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.kernels import load_kernels
+from psearch.notation.fen import parse_position
+from psearch.processes.watch import to_score
+from psearch.results import PsearchError
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+
+_MOST_THREADS = 1024
+_MOST_HASH_MB = 65536
+
+
+class VirtualEngine:
+    """One conversation; answers each line of input with lines of output."""
+
+    def __init__(self) -> None:
+        self.threads = 1
+        self.hash_mb = 16
+        self.policy = DEFAULT_POLICY
+        self.board = chess.Board()
+        self._simulator: Simulator | None = None
+
+    def obey(self, line: str) -> Iterable[str]:
+        """What to say to a command. Raises PsearchError when it cannot be obeyed; unknown ones are passed over."""
+        words = line.split()
+        command, rest = (words[0], words[1:]) if words else ("", [])
+        if command == "uci":
+            yield "id name psearch in virtual time"
+            yield f"option name Threads type spin default 1 min 1 max {_MOST_THREADS}"
+            yield f"option name Hash type spin default {self.hash_mb} min 1 max {_MOST_HASH_MB}"
+            yield f"option name Policy type combo default {self.policy}" + "".join(f" var {p}" for p in POLICY_NAMES)
+            yield "uciok"
+        elif command == "isready":
+            load_kernels()
+            yield "readyok"
+        elif command == "setoption":
+            self._set_option(rest)
+        elif command == "ucinewgame" and self._simulator is not None:
+            self._simulator.forget()
+        elif command == "position":
+            self.board = _parse_board(rest)
+        elif command == "go":
+            yield from self._go(rest)
+
+    def _set_option(self, words: list[str]) -> None:
+        if len(words) != 4 or words[0] != "name" or words[2] != "value":
+            raise PsearchError("setoption takes name NAME value VALUE")
+        name, value = words[1], words[3]
+        if name == "Policy" and value in POLICY_NAMES:
+            self.policy = value
+        elif name == "Threads" and value.isdecimal() and 1 <= int(value) <= _MOST_THREADS:
+            self.threads = int(value)
+        elif name == "Hash" and value.isdecimal() and 1 <= int(value) <= _MOST_HASH_MB:
+            self.hash_mb = int(value)
+        else:
+            raise PsearchError(f"{name} cannot be {value!r}")
+        self.close()
+
+    def _go(self, words: list[str]) -> Iterable[str]:
+        if len(words) != 2 or words[0] != "nodes" or not words[1].isdecimal():
+            raise PsearchError("go takes nodes N")
+        if self.board.is_game_over():
+            raise PsearchError("the game is over")
+        if self._simulator is None:
+            self._simulator = Simulator(self.threads, self.hash_mb, Costs())
+        costs = self._simulator.costs
+        seconds = int(words[1]) * (costs.node + costs.qnode) / 2e9
+        found = self._simulator.play(self.board, seconds, SearchOptions(policy=self.policy))
+        move = to_chess_move(found.bestmove, self.board)
+        score = to_score(found.score, self.board.turn).relative
+        mate = score.mate()
+        text = f"cp {score.score()}" if mate is None else f"mate {mate}"
+        virtual_ms = round(found.seconds * 1000)
+        yield f"info depth {found.depth} score {text} nodes {found.nodes} time {virtual_ms} pv {move.uci()}"
+        yield f"bestmove {move.uci()}"
+
+    def close(self) -> None:
+        """Give the memory back."""
+        if self._simulator is not None:
+            self._simulator.close()
+            self._simulator = None
+
+
+def _parse_board(words: list[str]) -> chess.Board:
+    """The position of a `position` command."""
+    cut = words.index("moves") if "moves" in words else len(words)
+    board = parse_position("startpos" if words[:cut] == ["startpos"] else words[1:cut])
+    for word in words[cut + 1 :]:
+        try:
+            board.push_uci(word)
+        except ValueError as error:
+            raise PsearchError(str(error)) from None
+    return board
+
+
+def main() -> None:
+    """Converse until `quit`."""
+    engine = VirtualEngine()
+    try:
+        for line in sys.stdin:
+            if line.strip() == "quit":
+                break
+            try:
+                for answer in engine.obey(line):
+                    print(answer, flush=True)
+            except PsearchError as error:
+                print(f"info string {error}", flush=True)
+    finally:
+        engine.close()
+
+
+if __name__ == "__main__":
+    main()

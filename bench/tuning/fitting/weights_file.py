@@ -1,0 +1,62 @@
+"""core/evaluation/weights.py, read and generated."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+
+from psearch.core.evaluation import weights as current_weights
+from psearch.core.terms import TERMS, UNITS
+
+from .columns import N_COLUMNS, N_PSQT, PIECES, Array
+
+
+def weights_in_use() -> tuple[Array, Array]:
+    """The weights and units of core/evaluation/weights.py."""
+    weights = np.zeros((2, N_COLUMNS))
+    for row, tables in enumerate((current_weights.PSQT_MG, current_weights.PSQT_EG)):
+        weights[row, :N_PSQT] = np.array(tables).ravel()
+    for term in TERMS:
+        pairs = np.array(current_weights.TERM_VALUES[term.name])
+        weights[:, N_PSQT + term.first : N_PSQT + term.first + term.count] = pairs.T
+    units = np.concatenate([np.array(current_weights.UNIT_VALUES[unit.name], dtype=np.float64) for unit in UNITS])
+    return weights, units
+
+
+def _board_rows(values: Array, indent: str) -> str:
+    """64 numbers as eight lines of eight, rank 1 first."""
+    return "\n".join(indent + " ".join(f"{v:4d}," for v in rank) for rank in values.reshape(8, 8))
+
+
+def render(weights: Array, units: Array, summary: str) -> str:
+    """The text of core/evaluation/weights.py for whole-number weights."""
+    lines = [
+        f'"""{summary}"""',
+        "",
+        "# fmt: off",
+        "# Game phase that each piece adds: pawn, knight, bishop, rook, queen, king.",
+        f"PHASE = {current_weights.PHASE}",
+        "",
+    ]
+    for row, name, phase in ((0, "PSQT_MG", "Middle-game"), (1, "PSQT_EG", "End-game")):
+        lines += [
+            f"# {phase} value of each piece on each square, material included, White's view. Read each table",
+            "# as a board upside down: the first line is rank 1, a1 to h1. A black piece reads square ^ 56.",
+            f"{name} = (",
+        ]
+        for kind, piece in enumerate(PIECES):
+            table = weights[row, 64 * kind : 64 * kind + 64]
+            lines += [f"    (  # {piece}", _board_rows(table, "        "), "    ),"]
+        lines += [")", ""]
+    lines += ["# Pairs (middle game, end game); what each counts is said in core/terms.py.", "TERM_VALUES = {"]
+    for term in TERMS:
+        values = weights[:, N_PSQT + term.first : N_PSQT + term.first + term.count].T
+        text = " ".join(f"({mg}, {eg})," for mg, eg in values)
+        lines.append(textwrap.fill(f'"{term.name}": ({text}),', 112, initial_indent="    ", subsequent_indent=" " * 8))
+    lines += ["}", "", "UNIT_VALUES = {"]
+    for unit in UNITS:
+        text = " ".join(f"{value}," for value in units[unit.first : unit.first + unit.count])
+        lines.append(f'    "{unit.name}": ({text}),')
+    lines += ["}", "# fmt: on"]
+    return "\n".join(lines) + "\n"

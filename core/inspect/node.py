@@ -1,0 +1,311 @@
+"""Looking into a node of the search from Python: move order, evaluation, exchanges, table entries.
+
+The base of a debugging API, and what the tests of `core/movepick`, `evaluate`, `see` and `tt` call. The entries take
+and return int64 only, as every entry does; `NodeProbe` and `TableProbe` wrap them:
+
+    probe = NodeProbe(make_tables(), chess.Board())
+    probe.evaluate()                  # centipawns for the side to move
+    probe.pick_order(tt_move=code)    # [(stage, code), ...] as the search would try them
+    TableProbe(arena.context).probe(probe.key)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import chess
+import numpy as np
+
+from psearch.core.board.position import find_pins
+from psearch.core.constants import MOVE_MASK, NO_MOVE
+from psearch.core.evaluation.evaluate import evaluate, material, taper
+from psearch.core.inspect.position import Probe
+from psearch.core.intrinsics import high_product
+from psearch.core.jit import entry, kernel
+from psearch.core.ordering.history import learn_cutoff
+from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
+from psearch.core.ordering.see import see_at_least
+from psearch.core.pruning.sound import material_after
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_MOVES,
+    SOUND_GATES,
+    Frame,
+    Learning,
+    Node,
+    Tables,
+    context_at,
+    evaluation_at,
+    frame_at,
+    i64,
+    learning_at,
+    learning_dtype,
+    position_at,
+    tables_at,
+    void,
+    worker_at,
+    worker_dtype,
+)
+from psearch.core.search.tt import (
+    CLUSTER_BYTES,
+    cuts,
+    entry_age,
+    entry_bound,
+    entry_depth,
+    entry_eval,
+    entry_move,
+    entry_score,
+    pack_entry,
+    probe,
+    score_to_table,
+    store,
+)
+
+_FIELD_MOVE, _FIELD_SCORE, _FIELD_EVAL, _FIELD_DEPTH, _FIELD_BOUND, _FIELD_AGE = range(6)
+_WORD = 1 << 64
+
+
+# -- entries ---------------------------------------------------------------------------------------------------------
+
+
+@kernel(i64(Tables, Learning, Frame, Node, i64))
+def _pick(tb, learning, fr, target, limit):
+    """Let the picker go on until it has given out `limit` moves, or all, into `target.moves`; returns how many."""
+    count = 0
+    while count < limit:
+        move = pick_move(tb, learning, fr.position, fr.node)
+        if move == NO_MOVE:
+            break
+        target.moves[count] = (np.int64(fr.node.stage) << 16) | move
+        count += 1
+    return count
+
+
+@entry(i64(i64, i64, i64, i64))
+def pick_order(tables, learning, frame, limit):
+    """Run the move picker of a frame until it has given out `limit` moves, or all; returns how many.
+
+    `tt_move`, `killer_1` and `killer_2` of the frame's node must be set; limit: MAX_MOVES at most. The moves go to
+    `node.moves` of the next frame, as `stage << 16 | move` with the stage the picker was left in.
+    """
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    find_pins(tb, fr.position)
+    begin_picking(fr.node, PICK_TT)
+    return _pick(tb, learning_at(learning), fr, frame_at(frame + FRAME_SIZE).node, limit)
+
+
+@entry(i64(i64, i64, i64))
+def pick_rest(tables, learning, frame):
+    """`pick_order` from where the picker is, to the end."""
+    return _pick(
+        tables_at(tables), learning_at(learning), frame_at(frame), frame_at(frame + FRAME_SIZE).node, MAX_MOVES
+    )
+
+
+@entry(void(i64, i64, i64, i64, i64))
+def learn_from_cutoff(worker, learning, frame, move, ply):
+    """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
+    fr = frame_at(frame)
+    captures = 1 if fr.node.stage == PICK_CAPTURES else 0
+    quiets = 1 if fr.node.stage == PICK_QUIETS else 0
+    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
+
+
+@entry(i64(i64, i64, i64))
+def evaluate_position(tables, evaluation, position):
+    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
+    return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))
+
+
+@entry(i64(i64))
+def material_of(position):
+    """M of a position, for the side to move: the tapered piece-square sum."""
+    return material(position_at(position))
+
+
+@entry(i64(i64, i64, i64))
+def material_after_move(tables, position, move):
+    """`material_after`: M of the position after a legal move, for the side that makes it."""
+    return material_after(tables_at(tables), position_at(position), move, SOUND_GATES)
+
+
+@entry(i64(i64, i64, i64))
+def tapered(middle_game, end_game, phase):
+    """`taper`: blend two values by phase, 0 .. 24."""
+    return taper(middle_game, end_game, phase)
+
+
+@entry(i64(i64, i64, i64, i64))
+def exchange_at_least(tables, position, move, threshold):
+    """1 if the exchange that a legal move starts is worth `threshold` or more, else 0."""
+    return 1 if see_at_least(tables_at(tables), position_at(position), move, threshold) else 0
+
+
+@entry(i64(i64, i64, i64, i64, i64, i64))
+def packed_entry(move, score, eval, depth, bound, age):
+    """`pack_entry`, the data word as int64 with the same bits."""
+    return np.int64(pack_entry(move, score, eval, depth, bound, age))
+
+
+@entry(i64(i64, i64, i64))
+def entry_field(data, field, ply):
+    """One field of a data word; the score as seen from the root at `ply`."""
+    word = np.uint64(data)
+    if field == _FIELD_MOVE:
+        return entry_move(word)
+    if field == _FIELD_SCORE:
+        return entry_score(word, ply)
+    if field == _FIELD_EVAL:
+        return entry_eval(word)
+    if field == _FIELD_DEPTH:
+        return entry_depth(word)
+    return entry_bound(word) if field == _FIELD_BOUND else entry_age(word)
+
+
+@entry(i64(i64, i64, i64, i64, i64))
+def entry_cuts(data, depth, alpha, beta, ply):
+    """1 if a data word answers a search of this depth and window, else 0."""
+    return 1 if cuts(np.uint64(data), depth, alpha, beta, ply) else 0
+
+
+@entry(i64(i64, i64))
+def stored_score(score, ply):
+    """`score_to_table`: a mate as distance from the node."""
+    return score_to_table(score, ply)
+
+
+@entry(i64(i64, i64))
+def probe_table(context, key):
+    """The data word stored for a key, 0 when there is none; both as int64 with the same bits."""
+    return np.int64(probe(context_at(context), np.uint64(key)))
+
+
+@entry(void(i64, i64, i64, i64, i64, i64, i64, i64))
+def store_in_table(context, age, key, move, score, eval, depth, bound):
+    """`store`; the score relative to the node."""
+    store(context_at(context), age, np.uint64(key), move, score, eval, depth, bound)
+
+
+@entry(i64(i64, i64))
+def cluster_index(context, key):
+    """Number of the cluster that a key belongs to."""
+    return high_product(np.uint64(key), context_at(context).tt_clusters)
+
+
+# -- for Python ------------------------------------------------------------------------------------------------------
+
+
+def signed(word: int) -> int:
+    """A 64-bit word as the int64 that an entry takes."""
+    return word - _WORD if word >= _WORD // 2 else word
+
+
+class NodeProbe(Probe):
+    """A position, and what one node of a search would make of it. Killers and history are its own."""
+
+    def __init__(self, tables: np.ndarray, board: chess.Board | None = None) -> None:
+        super().__init__(tables, board)
+        self.worker = np.zeros(1, worker_dtype)
+        self.learning = np.zeros(1, learning_dtype)
+
+    def evaluate(self) -> int:
+        """E: the static evaluation for the side to move, in centipawns."""
+        scratch = self.worker["evaluation"].ctypes.data
+        return int(evaluate_position(self.tables.ctypes.data, scratch, self._address))
+
+    def material(self) -> int:
+        """M: the part of the evaluation that is material and piece-square tables."""
+        return int(material_of(self._address))
+
+    def material_after(self, move: int) -> int:
+        """M of the position after a legal move, for the side that makes it; the move is not made."""
+        return int(material_after_move(self.tables.ctypes.data, self._address, move))
+
+    def see_at_least(self, move: int, threshold: int) -> bool:
+        """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""
+        return bool(exchange_at_least(self.tables.ctypes.data, self._address, move, threshold))
+
+    def pick_order(
+        self, tt_move: int = NO_MOVE, killers: tuple[int, int] = (0, 0), limit: int = MAX_MOVES
+    ) -> list[tuple[int, int]]:
+        """The first `limit` moves in the order the search would try them: (stage the picker was left in, code).
+
+        Any 16-bit codes will do for `tt_move` and the two killers, which differ or are NO_MOVE.
+        """
+        node = self._frames[0]["node"]
+        node["tt_move"] = tt_move
+        node["killer_1"], node["killer_2"] = killers
+        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
+        return self._picked(pick_order(*addresses, min(limit, MAX_MOVES)))
+
+    def pick_rest(self) -> list[tuple[int, int]]:
+        """The moves that follow those that `pick_order` gave out."""
+        addresses = self.tables.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data
+        return self._picked(pick_rest(*addresses))
+
+    def _picked(self, count: int) -> list[tuple[int, int]]:
+        given = self._frames[1]["node"]["moves"]
+        return [(int(word) >> 16, int(word) & MOVE_MASK) for word in given[:count]]
+
+    def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
+        """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
+        self._frames[0]["node"]["depth"] = depth
+        learn_from_cutoff(self.worker.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
+
+
+@dataclass(frozen=True)
+class TableEntry:
+    """The fields of a table entry's data word; `score` is relative to the node it was stored for."""
+
+    move: int
+    score: int
+    eval: int
+    depth: int
+    bound: int
+    age: int
+
+    @classmethod
+    def unpack(cls, data: int, ply: int = 0) -> TableEntry:
+        """From a data word of 0 to 2**64 - 1; mates as seen from the root of a search that is at `ply`."""
+        word = signed(data)
+        return cls(*(int(entry_field(word, field, ply)) for field in range(6)))
+
+    def pack(self) -> int:
+        """The data word, 0 to 2**64 - 1."""
+        word = packed_entry(self.move, self.score, self.eval, self.depth, self.bound, self.age)
+        return int(word) % _WORD
+
+    def cuts(self, depth: int, alpha: int, beta: int, ply: int = 0) -> bool:
+        """Whether it answers a search of this depth and window."""
+        return bool(entry_cuts(signed(self.pack()), depth, alpha, beta, ply))
+
+
+class TableProbe:
+    """The transposition table of an arena, entry by entry.
+
+    context: address of an arena's context record; the arena must outlive the probe. Keys are 0 to 2**64 - 1.
+    """
+
+    bytes_per_cluster = CLUSTER_BYTES
+
+    def __init__(self, context: int) -> None:
+        self._context = context
+
+    def word(self, key: int) -> int:
+        """The data word stored for a key, 0 when there is none."""
+        return int(probe_table(self._context, signed(key))) % _WORD
+
+    def probe(self, key: int) -> TableEntry | None:
+        """The entry stored for a key."""
+        data = self.word(key)
+        return TableEntry.unpack(data) if data else None
+
+    def store(self, key: int, entry: TableEntry) -> None:
+        """Store as the search does: the table decides what is replaced, and may keep what it has."""
+        fields = (entry.move, entry.score, entry.eval, entry.depth, entry.bound)
+        store_in_table(self._context, entry.age, signed(key), *fields)
+
+    def cluster(self, key: int) -> int:
+        """Number of the cluster that a key belongs to."""
+        return int(cluster_index(self._context, signed(key)))

@@ -1,0 +1,247 @@
+"""Looking into the decisions of selective search from Python: one node, one decision at a time.
+
+What the tests of `core/pruning` and `core/checks` call. `PruningProbe` wraps the entries:
+
+    probe = PruningProbe(make_tables(), parse_pruning("ael"), chess.Board())
+    probe.enter(depth=1, alpha=200)       # as the search enters a node
+    probe.prunes_move(code)               # whether the move would be left out
+    probe.counts()["futility"]            # (tried, pruned)
+"""
+
+from __future__ import annotations
+
+import chess
+import numpy as np
+
+from psearch.core.board.checks import gives_check
+from psearch.core.board.movegen import generate_quiet_checks, generate_underpromotions
+from psearch.core.board.position import find_pins
+from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PHASE_MAIN, PV_NODE
+from psearch.core.inspect.node import NodeProbe
+from psearch.core.intrinsics import view
+from psearch.core.jit import entry
+from psearch.core.ordering.movepick import PICK_QUIETS
+from psearch.core.pruning.decisions import (
+    decide_futility,
+    extension_of,
+    needs_verification,
+    null_reduction,
+    prune_node,
+    prunes_capture,
+    prunes_move,
+    reduction_of,
+    wants_iid,
+    wants_iir,
+    wants_probcut,
+    wants_singular,
+)
+from psearch.core.pruning.modes import Pruning as PruningParameters
+from psearch.core.records import (
+    TECHNIQUE_NAMES,
+    Pruning,
+    frame_at,
+    i64,
+    learning_at,
+    position_at,
+    tables_at,
+    void,
+    worker_at,
+)
+
+pruning_at = view(Pruning)
+
+_WISHES = ("verification", "iid", "iir", "probcut", "singular")
+
+
+# -- entries ---------------------------------------------------------------------------------------------------------
+
+
+@entry(i64(i64, i64, i64))
+def check_given(tables, position, move):
+    """1 if a legal move gives check, else 0."""
+    return 1 if gives_check(tables_at(tables), position_at(position), move) else 0
+
+
+@entry(i64(i64, i64))
+def list_quiet_checks(tables, frame):
+    """Write the legal moves that give check and neither capture nor promote into `node.moves[0:end]`; returns end."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    find_pins(tb, fr.position)
+    return generate_quiet_checks(tb, fr.position, fr.node, 0)
+
+
+@entry(i64(i64, i64))
+def list_underpromotions(tables, frame):
+    """Write the legal promotions to less than a queen into `node.moves[0:end]`; returns end."""
+    tb = tables_at(tables)
+    fr = frame_at(frame)
+    find_pins(tb, fr.position)
+    return generate_underpromotions(tb, fr.position, fr.node, 0)
+
+
+@entry(void(i64, i64, i64))
+def node_futility(worker, pruning, frame):
+    """`decide_futility` for the node of a frame."""
+    fr = frame_at(frame)
+    decide_futility(worker_at(worker), pruning_at(pruning), fr.position, fr.node)
+
+
+@entry(i64(i64, i64, i64, i64, i64))
+def node_action(worker, pruning, tables, frame, came_by):
+    """`prune_node`: what is done without a move."""
+    fr = frame_at(frame)
+    return prune_node(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, came_by)
+
+
+@entry(i64(i64, i64))
+def node_reduction(pruning, frame):
+    """`null_reduction`: R."""
+    fr = frame_at(frame)
+    return null_reduction(pruning_at(pruning), fr.position, fr.node)
+
+
+@entry(i64(i64, i64))
+def node_wishes(pruning, frame):
+    """Which phases the node wants: bits in the order of `_WISHES`."""
+    fr = frame_at(frame)
+    record = pruning_at(pruning)
+    wishes = 1 if needs_verification(record, fr.position, fr.node) else 0
+    wishes += 2 if wants_iid(record, fr.node) else 0
+    wishes += 4 if wants_iir(record, fr.node) else 0
+    wishes += 8 if wants_probcut(record, fr.node) else 0
+    return wishes + (16 if wants_singular(record, fr.node) else 0)
+
+
+@entry(i64(i64, i64, i64, i64, i64, i64))
+def move_pruned(worker, pruning, learning, tables, frame, move):
+    """1 if `prunes_move` leaves the move out, else 0."""
+    fr = frame_at(frame)
+    records = worker_at(worker), pruning_at(pruning), learning_at(learning), tables_at(tables)
+    return 1 if prunes_move(records[0], records[1], records[2], records[3], fr.position, fr.node, move) else 0
+
+
+@entry(i64(i64, i64, i64, i64, i64))
+def capture_pruned(worker, pruning, tables, frame, move):
+    """1 if `prunes_capture` leaves a capture of quiescence out, else 0."""
+    fr = frame_at(frame)
+    left_out = prunes_capture(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, move)
+    return 1 if left_out else 0
+
+
+@entry(i64(i64, i64, i64, i64, i64, i64))
+def move_extension(worker, pruning, tables, frame, gives, within):
+    """`extension_of` the move in the frame's visit."""
+    fr = frame_at(frame)
+    tb = tables_at(tables)
+    return extension_of(worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives, within)
+
+
+@entry(i64(i64, i64, i64, i64, i64))
+def move_reduction(worker, pruning, learning, frame, gives):
+    """`reduction_of` the move in the frame's visit."""
+    fr = frame_at(frame)
+    wk = worker_at(worker)
+    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives)
+
+
+# -- for Python ------------------------------------------------------------------------------------------------------
+
+
+class PruningProbe(NodeProbe):
+    """A node of a search, and what selective search would do at it."""
+
+    def __init__(self, tables: np.ndarray, pruning: PruningParameters, board: chess.Board | None = None) -> None:
+        super().__init__(tables, board)
+        self._pruning = np.array([pruning.record()])
+
+    @property
+    def node(self) -> np.void:
+        """The node, one `node_dtype` record; writing to it changes what is decided."""
+        record: np.void = self._frames[0]["node"]
+        return record
+
+    def gives_check(self, move: int) -> bool:
+        """Whether a legal move gives check."""
+        return bool(check_given(self.tables.ctypes.data, self._address, move))
+
+    def quiet_checks(self) -> list[int]:
+        """The codes of the legal moves that give check and neither capture nor promote. Not when in check."""
+        return self._listed(list_quiet_checks(self.tables.ctypes.data, self._frames.ctypes.data))
+
+    def underpromotions(self) -> list[int]:
+        """The codes of the legal promotions to less than a queen."""
+        return self._listed(list_underpromotions(self.tables.ctypes.data, self._frames.ctypes.data))
+
+    def _listed(self, end: int) -> list[int]:
+        return [int(move) & MOVE_MASK for move in self.node["moves"][:end]]
+
+    def enter(self, depth: int, alpha: int, beta: int | None = None, **fields: int) -> None:
+        """Make the node what the search makes of it at entry: evaluated, without a table entry, nothing tried yet.
+
+        beta: alpha + 1 if None; fields: any others of `node_dtype`, such as `extended` or `tt_move`.
+        """
+        node = self.node
+        node["depth"] = node["full_depth"] = depth
+        node["alpha"] = node["full_alpha"] = node["entry_alpha"] = alpha
+        node["beta"] = node["full_beta"] = alpha + 1 if beta is None else beta
+        node["in_check"] = int(self.in_check)
+        node["eval"] = node["estimate"] = NO_SCORE if self.in_check else self.evaluate()
+        node["type"] = node["expected"] = ALL_NODE if beta is None else PV_NODE
+        node["tt_move"], node["tt_kind"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
+        node["best"], node["best_move"], node["moves_done"] = -INFINITE, NO_MOVE, 0
+        node["ply"], node["phase"], node["improving"] = 1, PHASE_MAIN, 0
+        node["extended"] = node["extension"] = node["skip"] = node["cont_1"] = node["cont_2"] = 0
+        node["killer_1"] = node["killer_2"] = NO_MOVE
+        node["futility"] = NO_SCORE
+        for name, value in fields.items():
+            node[name] = value
+        self.decide_futility()
+
+    def decide_futility(self) -> int:
+        """What a move without gain is worth at most, NO_SCORE where nothing is futile; the depth may change."""
+        node_futility(self.worker.ctypes.data, self._pruning.ctypes.data, self._frames.ctypes.data)
+        return int(self.node["futility"])
+
+    def prune_node(self, came_by: int = NO_MOVE) -> tuple[int, int]:
+        """PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL or PRUNE_RAZOR, and the value that goes with PRUNE_RETURN."""
+        records = (self.worker, self._pruning, self.tables, self._frames)
+        action = node_action(*(record.ctypes.data for record in records), came_by)
+        return int(action), int(self.worker[0]["value"])
+
+    def null_reduction(self) -> int:
+        """R."""
+        return int(node_reduction(self._pruning.ctypes.data, self._frames.ctypes.data))
+
+    def wishes(self) -> set[str]:
+        """The phases that the node wants, of verification, iid, iir, probcut, singular."""
+        bits = node_wishes(self._pruning.ctypes.data, self._frames.ctypes.data)
+        return {name for number, name in enumerate(_WISHES) if bits >> number & 1}
+
+    def prunes_move(self, move: int) -> bool:
+        """Whether a move that the picker gives is left out."""
+        records = (self.worker, self._pruning, self.learning, self.tables, self._frames)
+        return bool(move_pruned(*(record.ctypes.data for record in records), move))
+
+    def prunes_capture(self, move: int) -> bool:
+        """Whether quiescence leaves a capture out."""
+        records = (self.worker, self._pruning, self.tables, self._frames)
+        return bool(capture_pruned(*(record.ctypes.data for record in records), move))
+
+    def extension(self, move: int, gives: bool, within: bool = True) -> int:
+        """Plies more for a move. gives: it gives check; within: the line is not too long already."""
+        self._frames[0]["visit"]["move"] = move
+        records = (self.worker, self._pruning, self.tables, self._frames)
+        return int(move_extension(*(record.ctypes.data for record in records), int(gives), int(within)))
+
+    def reduction(self, move: int, index: int, picked: int = PICK_QUIETS, gives: bool = False) -> int:
+        """Plies less for a move. index: its number at the node, from 0; picked: the stage of the picker."""
+        visit = self._frames[0]["visit"]
+        visit["move"], visit["index"], visit["picked"] = move, index, picked
+        records = (self.worker, self._pruning, self.learning, self._frames)
+        return int(move_reduction(*(record.ctypes.data for record in records), int(gives)))
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """By technique: how often tried, and how often it pruned."""
+        counted = self.worker[0]["pruned"]
+        return {name: (int(counted[i, 0]), int(counted[i, 1])) for i, name in enumerate(TECHNIQUE_NAMES)}

@@ -1,0 +1,50 @@
+"""What a node reads from the transposition table and writes to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
+from psearch.core.evaluation.evaluate import evaluate
+from psearch.core.jit import kernel
+from psearch.core.pruning.decisions import is_mate_bound
+from psearch.core.records import Context, Node, Position, Worker, frame_at, header_at, i64, tables_at, u64, void
+from psearch.core.search.tt import probe, score_to_table, store, stored_eval
+
+
+@kernel(u64(Context, Worker, Position))
+def probe_counted(ctx, wk, pos):
+    """The table's data word for a position, U0 without one or with the table switched off."""
+    if not header_at(ctx.header).options.tt:
+        return U0
+    wk.tt_probes += 1
+    data = probe(ctx, pos.key)
+    if data != U0:
+        wk.tt_hits += 1
+    return data
+
+
+@kernel(i64(Context, Worker, Position, u64))
+def static_eval(ctx, wk, pos, data):
+    """The evaluation of a position not in check: what the table has kept of it, else anew."""
+    value = stored_eval(data)
+    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), wk.evaluation, pos)
+
+
+@kernel(i64(Node))
+def estimate_of(node):
+    """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
+    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(np.int64(node.tt_score)):
+        return np.int64(node.eval)
+    score = np.int64(node.tt_score)
+    nearer = (node.tt_kind & BOUND_LOWER and score > node.eval) or (node.tt_kind & BOUND_UPPER and score < node.eval)
+    return score if nearer else np.int64(node.eval)
+
+
+@kernel(void(Context, Worker, i64, i64, i64, i64))
+def store_result(ctx, wk, frame, value, depth, bound):
+    """Write a result for a node into the table."""
+    fr = frame_at(frame)
+    score = score_to_table(value, wk.ply)
+    move = np.int64(fr.node.best_move)
+    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(fr.node.eval), depth, bound)

@@ -1,0 +1,271 @@
+"""Shared memory: the block of header, workers, stacks and frames, the tables, and the transposition table.
+
+Everything is taken before a search starts. The memory is anonymous (memfd): it has no name to leave behind, dies
+with the last process that maps it even after a SIGKILL, and is not limited by the size of /dev/shm. What could fail
+later, with SIGBUS or the out-of-memory killer, is refused here with a clear error.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from psearch.core.records import (
+    CACHE_LINE,
+    MAX_PLY,
+    context_dtype,
+    frame_dtype,
+    header_dtype,
+    stack_dtype,
+    tables_dtype,
+    trace_event_dtype,
+    trace_log_dtype,
+    worker_dtype,
+)
+from psearch.core.search.tt import CLUSTER_BYTES
+from psearch.core.tables import make_tables
+from psearch.results import PsearchError
+
+MAX_WORKERS = 1024
+MIB = 1 << 20
+_PIECE = 64 * MIB
+_TAKE_S = 2.0
+"""3 GiB take half of it, unless the machine below has to find the memory first."""
+_MAP_S = 0.5
+"""3 GiB that are there already take half of it."""
+POPULATE_WRITE = 23
+"""MADV_POPULATE_WRITE, which `mmap` has no name for."""
+STACKS_PER_WORKER = 4
+"""One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
+_TOUCHED_PLIES = 40
+"""Frames of a stack that a search is expected to touch; the rest of the mapping costs no memory."""
+
+
+def stack_pool_size(workers: int) -> int:
+    return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
+
+
+def available_memory() -> int:
+    """Bytes that can be taken without swapping: what the kernel says, or what the control group leaves."""
+    available = 1 << 62
+    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else ():
+        if line.startswith("MemAvailable:"):
+            available = int(line.split()[1]) * 1024
+    for folder, limit_file, usage_file, cache in (
+        ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
+        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            limit = int(Path(folder, limit_file).read_text())
+            used = int(Path(folder, usage_file).read_text())
+            fields = dict(line.split() for line in Path(folder, "memory.stat").read_text().splitlines())
+            available = min(available, limit - used + int(fields[cache]))  # cached files give way
+        except (OSError, ValueError, KeyError):
+            continue
+    return available
+
+
+def _round_up(size: int) -> int:
+    return -(-size // CACHE_LINE) * CACHE_LINE
+
+
+class SharedBlock:
+    """Anonymous memory that can be mapped by this process and its workers."""
+
+    def __init__(self, size: int, fd: int | None = None) -> None:
+        self.size = size
+        if fd is None:
+            fd = os.memfd_create("psearch", os.MFD_CLOEXEC)
+            os.ftruncate(fd, size)
+        self.fd = fd
+        self.map = mmap.mmap(fd, size)
+
+    def advise_huge_pages(self) -> None:
+        """Ask for large pages: fewer TLB misses in a big table. A wish only."""
+        advice = getattr(mmap, "MADV_HUGEPAGE", None)
+        if advice is not None:
+            try:
+                self.map.madvise(advice)
+            except OSError:
+                return
+
+    def populate(self, patience_s: float) -> None:
+        """Take all pages now and map them for this process: a page that a search has to ask for costs it 2 to 10 us.
+
+        A wish only: what is not there after `patience_s`, or at all (Linux before 5.14), comes when it is touched.
+        """
+        since = time.monotonic()
+        with suppress(OSError):
+            for begin in range(0, self.size, _PIECE):
+                if time.monotonic() - since > patience_s:
+                    return
+                self.map.madvise(POPULATE_WRITE, begin, min(_PIECE, self.size - begin))
+
+    def clear(self) -> None:
+        """All zero again. Pages stay where they are: to take them anew costs a search more than to write zeros here."""
+        np.frombuffer(self.map, np.uint64)[:] = 0
+
+    def close(self) -> None:
+        """Drop the mapping; arrays made from it must not be used any more."""
+        os.close(self.fd)
+        try:
+            self.map.close()
+        except BufferError:
+            # a view is still alive somewhere: the mapping goes when it does
+            return
+
+
+class Arena:
+    """The memory of one searcher, as numpy arrays, and the context record that kernels take.
+
+    workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
+    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded. Raises
+    PsearchError when the memory is not there.
+    """
+
+    def __init__(self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0) -> None:
+        if not 1 <= workers <= MAX_WORKERS:
+            raise PsearchError(f"threads must be between 1 and {MAX_WORKERS}, not {workers}")
+        if hash_mb < 1:
+            raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
+        self.workers = workers
+        self.hash_mb = hash_mb
+        self.stacks = stacks or stack_pool_size(workers)
+        self.trace_events = trace_events
+        self._check_memory()
+        self._block = SharedBlock(self._lay_out())
+        self._table = SharedBlock(hash_mb * MIB)
+        self._table.advise_huge_pages()
+        self._table.populate(_TAKE_S)
+        self._trace = SharedBlock(self._trace_bytes()) if trace_events else None
+        self._map()
+        make_tables(self.tables)
+        self.header[0]["worker_count"] = workers
+        self.header[0]["stack_count"] = self.stacks
+
+    def _check_memory(self) -> None:
+        touched = self.stacks * _TOUCHED_PLIES * frame_dtype.itemsize + self.workers * worker_dtype.itemsize
+        needed = self.hash_mb * MIB + touched + self._trace_bytes()
+        available = available_memory()
+        if needed > available:
+            raise PsearchError(
+                f"not enough memory: a hash of {self.hash_mb} MB and {self.workers} threads need about "
+                f"{needed // MIB:,} MB, {max(available, 0) // MIB:,} MB are available"
+            )
+
+    def _trace_bytes(self) -> int:
+        log = trace_log_dtype.itemsize + self.trace_events * trace_event_dtype.itemsize
+        return self.workers * log if self.trace_events else 0
+
+    def _lay_out(self) -> int:
+        self._offsets: dict[str, tuple[int, np.dtype[Any], int]] = {}
+        end = 0
+        for name, dtype, count in (
+            ("header", header_dtype, 1),
+            ("worker", worker_dtype, self.workers),
+            ("stack", stack_dtype, self.stacks),
+            ("tables", tables_dtype, 1),
+            ("frames", frame_dtype, self.stacks * MAX_PLY),
+        ):
+            self._offsets[name] = (end, dtype, count)
+            end = _round_up(end + dtype.itemsize * count)
+        return end
+
+    def _map(self) -> None:
+        """Make the arrays and this process's context record."""
+
+        def array(name: str) -> np.ndarray:
+            offset, dtype, count = self._offsets[name]
+            return np.frombuffer(self._block.map, dtype, count, offset)
+
+        self.header = array("header")
+        self.worker = array("worker")
+        self.stack = array("stack")
+        self.tables = array("tables")
+        self.frames = array("frames")
+        self.tt = np.frombuffer(self._table.map, np.uint64)
+        self.context_array = np.zeros(1, context_dtype)
+        record = self.context_array[0]
+        record["header"] = self.header.ctypes.data
+        record["workers"] = self.worker.ctypes.data
+        record["stacks"] = self.stack.ctypes.data
+        record["frames"] = self.frames.ctypes.data
+        record["tables"] = self.tables.ctypes.data
+        record["tt"] = self.tt.ctypes.data
+        record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
+        self.trace_logs: np.ndarray | None = None
+        if self._trace is not None:
+            log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
+            self.trace_logs = np.frombuffer(self._trace.map, log)
+            record["trace"] = self.trace_logs.ctypes.data
+            record["trace_capacity"] = self.trace_events
+
+    @property
+    def context(self) -> int:
+        """Address of the context record: the first argument of every driver entry."""
+        return int(self.context_array.ctypes.data)
+
+    def map_table(self) -> None:
+        """Map the whole transposition table for this process, so that no search has to wait for its pages."""
+        self._table.populate(_MAP_S)
+
+    def clear_table(self) -> None:
+        """Forget everything in the transposition table."""
+        self._table.clear()
+
+    def clear_learning(self) -> None:
+        """Forget killers, history, and what was learnt of node types."""
+        self.worker["killers"] = 0
+        self.header["learning"] = 0
+        self.worker["outcomes"] = 0
+        self.header["prediction"] = 0
+
+    def fill_permille(self) -> int:
+        """Share of table entries written by the present search, from a sample, in thousandths."""
+        sample = self.tt[1 : 2 * 1000 : 2]
+        age = int(self.header[0]["age"])
+        return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
+
+    # -- the way to another process: descriptors travel, addresses are made anew -------------------------------------
+
+    def layout(self) -> dict[str, int]:
+        """What `attach` must know beside the descriptors."""
+        return {
+            "workers": self.workers,
+            "hash_mb": self.hash_mb,
+            "stacks": self.stacks,
+            "trace_events": self.trace_events,
+        }
+
+    def descriptors(self) -> list[int]:
+        """Of the blocks, in the order that `attach` takes them: arena, transposition table, trace if there is one."""
+        return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
+
+    @classmethod
+    def attach(cls, workers: int, hash_mb: int, stacks: int, trace_events: int, descriptors: Sequence[int]) -> Arena:
+        """Map memory that another process has taken; takes over the descriptors."""
+        arena = cls.__new__(cls)
+        arena.workers = workers
+        arena.hash_mb = hash_mb
+        arena.stacks = stacks
+        arena.trace_events = trace_events
+        arena._block = SharedBlock(arena._lay_out(), descriptors[0])
+        arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+        arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
+        arena._map()
+        return arena
+
+    def close(self) -> None:
+        """Give the memory back. The arrays must not be used afterwards."""
+        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
+        self._block.close()
+        self._table.close()
+        if self._trace is not None:
+            self._trace.close()

@@ -1,0 +1,123 @@
+"""Writes a search into the arena: position, moves, game history, options, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import chess
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.core.board.bridge import from_chess_move, set_position
+from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.core.records import MAX_HISTORY, position_dtype
+from psearch.core.search.tt import AGES
+from psearch.defaults import DEFAULT_POLICY
+from psearch.results import Limits, PsearchError
+from psearch.scheduler.policy import POLICIES
+from psearch.scheduler.root import begin_search
+
+MAX_DEPTH = 100
+DEFAULT_SPLIT_DEPTH = 1
+DEFAULT_OPEN_BUSY = 25
+DEFAULT_OPEN_IDLE = 10
+"""Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
+ABDADA_DEFER_DEPTH = 3
+"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the position."""
+DEFAULT_ASPIRATION = 25
+
+
+def pruning_named(text: str) -> Pruning:
+    """`parse_pruning` for what a user wrote. Raises PsearchError."""
+    try:
+        return parse_pruning(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax."""
+
+    tt: bool = True
+    pruning: Pruning = MODES[DEFAULT_MODE]
+    see_pruning: bool = True
+    mate_distance: bool = True
+    aspiration: int = DEFAULT_ASPIRATION
+    policy: str = DEFAULT_POLICY
+    split_depth: int = DEFAULT_SPLIT_DEPTH
+    wait: bool = False
+    """nothing opens before its first move is done: young brothers wait, under every policy"""
+    open_busy: int = DEFAULT_OPEN_BUSY
+    open_idle: int = DEFAULT_OPEN_IDLE
+    join_cost: int = 0
+    """nodes; 0: as measured while searching"""
+    defer_depth: int | None = None
+    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
+    record: bool = True
+    shadow: bool = False
+    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
+
+    @classmethod
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
+        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        return cls(
+            tt=False,
+            pruning=MODES["plain"],
+            see_pruning=False,
+            mate_distance=False,
+            aspiration=0,
+            policy=policy,
+            split_depth=split_depth,
+        )
+
+
+def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
+    """Keys of the positions before the root, the last one first, as far back as a repetition can lie."""
+    keys = []
+    before = board.copy(stack=min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY))
+    scratch = np.zeros(1, position_dtype)
+    while before.move_stack:
+        before.pop()
+        set_position(tables, scratch, before)
+        keys.append(int(scratch[0]["key"]))
+    return keys
+
+
+def write_search(
+    arena: Arena,
+    board: chess.Board,
+    limits: Limits,
+    options: SearchOptions,
+    only: Sequence[chess.Move] | None = None,
+    multipv: int = 1,
+) -> None:
+    """Set up the root and hand it to worker 0, or to all where nothing is split.
+
+    Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
+    multipv: how many lines to find, each without the first moves of the better ones.
+    """
+    header = arena.header[0]
+    set_position(arena.tables, arena.header["root"], board)
+    legal = list(board.legal_moves)
+    moves = sorted({from_chess_move(move, board) for move in (legal if only is None else only)})
+    header["root_count"] = len(moves)
+    header["legal_root_moves"] = len(legal)
+    header["multipv"] = min(multipv, len(moves))
+    header["root_moves"][: len(moves)] = moves
+    keys = history_keys(arena.tables, board)
+    header["history_count"] = len(keys)
+    header["history"][: len(keys)] = keys
+    header["max_depth"] = limits.depth or MAX_DEPTH
+    header["node_limit"] = limits.nodes or 0
+    header["age"] = (int(header["age"]) + 1) % AGES
+    record = header["options"]
+    record["pruning"] = options.pruning.record()
+    for name in set(record.dtype.names) - {"pruning"}:
+        record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name) or 0)
+    if options.defer_depth is None and options.policy == "abdada":
+        record["defer_depth"] = ABDADA_DEFER_DEPTH
+    if arena.workers == 1 or options.policy in ("serial", "lazy"):
+        record["defer_depth"] = 0  # there is nobody to keep out of the way of, or the policy does not
+    begin_search(arena.context)

@@ -1,0 +1,306 @@
+"""`psearch analyse`: a test suite or a collection of games, from a file to a file.
+
+Imported when it is asked for; numba only once the input is known to be good.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psearch.cli.arguments import add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
+from psearch.cli.common import Commands, Signals, check_hash, complain, make_parser, prepare_kernels, say
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.analysis.analysis import Analysis, Output
+    from psearch.analysis.journal import Journal
+    from psearch.analysis.pgn import GameTasks, Tally
+    from psearch.notation.epd import SuitePosition
+    from psearch.notation.source import Source
+    from psearch.terminal.analysis_display import AnalysisProgress
+
+EXIT_BROKEN_GAMES = 1
+DEFAULT_MOVETIME_MS = 1_000
+"""for each position"""
+_MOST_PROBLEMS = 10
+"""broken games that are told of one by one"""
+
+_USAGE = """\
+psearch analyse [--depth D | --movetime MS | --nodes N] [--threads N] [--hash MB]
+                       [--policy NAME] [--pruning MODE] [--out FILE] [--json] FILE.epd | FILE.pgn | -"""
+
+_HELP = f"""\
+Search every position of a file, {DEFAULT_MOVETIME_MS // 1000} second each if no limit is given.
+
+EPD: a table of what was found, scored by `bm`, `am` and the points of the Strategic Test
+Suite, with the time from which the right move was preferred for good. PGN: the games with
+[%eval] comments, and ?!, ? or ?? and a better line where a move cost much.
+
+The result goes to stdout as it comes, or with --out to FILE once it is complete. Until
+then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
+goes on from there. `-` is stdin or stdout."""
+
+_EXAMPLES = """\
+examples:
+  psearch analyse --movetime 1000 wac.epd
+  psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd
+  psearch analyse --nodes 1000000 --out annotated.pgn games.pgn
+  psearch analyse --depth 10 - < game.pgn > annotated.pgn"""
+
+
+def analyse_parser() -> argparse.ArgumentParser:
+    """Of `psearch analyse`."""
+    parser = make_parser("psearch analyse", _USAGE, _HELP, _EXAMPLES)
+    parser.add_argument("file", nargs="?", metavar="FILE", help="EPD or PGN; `-` reads standard input")
+    parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
+    add_limits(parser, "for each position")
+    add_threads(parser)
+    add_hash(parser)
+    add_policy(parser)
+    add_pruning(parser)
+    parser.add_argument("--json", action="store_true", help="EPD: one JSON object a line, the summary last")
+    return parser
+
+
+def analyse(options: argparse.Namespace, signals: Signals) -> int:
+    """Read everything, refuse what is wrong, then search."""
+    from psearch.notation.source import STANDARD_STREAM, read_source
+
+    if options.file is None:
+        analyse_parser().error("no file given: an EPD or PGN file, or - (see psearch analyse --help)")
+    if options.out is not None and options.out != STANDARD_STREAM:
+        _check_out(options.file, options.out)
+    check_hash(options.hash)
+    source = read_source(options.file)
+    if is_epd(options.file, source.text):
+        return _analyse_epd(source, options, signals)
+    if options.json:
+        analyse_parser().error("--json is for EPD; a PGN stays a PGN")
+    return _analyse_pgn(source, options, signals)
+
+
+def _check_out(file: str, out: str) -> None:
+    """The input must stay as it is: a journal is only good for the input that it was made from."""
+    from psearch.analysis.analysis import place_of
+    from psearch.results import PsearchError
+
+    try:
+        place_of(out)
+        same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
+    except (OSError, ValueError) as error:
+        raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
+    if same:
+        raise PsearchError(f"--out {out} is the input itself: choose another name")
+
+
+def is_epd(file: str, text: str) -> bool:
+    """By the name, else by the first line that says something: a position has eight ranks."""
+    suffix = Path(file).suffix.lower()
+    if suffix in (".epd", ".fen", ".pgn"):
+        return suffix != ".pgn"
+    for line in text.splitlines():
+        if line.strip() and line.lstrip()[0] not in "#;%":
+            return line.split()[0].count("/") == 7
+    return True
+
+
+# -- both kinds ------------------------------------------------------------------------------------------------------
+
+
+def _about(source: Source, options: argparse.Namespace) -> dict[str, Any]:
+    """What the answers depend on."""
+    from dataclasses import asdict
+
+    limits = {name: value for name, value in asdict(limits_of(options, DEFAULT_MOVETIME_MS)).items() if value}
+    return {
+        "input": source.sha256,
+        **limits,
+        "threads": options.threads,
+        "hash": options.hash,
+        "policy": options.policy,
+        "pruning": options.pruning,
+        "psearch": __version__,
+    }
+
+
+@contextmanager
+def _session(
+    source: Source, options: argparse.Namespace, signals: Signals, total: int
+) -> Iterator[tuple[Analysis, Output, AnalysisProgress]]:
+    """Output, journal, engine and progress bar, opened in the order in which they can fail."""
+    from psearch.analysis.analysis import Analysis, Output, place_of
+    from psearch.analysis.journal import Journal
+    from psearch.arena.setup import SearchOptions, pruning_named
+
+    how = SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
+    with ExitStack() as stack:
+        place = place_of(options.out)
+        journal: Journal | None = None
+        if place is not None:
+            # the first of all, because its lock keeps a second run away from the other files
+            journal = stack.enter_context(Journal(Path(f"{place}.journal"), _about(source, options)))
+        output = stack.enter_context(Output(place))
+        prepare_kernels()
+
+        from psearch.processes.supervisor import Supervisor
+        from psearch.terminal.analysis_display import AnalysisProgress
+
+        engine = stack.enter_context(Supervisor(threads=options.threads, hash_mb=options.hash))
+        if journal is not None and len(journal):
+            complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
+        progress = stack.enter_context(AnalysisProgress(total))
+        signals.searching = True
+        analysis = Analysis(
+            engine,
+            limits_of(options, DEFAULT_MOVETIME_MS),
+            how,
+            signals.stop,
+            journal,
+            progress.show,
+            progress.advance,
+        )
+        yield analysis, output, progress
+
+
+def _put(text: str, output: Output, progress: AnalysisProgress) -> None:
+    """Add to the result; the bar makes room, because stdout may be the same terminal."""
+    with progress.aside():
+        output.write(text)
+
+
+def _finish(analysis: Analysis, output: Output) -> None:
+    """Everything is searched: the result to its place, and then the journal away."""
+    output.commit()
+    if analysis.journal is not None:
+        analysis.journal.remove()
+
+
+def _tell_where_it_goes_on(analysis: Analysis, total: int) -> None:
+    if analysis.journal is not None and len(analysis.journal):
+        count = f"{len(analysis.journal):,} of {total:,} positions are in {analysis.journal.path}"
+        complain(f"interrupted; {count}: the same command goes on from there")
+    else:
+        complain("interrupted")
+
+
+# -- EPD -------------------------------------------------------------------------------------------------------------
+
+
+def _analyse_epd(source: Source, options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.analysis.analysis import Stopped
+    from psearch.analysis.epd import Table, Verdict, json_object, summarise, summary_text
+    from psearch.notation.epd import parse_suite
+
+    suite = parse_suite(source)
+    verdicts: list[Verdict] = []
+    table = Table(suite)
+
+    def result_of(verdict: Verdict) -> str:
+        return json.dumps(json_object(verdict)) + "\n" if options.json else table.row(verdict)
+
+    def summary() -> str:
+        figures = summarise(verdicts, len(suite))
+        return json.dumps({"summary": figures}) + "\n" if options.json else "\n" + summary_text(figures)
+
+    searched = sum(any(position.board.legal_moves) for position in suite)
+    with _session(source, options, signals, searched) as (analysis, output, progress):
+        try:
+            if not options.json:
+                _put(table.head(), output, progress)
+            for position in suite:
+                verdict = _verdict(position, analysis)
+                verdicts.append(verdict)
+                progress.say(_standing(verdicts))
+                _put(result_of(verdict), output, progress)
+        except Stopped:
+            progress.close()
+            if analysis.journal is None:
+                output.write(summary())
+            _tell_where_it_goes_on(analysis, searched)
+            return signals.exit_status
+        progress.close()
+        output.write(summary())
+        _finish(analysis, output)
+        if analysis.journal is not None:
+            say(summary_text(summarise(verdicts, len(suite))).rstrip())
+    return 0
+
+
+def _verdict(position: SuitePosition, analysis: Analysis) -> Any:
+    """Each position by itself: what was searched before must not help."""
+    from psearch.analysis.epd import judge
+
+    if not any(position.board.legal_moves):
+        return judge(position, None)
+    analysis.forget()
+    return judge(position, analysis.answer(f"line {position.line}", position.board))
+
+
+def _standing(verdicts: list[Any]) -> str:
+    scored = sum(verdict.position.scored for verdict in verdicts)
+    return f"solved {sum(verdict.solved_by is not None for verdict in verdicts)}/{scored}" if scored else ""
+
+
+# -- PGN -------------------------------------------------------------------------------------------------------------
+
+
+def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) -> int:
+    from psearch.analysis.analysis import Stopped
+    from psearch.analysis.pgn import Tally, read_games
+
+    total, problems = _survey(source)
+    tally = Tally()
+    with _session(source, options, signals, total) as (analysis, output, progress):
+        for problem in problems[:_MOST_PROBLEMS]:
+            complain(problem)
+        if len(problems) > _MOST_PROBLEMS:
+            complain(f"{source.name}: {len(problems) - _MOST_PROBLEMS:,} more games like these")
+        try:
+            for work in read_games(source):
+                progress.say(f"game {work.number}")
+                _put(_annotated(work, analysis, tally), output, progress)
+        except Stopped:
+            progress.close()
+            _tell_where_it_goes_on(analysis, total)
+            return signals.exit_status
+        progress.close()
+        _finish(analysis, output)
+        say(tally.text())
+    return EXIT_BROKEN_GAMES if problems else 0
+
+
+def _survey(source: Source) -> tuple[int, list[str]]:
+    """How many positions there are to search, and what is wrong with which game."""
+    from psearch.analysis.pgn import read_games
+    from psearch.results import PsearchError
+    from psearch.terminal.display import StatusLine
+
+    games = positions = 0
+    problems: list[str] = []
+    with StatusLine(only_terminal=True) as status:
+        for work in read_games(source):
+            games += 1
+            positions += sum(1 for _ in work.tasks())
+            if work.problem is not None:
+                problems.append(f"{source.name}, game {work.number}: {work.problem.text}; {work.problem.consequence}")
+            status(f"reading {source.name}: {games:,} games, {positions:,} positions")
+    if not positions:
+        raise PsearchError(problems[0] if problems else f"{source.name} has no game with moves")
+    return positions, problems
+
+
+def _annotated(work: GameTasks, analysis: Analysis, tally: Tally) -> str:
+    """Search a game's positions, from the last to the first, and write the answers into it."""
+    from psearch.analysis.pgn import annotate
+
+    analysis.forget()
+    answers = {task.ply: analysis.answer(f"game {work.number} ply {task.ply}", task.board) for task in work.tasks()}
+    return annotate(work, answers, tally)
+
+
+COMMANDS: Commands = {"analyse": (analyse_parser, analyse)}

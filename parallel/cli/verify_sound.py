@@ -1,0 +1,139 @@
+"""The command `psearch verify-sound`: is sound futility sound?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from psearch.cli.arguments import MAX_NODES
+from psearch.cli.common import EXIT_UNSOUND, Commands, Signals, complain, make_parser, prepare_kernels, whole_number
+from psearch.defaults import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from psearch.studies.soundness import Summary
+
+_DEFAULT_DEPTH = 4
+_DEFAULT_MAX_NODES = 10_000_000
+_DEFAULT_SHOWN = 10
+_MAX_BOUND = 5000
+
+_USAGE = """\
+psearch verify-sound --epd FILE [--depth D] [--positions K] [--bound B] [--max-nodes M]
+                            [--show N] [--json]"""
+
+_HELP = f"""\
+Check that `--pruning sound` is sound, on one worker and without a table. Every position is
+searched in plain and in sound mode, which must agree on the value and on all moves that reach
+it. While plain mode searches, every move that sound mode would skip is compared with the bound
+it would be skipped for: value <= bound <= alpha. The exit status is 1 if anything is wrong.
+Plain mode leaves nothing out: depth {_DEFAULT_DEPTH} takes about a second a position, each ply ten times as long."""
+
+_EXAMPLES = """\
+examples:
+  psearch verify-sound --epd suite.epd
+  psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of `psearch verify-sound`."""
+    made = make_parser("psearch verify-sound", _USAGE, _HELP, _EXAMPLES)
+    made.add_argument("--epd", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
+    made.add_argument(
+        "--depth",
+        type=whole_number(1, MAX_DEPTH),
+        default=_DEFAULT_DEPTH,
+        metavar="D",
+        help=f"plies to search (default {_DEFAULT_DEPTH})",
+    )
+    made.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
+    made.add_argument(
+        "--bound",
+        type=whole_number(0, _MAX_BOUND),
+        metavar="B",
+        help="centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
+        "the more moves are skipped (default: as in all searches)",
+    )
+    made.add_argument(
+        "--max-nodes",
+        type=whole_number(1, MAX_NODES),
+        default=_DEFAULT_MAX_NODES,
+        metavar="M",
+        help=f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})",
+    )
+    made.add_argument(
+        "--show",
+        type=whole_number(0, 10**6),
+        default=_DEFAULT_SHOWN,
+        metavar="N",
+        help=f"violations and differences to show, at most (default {_DEFAULT_SHOWN})",
+    )
+    made.add_argument("--json", action="store_true", help="print one JSON object instead of the lines")
+    return made
+
+
+def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
+    """Verify and print; what was found so far after Ctrl-C."""
+    if options.epd is None:
+        parser().error("--epd FILE is missing (see psearch verify-sound --help)")
+    from psearch.notation.epd import read_suite
+
+    suite = read_suite(options.epd)[: options.positions]
+    prepare_kernels()
+    from psearch.core.terms import REST_BOUND
+    from psearch.studies.soundness import Summary, verify
+    from psearch.terminal.display import StatusLine, time_left
+
+    bound = REST_BOUND if options.bound is None else options.bound
+    summary = Summary(bound=bound)
+    begun = time.monotonic()
+    interrupted = False
+    try:
+        with StatusLine() as status:
+
+            def tell(done: int, checked: int) -> None:
+                left = time_left(begun, done / len(suite))
+                status(f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong{left}")
+
+            for compared in verify(suite, options.depth, bound, options.max_nodes, tell):
+                summary.add(compared, options.show)
+    except KeyboardInterrupt:
+        interrupted = True
+    if options.json:
+        report = {
+            "depth": options.depth,
+            "positions_given": len(suite),
+            **asdict(summary),
+            "saving": round(summary.saving, 4),
+            "sound": summary.sound,
+            "interrupted": interrupted,
+        }
+        print(json.dumps(report), flush=True)
+    else:
+        print(_lines(summary, options.depth, len(suite)), flush=True)
+    if interrupted:
+        complain(f"interrupted; the figures are of the {summary.positions} positions that were finished")
+    return signals.exit_status if summary.sound else EXIT_UNSOUND
+
+
+def _lines(summary: Summary, depth: int, given: int) -> str:
+    """The summary as text."""
+    lines = [f"violation: {example}" for example in summary.examples]
+    for compared in summary.differences:
+        plain, sound = (f"{found.value} {' '.join(found.best)}" for found in (compared.plain, compared.sound) if found)
+        lines.append(f"difference: {compared.fen}: plain {plain}, sound {sound}")
+    of = "" if summary.positions == given else f" of {given}"
+    too_big = f", {summary.too_big} given up (too many nodes)" if summary.too_big else ""
+    lines += [
+        f"positions         {summary.positions:,}{of}, depth {depth}, B = {summary.bound}{too_big}",
+        f"moves checked     {summary.checked:,}",
+        f"violations        {summary.violations:,}",
+        f"roots that differ {summary.different_roots:,}",
+        f"nodes             plain {summary.plain_nodes:,}, sound {summary.sound_nodes:,} ({-summary.saving:+.1%})",
+    ]
+    return "\n".join(lines)
+
+
+COMMANDS: Commands = {"verify-sound": (parser, verify_sound)}

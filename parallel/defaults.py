@@ -1,0 +1,26 @@
+"""Limits and defaults that several rooms, and users, need to know; plain numbers and names, no imports."""
+
+from __future__ import annotations
+
+MAX_THREADS = 1024
+MAX_DEPTH = 100
+"""Plies of nominal depth, for a search and for perft."""
+DEFAULT_MOVETIME_MS = 5_000
+"""How long a search without any limit takes."""
+
+POLICY_NAMES = (
+    "serial",
+    "root",
+    "ybw",
+    "knuth",
+    "garms",
+    "kannan",
+    "felten",
+    "calibrated",
+    "lazy",
+    "abdada",
+)
+"""How work can be split; see `psearch.scheduler.policy`."""
+DEFAULT_POLICY = "calibrated"
+PRUNING_MODES = ("plain", "sound", "ael", "modern")
+DEFAULT_PRUNING = "modern"

@@ -1,0 +1,131 @@
+"""Perft suites: EPD files with expected move path counts, such as `FEN ;D1 20 ;D2 400`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+import chess
+
+from psearch.defaults import MAX_DEPTH
+from psearch.notation.fen import parse_position
+from psearch.results import PsearchError
+
+_COUNT = re.compile(r"D([0-9]{1,3})\s+([0-9]{1,40})", re.IGNORECASE)
+_MOST_PIECES = 16
+"""per side; a position with more can have more moves than a move list holds"""
+
+
+@dataclass(frozen=True)
+class PerftCase:
+    """One line of a suite."""
+
+    source: str
+    """file and line number, for messages"""
+    board: chess.Board
+    counts: dict[int, int]
+    """expected number of move paths by depth"""
+
+
+class Outcome(Enum):
+    RIGHT = "right"
+    WRONG = "wrong"
+    TOO_BIG = "too big"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True)
+class PerftCheck:
+    """One expected count, and what became of it."""
+
+    case: PerftCase
+    depth: int
+    outcome: Outcome
+    nodes: int = 0
+    """what perft counted; 0 when it was not run"""
+    seconds: float = 0.0
+
+    @property
+    def failure_line(self) -> str:
+        expected = self.case.counts[self.depth]
+        counts = f"depth {self.depth}, expected {expected}, counted {self.nodes}"
+        return f"FAIL {self.case.source}: {counts}: {self.case.board.fen()}"
+
+
+def read_suite(path: str) -> list[PerftCase]:
+    """The cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
+    name = "standard input" if path == "-" else path
+    try:
+        if path == "-":
+            text = sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
+        else:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+    except UnicodeDecodeError:
+        raise PsearchError(f"{name} is not a text file") from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise PsearchError(f"cannot read {name}: {reason}") from None
+    return parse_suite(text.splitlines(), name)
+
+
+def parse_suite(lines: Iterable[str], name: str) -> list[PerftCase]:
+    """The cases in the lines of a suite; empty lines and lines that start with `#` do not count."""
+    cases = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        source = f"{name}, line {number}"
+        try:
+            cases.append(_parse_line(line, source))
+        except PsearchError as error:
+            raise PsearchError(f"{source}: {error}") from None
+    if not cases:
+        raise PsearchError(f"{name} contains no positions")
+    return cases
+
+
+def _parse_line(line: str, source: str) -> PerftCase:
+    position, *operations = line.split(";")
+    counts: dict[int, int] = {}
+    for operation in filter(None, map(str.strip, operations)):
+        match = _COUNT.fullmatch(operation)
+        if match is None:
+            raise PsearchError(f"expected a count like D4 197281, not {operation[:60]!a}")
+        depth, count = int(match[1]), int(match[2])
+        if not 1 <= depth <= MAX_DEPTH:
+            raise PsearchError(f"depth {depth} is not in 1 to {MAX_DEPTH}")
+        if counts.setdefault(depth, count) != count:
+            raise PsearchError(f"two different counts for depth {depth}")
+    board = parse_position(position, strict=False)
+    if not counts:
+        raise PsearchError("no expected counts (;D1 20 ;D2 400)")
+    return PerftCase(source, board, counts)
+
+
+def check_suite(
+    perft: Callable[[chess.Board, int], tuple[dict[chess.Move, int], float]],
+    cases: Iterable[PerftCase],
+    max_nodes: int,
+) -> Iterator[PerftCheck]:
+    """Run every expected count up to `max_nodes`, in order of lines and depths, and tell what came out.
+
+    `perft` gives the counts per root move and the seconds it took. Positions with more than 16 pieces of one
+    colour are reported as unsupported.
+    """
+    for case in cases:
+        board = case.board
+        crowded = any(chess.popcount(board.occupied_co[color]) > _MOST_PIECES for color in chess.COLORS)
+        for depth, expected in sorted(case.counts.items()):
+            if crowded:
+                yield PerftCheck(case, depth, Outcome.UNSUPPORTED)
+            elif expected > max_nodes:
+                yield PerftCheck(case, depth, Outcome.TOO_BIG)
+            else:
+                divide, seconds = perft(board, depth) if any(board.legal_moves) else ({}, 0.0)
+                nodes = sum(divide.values())
+                outcome = Outcome.RIGHT if nodes == expected else Outcome.WRONG
+                yield PerftCheck(case, depth, outcome, nodes, seconds)

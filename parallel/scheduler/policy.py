@@ -1,0 +1,104 @@
+"""When a node is opened to helpers, and how much an open node is worth.
+
+Every policy runs in the same frame with everything else equal; they differ in how types are predicted
+(`nodetypes.py`), in the moment a node opens, and in the priority of an open node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.jit import kernel
+from psearch.core.ordering.movepick import PICK_QUIETS
+from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
+from psearch.defaults import POLICY_NAMES
+from psearch.scheduler.prediction import (
+    GAIN_BUSY,
+    expected_gain,
+    finished_moves,
+    idle_workers,
+    join_cost,
+    p_next_move_needed,
+)
+
+(
+    POLICY_SERIAL,
+    POLICY_ROOT,
+    POLICY_YBW,
+    POLICY_KNUTH,
+    POLICY_GARMS,
+    POLICY_KANNAN,
+    POLICY_FELTEN,
+    POLICY_CALIBRATED,
+    POLICY_LAZY,
+    POLICY_ABDADA,
+) = range(10)
+
+POLICIES = {name: number for number, name in enumerate(POLICY_NAMES)}
+"""serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
+knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose
+candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: PV nodes
+likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
+worker searches the whole tree."""
+
+_UNPROVED = 4
+"""calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,
+and its successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
+_MAX_PRIORITY = (1 << 30) - 1
+
+
+@kernel(boolean(i64))
+def splits_nothing(policy):
+    """Policies in which every worker searches a root of its own."""
+    return policy in (POLICY_LAZY, POLICY_ABDADA)
+
+
+@kernel(boolean(Context, Node))
+def _is_worth_opening(ctx, node):
+    """Calibrated: probably needed and worth some joins; less is asked while somebody is idle."""
+    hd = header_at(ctx.header)
+    if idle_workers(ctx) > 0:
+        return p_next_move_needed(ctx, node) * 100 >= hd.options.open_idle * CERTAIN
+    if node.depth < hd.prediction.least_depth:
+        return False  # as it is with most nodes, and seen soonest
+    if p_next_move_needed(ctx, node) * 100 < hd.options.open_busy * CERTAIN:
+        return False
+    return expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
+
+
+@kernel(boolean(Context, Node, i64))
+def may_open(ctx, node, ply):
+    """Whether a node that is not open opens before its next move is taken."""
+    options = header_at(ctx.header).options
+    policy = np.int64(options.policy)
+    if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
+        return False
+    if options.wait and node.moves_done == 0:
+        return False
+    if policy == POLICY_ROOT:
+        return ply == 0 and node.moves_done >= 1
+    if policy == POLICY_YBW or node.type == PV_NODE:
+        return node.moves_done >= 1
+    if policy == POLICY_CALIBRATED:
+        return _is_worth_opening(ctx, node)
+    if node.type == ALL_NODE:
+        return True
+    if policy in (POLICY_KANNAN, POLICY_FELTEN):
+        return node.type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
+    return False
+
+
+@kernel(i64(Context, Node))
+def open_priority(ctx, node):
+    """What a helper looks for, bigger is better; at least 1. Under the node's lock.
+
+    Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
+    helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
+    """
+    if header_at(ctx.header).options.policy == POLICY_CALIBRATED:
+        gain = expected_gain(ctx, node)
+        if finished_moves(node) == 0:
+            gain >>= _UNPROVED
+        return min(max(gain, np.int64(1)), _MAX_PRIORITY)
+    return 2 * node.depth + (1 if node.type == ALL_NODE else 0)

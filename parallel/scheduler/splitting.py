@@ -1,0 +1,388 @@
+"""Sharing a node: open, offer, join, leave, park, adopt, abort.
+
+An open node is shared in place: opening copies nothing, and its owner takes moves through the same cursor as
+everyone else. A helper gets a stack of its own, whose base frame holds the node's position and the helper's visit.
+Nobody owns an open node: whoever leaves last finishes it and carries on with the stack it lies in, which its former
+runner may have parked long ago. So no worker ever waits for helpers (DTS, Hyatt 1997).
+
+Invariants, checked by `validate.py`:
+
+- `open`, `closed`, `inside` and the bit in `open_mask` change only under the node's lock;
+- the bit is set exactly while the node is open, not closed, and not known to be out of moves;
+- a worker inside a node is inside all its open ancestors, so a chain of `open_parent` links never dangles;
+- when the root finishes nobody is left anywhere in the tree.
+
+A cutoff closes a node and raises `abort_epoch` if others are inside. Each worker compares the epoch at every node and,
+if it changed, walks up its chain of open ancestors; a closed one means that the worker's subtree is dead. The order
+matters: `closed` is written before the epoch rises, and a worker that joins always walks its chain once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import (
+    CLOSED_ABORTED,
+    MOVE_MASK,
+    NO_MOVE,
+    NO_SCORE,
+    STACK_ACTIVE,
+    STACK_FREE,
+    STACK_PARKED,
+    STATE_FINISH,
+    STATE_IDLE,
+    STATE_UNWIND,
+)
+from psearch.core.intrinsics import (
+    address,
+    atomic_add,
+    atomic_and,
+    atomic_load,
+    atomic_or,
+    atomic_store,
+    compare_and_swap,
+    copy_bytes,
+    copy_record,
+    field_address,
+    lowest_bit,
+    pause,
+    sched_yield,
+)
+from psearch.core.jit import kernel
+from psearch.core.pruning.sound import shadow_bound
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    STACK_SIZE,
+    Context,
+    Header,
+    Node,
+    Stack,
+    Worker,
+    boolean,
+    frame_at,
+    header_at,
+    i64,
+    path_dtype,
+    stack_at,
+    u64,
+    void,
+)
+from psearch.scheduler.abdada import next_move
+from psearch.scheduler.policy import open_priority
+from psearch.scheduler.prediction import count_shared_move, idle_workers_of, p_taken_move_needed
+from psearch.scheduler.trace_log import (
+    trace_abort,
+    trace_idle,
+    trace_join,
+    trace_open,
+    trace_split,
+    trace_take,
+    trace_time,
+)
+
+lock_of = field_address(Node, "lock")
+open_of = field_address(Node, "open")
+closed_of = field_address(Node, "closed")
+state_of = field_address(Stack, "state")
+mask_of = field_address(Stack, "open_mask")
+stop_of = field_address(Header, "stop")
+abort_epoch_of = field_address(Header, "abort_epoch")
+done_of = field_address(Header, "done")
+info_count_of = field_address(Header, "info_count")
+roots_of = field_address(Header, "roots")
+
+_PATH_OFFSET = Stack.offset("path")
+_PATH_ENTRY = path_dtype.itemsize
+_SPINS_BEFORE_YIELD = 100
+
+
+# -- locks -----------------------------------------------------------------------------------------------------------
+
+
+@kernel(void(Node))
+def acquire(node):
+    """Lock a node. Held for a few hundred instructions at most, so spin; workers may outnumber cores, so yield."""
+    lock = lock_of(node)
+    spins = 0
+    while not compare_and_swap(lock, 0, 1):
+        while atomic_load(lock) != 0:
+            spins += 1
+            if spins % _SPINS_BEFORE_YIELD == 0:
+                sched_yield()
+            else:
+                pause()
+
+
+@kernel(void(Node))
+def release(node):
+    atomic_store(lock_of(node), 0)
+
+
+# -- stacks and offers -----------------------------------------------------------------------------------------------
+
+
+@kernel(i64(Context, Worker))
+def claim_stack(ctx, wk):
+    """A free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
+    hd = header_at(ctx.header)
+    count = hd.stack_count
+    start = wk.last_stack % count
+    for i in range(count):
+        index = start + i
+        if index >= count:
+            index -= count
+        state = state_of(stack_at(ctx.stacks + index * STACK_SIZE))
+        if atomic_load(state) == STACK_FREE and compare_and_swap(state, STACK_FREE, STACK_ACTIVE):
+            wk.last_stack = index
+            return index
+    return -1
+
+
+@kernel(void(Context, i64))
+def free_stack(ctx, index):
+    atomic_store(state_of(stack_at(ctx.stacks + index * STACK_SIZE)), STACK_FREE)
+
+
+@kernel(void(Context, Worker))
+def become_idle(ctx, wk):
+    """This worker has no stack any more."""
+    wk.stack = -1
+    atomic_add(idle_workers_of(header_at(ctx.header)), 1)
+    if ctx.trace != 0:
+        trace_idle(ctx, wk)
+
+
+@kernel(void(Context, i64))
+def offer(ctx, frame_index):
+    """Set the bit that tells idle workers of an open node. Under its lock."""
+    ply = frame_index % MAX_PLY
+    word = mask_of(stack_at(ctx.stacks + frame_index // MAX_PLY * STACK_SIZE)) + 8 * (ply >> 6)
+    atomic_or(word, 1 << (ply & 63))
+
+
+@kernel(void(Context, i64))
+def withdraw(ctx, frame_index):
+    """Clear the bit: closed, or out of moves. Under the node's lock."""
+    ply = frame_index % MAX_PLY
+    word = mask_of(stack_at(ctx.stacks + frame_index // MAX_PLY * STACK_SIZE)) + 8 * (ply >> 6)
+    atomic_and(word, ~(1 << (ply & 63)))
+
+
+@kernel(void(Context, Worker, i64))
+def open_node(ctx, wk, frame_index):
+    """Make the node of this worker's own frame a split node, with this worker inside."""
+    node = frame_at(ctx.frames + frame_index * FRAME_SIZE).node
+    acquire(node)  # a worker with an old offer may be looking at this frame
+    node.inside = 0
+    node.joined = 0
+    node.priority = open_priority(ctx, node)  # no move is under way yet
+    node.inside = 1
+    if ctx.trace != 0:
+        trace_open(ctx, wk, frame_index)
+    atomic_store(closed_of(node), 0)
+    atomic_store(open_of(node), 1)
+    offer(ctx, frame_index)
+    release(node)
+    wk.opens += 1
+
+
+@kernel(i64(Context, i64, u64, i64))
+def _best_in_word(ctx, first_frame, mask_bits, best):
+    """The most valuable of the open nodes in one mask word; `best` and results are priority << 32 | frame."""
+    while mask_bits != np.uint64(0):
+        frame_index = first_frame + lowest_bit(mask_bits)
+        mask_bits &= mask_bits - np.uint64(1)
+        priority = np.int64(frame_at(ctx.frames + frame_index * FRAME_SIZE).node.priority)
+        if priority > best >> 32:
+            best = (priority << 32) | frame_index
+    return best
+
+
+@kernel(i64(Context, Worker))
+def best_offer(ctx, wk):
+    """Frame of the most valuable open node on any stack, -1 if there is none. Takes no lock."""
+    count = header_at(ctx.header).stack_count
+    best = np.int64(0)
+    for i in range(count):
+        index = wk.last_victim + i
+        if index >= count:
+            index -= count
+        words = mask_of(stack_at(ctx.stacks + index * STACK_SIZE))
+        for half in range(2):
+            mask = atomic_load(words + 8 * half)
+            if mask != 0:
+                best = _best_in_word(ctx, index * MAX_PLY + 64 * half, np.uint64(mask), best)
+    return best & 0xFFFFFFFF if best != 0 else -1
+
+
+# -- join ------------------------------------------------------------------------------------------------------------
+
+
+@kernel(boolean(Context, Worker, i64))
+def join(ctx, wk, home):
+    """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame."""
+    began = trace_time(ctx, wk) if ctx.trace != 0 else 0
+    stack = claim_stack(ctx, wk)
+    if stack < 0:
+        return False
+    split = frame_at(ctx.frames + home * FRAME_SIZE)
+    node = split.node
+    wk.last_lock = home
+    acquire(node)
+    move = np.int64(NO_MOVE)
+    if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
+        move = next_move(ctx, wk, split.position, node, home)
+        if move == NO_MOVE:
+            withdraw(ctx, home)
+    if move == NO_MOVE:
+        release(node)
+        free_stack(ctx, stack)
+        wk.failed_joins += 1
+        return False
+    shadow = header_at(ctx.header).options.shadow != 0
+    bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK) if shadow else np.int64(NO_SCORE)
+    node.inside += 1
+    node.joined += 1
+    index = np.int64(node.moves_done)
+    picked = np.int64(node.stage)
+    node.moves_done += 1
+    node.nodes_before = -1  # from now on others' nodes are in this subtree too
+    p_needed = p_taken_move_needed(ctx, node)
+    node.priority = open_priority(ctx, node)
+    release(node)
+    atomic_add(idle_workers_of(header_at(ctx.header)), -1)
+
+    # counted as inside, so nothing below the split node's ply on its stack can change
+    ply = home % MAX_PLY
+    own = stack_at(ctx.stacks + stack * STACK_SIZE)
+    own.home = home
+    own.base = ply
+    source = stack_at(ctx.stacks + home // MAX_PLY * STACK_SIZE)
+    own.root_depth = source.root_depth
+    copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
+    base = frame_at(ctx.frames + (stack * MAX_PLY + ply) * FRAME_SIZE)
+    copy_record(base.position, split.position)
+    base.visit.home = home
+    base.visit.move = move & MOVE_MASK
+    base.visit.put_off = move >> 16
+    base.visit.index = index
+    base.visit.picked = picked
+    base.visit.p_needed = p_needed
+    base.visit.shared = 1
+    count_shared_move(wk, p_needed)
+    base.visit.claim = np.uint64(0)
+    base.visit.bound = bound
+    wk.stack = stack
+    wk.ply = ply
+    wk.seen_epoch = -1
+    wk.last_victim = home // MAX_PLY
+    wk.joins += 1
+    if ctx.trace != 0:
+        trace_join(ctx, wk, home, began)
+    return True
+
+
+# -- leave -----------------------------------------------------------------------------------------------------------
+
+
+@kernel(i64(Context, Worker, i64))
+def leave(ctx, wk, home):
+    """Leave the open node `home`, whose lock is held; releases it. Returns the worker's next state.
+
+    The last one out takes over the stack the node lies in: to finish the node, or to unwind further if it was
+    aborted. Anyone else parks that stack (its runner) or frees its own (a helper) and is idle.
+    """
+    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    helper = wk.stack * MAX_PLY + wk.ply != home
+    home_stack = home // MAX_PLY
+    node.inside -= 1
+    last = node.inside == 0
+    closed = atomic_load(closed_of(node))
+    if last:
+        withdraw(ctx, home)
+        atomic_store(open_of(node), 0)
+        if node.joined > 0:
+            wk.splits += 1
+    elif not helper:
+        parked = stack_at(ctx.stacks + home_stack * STACK_SIZE)
+        parked.parked_ply = wk.ply
+        atomic_store(state_of(parked), STACK_PARKED)
+    release(node)
+
+    if ctx.trace != 0 and last and node.joined > 0:
+        trace_split(ctx, wk, home, closed)
+    if helper:
+        free_stack(ctx, wk.stack)
+    if not last:
+        if not helper:
+            wk.parks += 1
+        become_idle(ctx, wk)
+        return STATE_IDLE
+    if helper:
+        atomic_store(state_of(stack_at(ctx.stacks + home_stack * STACK_SIZE)), STACK_ACTIVE)
+        wk.stack = home_stack
+        wk.seen_epoch = -1
+        wk.adopts += 1
+        if ctx.trace != 0:
+            trace_take(ctx, wk)
+    return STATE_UNWIND if closed == CLOSED_ABORTED else STATE_FINISH
+
+
+# -- abort -----------------------------------------------------------------------------------------------------------
+
+
+@kernel(boolean(Context, i64))
+def is_dead(ctx, open_parent):
+    """Whether the search was stopped, or any open node on the chain that starts here was closed."""
+    if atomic_load(stop_of(header_at(ctx.header))) != 0:
+        return True
+    while open_parent >= 0:
+        node = frame_at(ctx.frames + open_parent * FRAME_SIZE).node
+        if atomic_load(closed_of(node)) != 0:
+            return True
+        open_parent = np.int64(node.open_parent)
+    return False
+
+
+@kernel(void(Context))
+def raise_abort_epoch(ctx):
+    atomic_add(abort_epoch_of(header_at(ctx.header)), 1)
+
+
+@kernel(void(Context))
+def stop_all(ctx):
+    """End the search: every worker unwinds, and notices within one node."""
+    atomic_store(stop_of(header_at(ctx.header)), 1)
+    raise_abort_epoch(ctx)
+
+
+@kernel(i64(Context, Worker))
+def unwind(ctx, wk):
+    """The frame at `wk.ply` is dead; go to its parent. Returns the next state.
+
+    Stops at a split node: if it was cut off and nothing above it is dead, its value stands and the worker leaves it as
+    usual; otherwise it is marked aborted, so that whoever leaves it last goes on unwinding.
+    """
+    wk.ply -= 1
+    visit = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).visit
+    home = np.int64(visit.home)
+    lost = wk.nodes - visit.nodes_before if visit.worker == wk.index else 0
+    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    if atomic_load(open_of(node)) == 0:
+        return STATE_UNWIND
+    dead = is_dead(ctx, np.int64(node.open_parent))
+    wk.last_lock = home
+    acquire(node)
+    if dead:
+        atomic_store(closed_of(node), CLOSED_ABORTED)
+        withdraw(ctx, home)
+    if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
+        trace_abort(ctx, wk, home, lost, 0)
+    kind = np.int64(node.type)  # once left, the frame may be somebody else's
+    state = leave(ctx, wk, home)
+    if state != STATE_UNWIND:  # else a visit further up includes these nodes
+        wk.aborted_nodes += lost
+        if not dead:
+            wk.outcomes.wasted[kind] += lost
+    return state

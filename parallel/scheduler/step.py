@@ -1,0 +1,372 @@
+"""The machine: `step` is the only way a search advances.
+
+A worker is in one state; each state has one handler, which does a bounded amount of work and names the next state.
+All state lies in the arena, so a worker can stop after any step and be run again later, by another driver or in
+another order: a process of its own (`processes.py`) and a round robin in one process (`roundrobin.py`) call the same
+compiled function. A worker never returns from `step` with a lock held.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import (
+    CLOSED_CUTOFF,
+    DO_CHILD,
+    DO_CUTOFF,
+    DO_NULL,
+    DO_QUIESCENCE,
+    DO_RETURN,
+    MOVE_MASK,
+    NO_MOVE,
+    PHASE_MAIN,
+    STATE_CHILD,
+    STATE_ENTER,
+    STATE_FINISH,
+    STATE_IDLE,
+    STATE_NEXT,
+    STATE_QCHILD,
+    STATE_QNEXT,
+    STATE_ROOT,
+    STATE_UNWIND,
+    VISIT_FULL,
+    VISIT_NULL,
+    VISIT_REDUCED,
+    VISIT_SCOUT,
+)
+from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
+from psearch.core.jit import entry, kernel
+from psearch.core.pruning.sound import check_shadow, shadow_bound
+from psearch.core.records import (
+    FRAME_SIZE,
+    MAX_PLY,
+    WORKER_SIZE,
+    Context,
+    Node,
+    Worker,
+    context_at,
+    frame_at,
+    header_at,
+    i64,
+    void,
+    worker_at,
+)
+from psearch.core.search.children import child_depth, make_child, push_move, push_null
+from psearch.core.search.node import after_move, enter, finish, learn
+from psearch.core.search.passes import after_null, begin_moves, finish_phase
+from psearch.core.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
+from psearch.scheduler.abdada import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
+from psearch.scheduler.node_types import child_type, null_child_type, refined_type
+from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
+from psearch.scheduler.prediction import (
+    RECORD_DEPTH,
+    count_shared_move,
+    count_used_move,
+    p_taken_move_needed,
+    record_outcome,
+)
+from psearch.scheduler.root import root_aborted, root_finished
+from psearch.scheduler.splitting import (
+    abort_epoch_of,
+    acquire,
+    best_offer,
+    closed_of,
+    is_dead,
+    join,
+    leave,
+    open_node,
+    open_of,
+    raise_abort_epoch,
+    release,
+    stop_all,
+    unwind,
+    withdraw,
+)
+from psearch.scheduler.trace_log import trace_abort, trace_move
+
+_FOUND_NOTHING = -1
+
+
+@kernel(i64(Context, Worker, i64))
+def _pop(ctx, wk, frame):
+    """Return `wk.value` to the frame below."""
+    if wk.ply == 0:
+        return STATE_ROOT
+    wk.ply -= 1
+    return np.int64(frame_at(frame - FRAME_SIZE).visit.resume)
+
+
+@kernel(void(Context, Worker))
+def _check_node_limit(ctx, wk):
+    """Stop the search when all workers together have searched `node_limit` nodes. Exact with one worker."""
+    hd = header_at(ctx.header)
+    if hd.node_limit == 0:
+        wk.next_check = np.int64(1) << 62
+        return
+    total = np.int64(0)
+    for i in range(hd.worker_count):
+        total += worker_at(ctx.workers + i * WORKER_SIZE).nodes
+    if total >= hd.node_limit:
+        stop_all(ctx)
+    else:
+        wk.next_check = wk.nodes + max(np.int64(1), (hd.node_limit - total) // hd.worker_count)
+
+
+@kernel(i64(Context, Worker, i64))
+def _enter(ctx, wk, frame):
+    node = frame_at(frame).node
+    hd = header_at(ctx.header)
+    node.owner = wk.index
+    node.nodes_before = wk.nodes
+    if wk.ply == 0:
+        node.open_parent = -1
+    else:
+        node.p_needed = frame_at(frame - FRAME_SIZE).visit.p_needed
+        parent_home = np.int64(frame_at(frame - FRAME_SIZE).visit.home)
+        parent = frame_at(ctx.frames + parent_home * FRAME_SIZE).node
+        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else np.int64(parent.open_parent)
+    if wk.nodes >= wk.next_check:
+        _check_node_limit(ctx, wk)
+    epoch = atomic_load(abort_epoch_of(hd))
+    if epoch != wk.seen_epoch:
+        wk.seen_epoch = epoch
+        if is_dead(ctx, np.int64(node.open_parent)):
+            wk.aborts += 1
+            return STATE_UNWIND
+    wk.nodes += 1
+    action = enter(ctx, wk, frame)
+    if action == DO_QUIESCENCE:
+        if enter_quiescence(ctx, wk, frame) == DO_RETURN:
+            return _pop(ctx, wk, frame)
+        return STATE_QNEXT
+    if action == DO_RETURN:
+        return _pop(ctx, wk, frame)
+    policy = np.int64(hd.options.policy)
+    node.type = refined_type(policy, node)
+    if action == DO_NULL:
+        fr = frame_at(frame)
+        fr.visit.p_needed = node.p_needed
+        fr.visit.claim = np.uint64(0)
+        expected = null_child_type(POLICY_KANNAN, np.int64(node.expected))
+        push_null(ctx, wk, frame, node, null_child_type(policy, np.int64(node.type)), expected)
+        wk.ply += 1
+        return STATE_ENTER
+    begin_moves(ctx, wk, frame)
+    return STATE_NEXT
+
+
+@kernel(i64(Context, Worker, i64, Node, i64, i64, i64, i64))
+def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
+    """Enter the child of the visit's move, already made; the window is in the node's view."""
+    policy = np.int64(header_at(ctx.header).options.policy)
+    visit = frame_at(frame).visit
+    index, picked = np.int64(visit.index), np.int64(visit.picked)
+    kind = child_type(policy, np.int64(node.type), index, picked, stage)
+    expected = child_type(POLICY_KANNAN, np.int64(node.expected), index, picked, stage)
+    push_move(ctx, wk, frame, node, stage, alpha, beta, depth, kind, expected)
+    wk.ply += 1
+    return STATE_ENTER
+
+
+@kernel(i64(Context, Worker, i64, Node))
+def _put_off(ctx, wk, frame, node):
+    """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
+    visit = frame_at(frame).visit
+    is_open = atomic_load(open_of(node)) != 0
+    if is_open:
+        wk.last_lock = np.int64(visit.home)
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            return leave(ctx, wk, np.int64(visit.home))
+    done = put_off(node, np.int64(visit.move))
+    if is_open:
+        release(node)
+    return STATE_NEXT if done else STATE_ENTER
+
+
+@kernel(i64(Context, Worker, i64))
+def _start_move(ctx, wk, frame):
+    """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
+    fr = frame_at(frame)
+    visit = fr.visit
+    node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
+    visit.worker = wk.index
+    visit.nodes_before = wk.nodes
+    make_child(ctx, frame, np.int64(visit.move))
+    depth = child_depth(ctx, wk, frame, node)
+    defer_depth = header_at(ctx.header).options.defer_depth
+    if 0 < defer_depth <= depth:
+        claim = claim_of(wk, frame_at(frame + FRAME_SIZE).position.key)
+        if visit.index > 0 and visit.put_off == 0 and is_claimed_by_another(ctx, claim):
+            state = _put_off(ctx, wk, frame, node)
+            if state != STATE_ENTER:
+                return state
+        take_claim(ctx, claim)
+        wk.claims += 1
+        visit.claim = claim
+    # alpha may be rising under other hands: read it once
+    alpha = np.int64(node.alpha)
+    full = visit.index == 0 and node.beta - alpha > 1
+    stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
+    beta = np.int64(node.beta) if full else alpha + 1
+    return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
+
+
+@kernel(i64(Context, Worker, i64))
+def _next_move(ctx, wk, frame):
+    """Take the next move of the node, opening it first if the policy says so."""
+    fr = frame_at(frame)
+    home = np.int64(fr.visit.home)
+    split = frame_at(ctx.frames + home * FRAME_SIZE)
+    node = split.node
+    is_open = atomic_load(open_of(node)) != 0
+    if not is_open and may_open(ctx, node, wk.ply):
+        open_node(ctx, wk, home)
+        is_open = True
+    if is_open:
+        wk.last_lock = home
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            return leave(ctx, wk, home)
+    fr.visit.claim = np.uint64(0)
+    move = next_move(ctx, wk, split.position, node, home)
+    if move == NO_MOVE:
+        if not is_open:
+            return STATE_FINISH
+        withdraw(ctx, home)
+        return leave(ctx, wk, home)
+    fr.visit.move = move & MOVE_MASK
+    fr.visit.put_off = move >> 16
+    fr.visit.index = node.moves_done
+    fr.visit.picked = node.stage
+    fr.visit.p_needed = node.p_needed
+    fr.visit.shared = 0
+    if header_at(ctx.header).options.shadow:
+        fr.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
+    node.moves_done += 1
+    if is_open:
+        if ctx.trace != 0:
+            trace_move(ctx, wk)
+        if node.inside > 1:
+            fr.visit.p_needed = p_taken_move_needed(ctx, node)
+            fr.visit.shared = 1
+            count_shared_move(wk, np.int64(fr.visit.p_needed))
+        node.priority = open_priority(ctx, node)
+        release(node)
+    return _start_move(ctx, wk, frame)
+
+
+@kernel(i64(Context, Worker, i64))
+def _after_child(ctx, wk, frame):
+    fr = frame_at(frame)
+    value = -wk.value
+    if fr.visit.claim != np.uint64(0):
+        release_claim(ctx, fr.visit.claim)
+        fr.visit.claim = np.uint64(0)
+    if fr.visit.stage == VISIT_NULL:
+        wk.value = value
+        return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+    if header_at(ctx.header).options.shadow:
+        check_shadow(ctx, wk, frame, np.int64(fr.visit.alpha), value)
+    home = np.int64(fr.visit.home)
+    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    is_open = atomic_load(open_of(node)) != 0
+    if is_open:
+        wk.last_lock = home
+        acquire(node)
+        if atomic_load(closed_of(node)) != 0:
+            if ctx.trace != 0:
+                trace_abort(ctx, wk, home, wk.nodes - fr.visit.nodes_before if fr.visit.worker == wk.index else 0, 1)
+            return leave(ctx, wk, home)
+    action = after_move(ctx, wk, frame, node, value)
+    if fr.visit.shared and action != DO_CHILD:
+        count_used_move(wk, np.int64(fr.visit.p_needed))
+    if action == DO_CUTOFF:
+        learn(ctx, wk, frame, node)
+        if not is_open:
+            return STATE_FINISH
+        withdraw(ctx, home)
+        atomic_store(closed_of(node), CLOSED_CUTOFF)
+        if node.inside > 1:
+            raise_abort_epoch(ctx)
+        return leave(ctx, wk, home)
+    if is_open:
+        release(node)
+    if action == DO_CHILD:
+        visit = fr.visit
+        alpha, beta = np.int64(visit.alpha), np.int64(visit.beta)
+        return _descend(ctx, wk, frame, node, np.int64(visit.stage), alpha, beta, np.int64(visit.depth))
+    return STATE_NEXT
+
+
+@kernel(i64(Context, Worker))
+def _idle(ctx, wk):
+    """Look for an open node and join it."""
+    home = best_offer(ctx, wk)
+    before = cycle_counter()
+    if home < 0 or not join(ctx, wk, home):
+        wk.polls += 1
+        return _FOUND_NOTHING
+    wk.join_cycles += cycle_counter() - before
+    return _start_move(ctx, wk, ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
+
+
+@kernel(i64(Context, Worker))
+def advance(ctx, wk):
+    """Run the handler of the worker's state; returns the next state, or -1 when idle and nothing was found."""
+    state = wk.state
+    if state == STATE_IDLE:
+        return _idle(ctx, wk)
+    frame = ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE
+    if state == STATE_ENTER:
+        return _enter(ctx, wk, frame)
+    if state == STATE_NEXT:
+        return _next_move(ctx, wk, frame)
+    if state == STATE_CHILD:
+        return _after_child(ctx, wk, frame)
+    if state == STATE_QNEXT:
+        if next_quiescence(ctx, wk, frame) == DO_CHILD:
+            wk.ply += 1
+            return STATE_ENTER
+        return _pop(ctx, wk, frame)
+    if state == STATE_QCHILD:
+        return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
+    if state == STATE_FINISH:
+        node = frame_at(frame).node
+        if node.phase != PHASE_MAIN:
+            return _pop(ctx, wk, frame) if finish_phase(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+        if node.depth >= RECORD_DEPTH and header_at(ctx.header).options.record:
+            record_outcome(wk, node, 1 if node.best >= node.beta else 0)
+        finish(ctx, wk, frame)
+        return _pop(ctx, wk, frame)
+    if state == STATE_UNWIND:
+        if wk.ply == 0:
+            return root_aborted(ctx, wk)
+        below = frame_at(frame - FRAME_SIZE).visit
+        if below.claim != np.uint64(0):
+            release_claim(ctx, below.claim)
+            below.claim = np.uint64(0)
+        return unwind(ctx, wk)
+    return root_finished(ctx, wk)
+
+
+@kernel(i64(Context, i64, i64))
+def step(ctx, worker, budget):
+    """Advance one worker by at most `budget` transitions.
+
+    Returns the transitions left over: more than 0 when the worker is idle and found nothing to do.
+    """
+    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    while budget > 0:
+        budget -= 1
+        state = advance(ctx, wk)
+        if state == _FOUND_NOTHING:
+            return budget + 1
+        wk.state = state
+    return 0
+
+
+@entry(i64(i64, i64, i64))
+def step_worker(context, worker, budget):
+    """`step` for Python drivers; context: address of this process's context record."""
+    return step(context_at(context), worker, budget)

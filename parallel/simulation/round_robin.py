@@ -1,0 +1,36 @@
+"""A driver for tests: several workers in one process, interleaved at random from a seed.
+
+The same compiled `step` as in real processes, and the same on every run. A worker holds no lock between steps, so a
+single thread cannot deadlock on one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.board.zobrist import splitmix64
+from psearch.core.intrinsics import atomic_load
+from psearch.core.jit import entry
+from psearch.core.records import context_at, header_at, i64
+from psearch.scheduler.splitting import done_of
+from psearch.scheduler.step import step
+
+
+@entry(i64(i64, i64, i64, i64))
+def run_interleaved(context, seed, max_burst, max_turns):
+    """Give random workers bursts of 1 .. max_burst transitions until the search is done.
+
+    Returns the turns taken, or -1 if `max_turns` were not enough (a hang, in tests).
+    """
+    ctx = context_at(context)
+    hd = header_at(ctx.header)
+    state = np.uint64(seed)
+    for turn in range(max_turns):
+        if atomic_load(done_of(hd)) != 0:
+            return turn
+        state += np.uint64(0x9E3779B97F4A7C15)
+        draw = np.int64(splitmix64(state) >> np.uint64(1))
+        worker = draw % hd.worker_count
+        burst = 1 + (draw >> 20) % max_burst
+        step(ctx, worker, burst)
+    return -1 if atomic_load(done_of(hd)) == 0 else max_turns

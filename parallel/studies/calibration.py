@@ -1,0 +1,245 @@
+"""Measures on this machine what virtual time charges for each action (`costs.py`).
+
+Nodes: the benchmark's positions are searched serially in small slices, several times; a slice does the same each time,
+so its least time is the one without disturbance, and least squares over the slices tell the price of a node of the
+main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. All else:
+loops in `microcosts.py`. Other programs on the machine make the figures worse; run it alone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import chess
+import numpy as np
+
+from psearch.arena.arena import Arena, stack_pool_size
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.bench import BENCH_POSITIONS
+from psearch.core.constants import ALL_NODE
+from psearch.kernels import load_kernels
+from psearch.notation.epd import SuitePosition
+from psearch.processes.supervisor import Supervisor
+from psearch.processes.worker import work
+from psearch.results import Limits
+from psearch.simulation.costs import Costs
+from psearch.studies import micro_costs as microcosts
+from psearch.studies.raw_log import machine
+from psearch.studies.speedup import hardware_ceiling
+from psearch.studies.virtual_study import non_negative_pair
+
+Progress = Callable[[str], None]
+
+_BURSTS_PER_SLICE = 64
+"""About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""
+_PASSES = 3
+_HASH_MB = 64
+_ROUNDS = 20_000
+_REPEATS = 7
+_POOLS = (stack_pool_size(2), stack_pool_size(128))
+"""Sizes of the stack pool for the two points of a poll's line."""
+_UNWOUND_PLIES = 6
+"""From a helper's node to the split node, typically."""
+_CEILING_S = 0.5
+_CEILING_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured, and how sure it is."""
+
+    costs: Costs
+    node_error: float
+    """root mean square error of the slices' times, relative"""
+    slices: int
+    joins: int
+
+    def table(self) -> str:
+        """One line for each cost."""
+        costs = self.costs
+        fitted = f"least squares over {self.slices} slices, error {self.node_error:.1%}"
+        rows = [
+            ("node", costs.node, f"main search; {fitted}"),
+            ("qnode", costs.qnode, "quiescence; same"),
+            ("open", costs.open, "open a node"),
+            ("join", costs.join, f"join that succeeds; mean of {self.joins:,} by two worker processes"),
+            ("leave", costs.leave, "leave an open node"),
+            ("lock", costs.lock, f"lock and unlock a node; {costs.lock_contended:.0f} when another core does the same"),
+            ("poll", costs.poll, "look for work and pause"),
+            ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
+            ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
+        ]
+        lines = [f"{'cost':<12}{'ns':>10}  what"]
+        lines += [f"{name:<12}{value:>10.1f}  {what}" for name, value, what in rows]
+        lines.append(f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs")
+        lines.append(f"machine: {costs.machine}, {costs.measured}")
+        return "\n".join(lines)
+
+
+def calibrate(
+    depth: int = 14, join_depth: int = 15, positions: int = 16, progress: Progress | None = None
+) -> Calibration:
+    """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
+    node costs more, for the table is cold."""
+    load_kernels()
+    tell = progress or (lambda text: None)
+    boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
+    tell("calibrate: time stamp counter")
+    cycles_per_ns = _cycles_per_ns()
+    tell("calibrate: small operations")
+    micro = _micro_costs(boards[0], cycles_per_ns)
+    node, qnode, error, slices = _node_costs(boards, depth, tell)
+    join, joins = _join_cost(boards, join_depth, cycles_per_ns, tell)
+    tell("calibrate: two searches side by side")
+    suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
+    ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
+    about = machine()
+    costs = Costs(
+        node=round(node, 1),
+        qnode=round(qnode, 1),
+        # virtual time charges a join's lock beside it
+        join=round(max(join - micro["lock"], 0.0), 1),
+        side_by_side=round(2 / ceiling, 3),
+        machine=f"{about['cpu']}, {about['cores']} cores",
+        measured=time.strftime("%Y-%m-%d"),
+        **{name: round(value, 2) for name, value in micro.items()},
+    )
+    return Calibration(costs, error, slices, joins)
+
+
+def _cycles_per_ns() -> float:
+    start_cycles, start = microcosts.read_cycles(), time.perf_counter_ns()
+    time.sleep(0.2)
+    return float(microcosts.read_cycles() - start_cycles) / (time.perf_counter_ns() - start)
+
+
+# -- nodes -----------------------------------------------------------------------------------------------------------
+
+
+def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[int, int]], list[float]]:
+    """Nodes and quiescence nodes of each slice of one search, and its nanoseconds."""
+    options = SearchOptions(policy="serial")
+    arena.clear_table()
+    arena.clear_learning()
+    arena.header["age"] = 0
+    write_search(arena, board, Limits(depth=depth), options)
+    worker = arena.worker[0]
+    counts: list[tuple[int, int]] = []
+    times: list[float] = []
+    nodes = qnodes = done = 0
+    while not done:
+        start = time.thread_time_ns()  # not the wall: the core may be taken away meanwhile
+        done = work(arena.context, 0, _BURSTS_PER_SLICE)
+        times.append(time.thread_time_ns() - start)
+        counts.append((int(worker["nodes"]) - nodes, int(worker["qnodes"]) - qnodes))
+        nodes, qnodes = int(worker["nodes"]), int(worker["qnodes"])
+    return counts, times
+
+
+def _node_costs(boards: Sequence[chess.Board], depth: int, tell: Progress) -> tuple[float, float, float, int]:
+    """Nanoseconds of a node and of a quiescence node, the relative error, and the number of slices."""
+    arena = Arena(workers=1, hash_mb=_HASH_MB)
+    all_counts: list[tuple[int, int]] = []
+    all_times: list[float] = []
+    for number, board in enumerate(boards, start=1):
+        tell(f"calibrate: nodes, position {number}/{len(boards)}")
+        passes = [_slices(arena, board, depth) for _ in range(_PASSES)]
+        all_counts += passes[0][0]
+        all_times += np.min([times for _, times in passes], axis=0).tolist()
+    arena.close()
+    counts = np.array(all_counts, float)
+    times = np.array(all_times)
+    terms = np.stack([counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
+    full = counts[:, 0] > counts[:, 0].max() / 20  # the last slice of a search may be almost nothing
+    node, qnode = non_negative_pair(terms[full], times[full])
+    relative = terms[full] @ np.array([node, qnode]) / times[full] - 1
+    return node, qnode, float(np.sqrt(np.mean(relative**2))), int(full.sum())
+
+
+# -- joins -----------------------------------------------------------------------------------------------------------
+
+
+def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, tell: Progress) -> tuple[float, int]:
+    """Nanoseconds of a join by two worker processes: the median over searches of the mean; and the joins in all.
+
+    The median leaves out the searches in which the system took a worker's core away during a join.
+    """
+    means = []
+    joins = 0
+    with Supervisor(2, _HASH_MB) as engine:
+        for number, board in enumerate(boards, start=1):
+            tell(f"calibrate: joins, position {number}/{len(boards)}")
+            engine.arena.clear_table()
+            engine.arena.clear_learning()
+            engine.search(board, Limits(depth=depth))
+            found = int(engine.arena.worker["joins"].sum())
+            if found:
+                means.append(int(engine.arena.worker["join_cycles"].sum()) / found / cycles_per_ns)
+                joins += found
+    return (statistics.median(means) if means else Costs.join), joins
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _scratch(board: chess.Board, stacks: int) -> Arena:
+    """An arena with a search set up, worker 0 at its root, and plain nodes at the first plies of stack 0."""
+    arena = Arena(workers=2, hash_mb=1, stacks=stacks)
+    write_search(arena, board, Limits(depth=8), SearchOptions())
+    frames = arena.frames[: _UNWOUND_PLIES + 2]
+    frames["visit"]["home"] = np.arange(len(frames))
+    node = frames["node"]
+    node["open_parent"] = np.arange(len(frames)) - 1
+    node["depth"] = 8
+    node["type"] = ALL_NODE
+    node["p_needed"] = 1 << 16
+    return arena
+
+
+def _least_ns(measure: Callable[[], Any], cycles_per_ns: float) -> float:
+    """The least of several loops: the one that nothing disturbed."""
+    return float(min(measure() for _ in range(_REPEATS))) / _ROUNDS / cycles_per_ns
+
+
+def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
+    """Nanoseconds of locking and unlocking a node that a second thread locks and unlocks all the time: the median."""
+    times = []
+    for _ in range(_REPEATS):
+        other = threading.Thread(target=microcosts.time_locks, args=(context, frame, 4 * _ROUNDS))
+        other.start()
+        times.append(microcosts.time_locks(context, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
+        other.join()
+    return float(statistics.median(times))
+
+
+def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
+    """Nanoseconds of the operations that can be repeated on a scratch arena."""
+    polls = []
+    for stacks in _POOLS:
+        arena = _scratch(board, stacks)
+        context = arena.context
+        polls.append(_least_ns(partial(microcosts.time_polls, context, 1, _ROUNDS), cycles_per_ns))
+        arena.close()
+    per_stack = max((polls[1] - polls[0]) / (_POOLS[1] - _POOLS[0]), 0.0)
+    arena = _scratch(board, _POOLS[0])
+    context = arena.context
+    frame = 1
+    found: dict[str, float] = {
+        "lock": _least_ns(partial(microcosts.time_locks, context, frame, _ROUNDS), cycles_per_ns),
+        "open": _least_ns(partial(microcosts.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "leave": _least_ns(partial(microcosts.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "lock_contended": _contended_lock_ns(context, frame, cycles_per_ns),
+        "poll": max(polls[0] - per_stack * _POOLS[0], 0.0),
+        "poll_stack": per_stack,
+        "abort": _least_ns(partial(microcosts.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),
+    }
+    arena.close()
+    # leaving includes the lock, which virtual time charges beside it
+    found["leave"] = max(found["leave"] - found["lock"], 0.0)
+    return found

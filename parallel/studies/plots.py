@@ -1,0 +1,131 @@
+"""Pictures of the studies. matplotlib is imported here and only when a picture is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psearch.results import PsearchError
+
+if TYPE_CHECKING:
+    from psearch.studies.prediction_study import ReliabilityBin, RuleReport
+    from psearch.studies.speedup import Row
+
+_DPI = 150
+_IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
+
+
+def check_plot(path: Path) -> None:
+    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not a PNG."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise PsearchError("--plot needs matplotlib: pip install 'psearch[study]'") from None
+    if path.suffix.lower() != ".png":
+        raise PsearchError(f"--plot writes PNG: {path} should end in .png")
+    if not path.absolute().parent.is_dir():
+        raise PsearchError(f"cannot write {path}: its folder does not exist")
+
+
+def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(panels, 1, sharex=True, height_ratios=(2, 1) if panels == 2 else None)
+    return figure, axes
+
+
+def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
+    """Speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
+    from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
+
+    figure, (upper, lower) = _figure(8, 8, 2)
+    counts = sorted({1, *(row.threads for row in rows)})
+    upper.plot(counts, counts, label="ideal", **_IDEAL)
+    idle = lower.twinx()
+    for number, policy in enumerate(dict.fromkeys(row.policy for row in rows)):
+        own = [row for row in rows if row.policy == policy]
+        x = [1, *(row.threads for row in own)]
+        color = f"C{number}"
+        speedups = [1.0, *(row.speedup for row in own)]
+        upper.plot(x, speedups, marker="o", markersize=4, color=color, label=policy)
+        low, high = [1.0, *(row.low for row in own)], [1.0, *(row.high for row in own)]
+        upper.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+        lower.plot(x, [1.0, *(row.node_overhead for row in own)], marker="o", markersize=4, color=color)
+        idle.plot(x, [0.0, *(row.idle_share for row in own)], linestyle=":", marker="x", markersize=4, color=color)
+    upper.set_xscale("log", base=2)
+    upper.set_yscale("log", base=2)
+    for axis in (upper.xaxis, upper.yaxis):
+        axis.set_major_locator(FixedLocator(counts))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(ScalarFormatter())
+    upper.set_ylabel("speedup against one worker")
+    upper.set_title(title)
+    upper.legend(loc="upper left")
+    upper.grid(alpha=0.3)
+    lower.set_xlabel("virtual workers")
+    lower.set_ylabel("node overhead (solid)")
+    lower.set_ylim(bottom=min(1.0, *(row.node_overhead for row in rows)) if rows else 1.0)
+    lower.grid(alpha=0.3)
+    idle.set_ylabel("idle share (dotted)")
+    idle.set_ylim(bottom=0)
+    idle.yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.savefig(path, dpi=_DPI)
+
+
+def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], title: str) -> None:
+    """A bar with its 95% interval for each policy and worker count, and the ceilings of the hardware."""
+    figure, axes = _figure(max(5.0, 1.6 + 1.1 * len(rows)), 5, 1)
+    counts = sorted({row.threads for row in rows})
+    policies = list(dict.fromkeys(row.policy for row in rows))
+    width = 0.8 / max(len(policies), 1)
+    for row in rows:
+        number = policies.index(row.policy)
+        x = counts.index(row.threads) + (number - (len(policies) - 1) / 2) * width
+        interval = [[max(row.speedup - row.low, 0)], [max(row.high - row.speedup, 0)]]
+        label = row.policy if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
+        axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
+        axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
+        axes.text(x, 0.05, f"{row.speedup:.2f}", ha="center", va="bottom", color="white")
+    for place, count in enumerate(counts):
+        if count in ceilings:
+            label = "ceiling: independent searches" if place == 0 else None
+            axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
+    axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+    axes.set_xlim(-0.6, len(counts) - 0.4)
+    axes.set_ylim(0, 1.25 * max([*ceilings.values(), *(row.high for row in rows)], default=1.0))
+    axes.set_xlabel("worker processes")
+    axes.set_ylabel("speedup against one worker")
+    axes.set_title(title)
+    axes.legend(loc="upper left", fontsize="small")
+    axes.grid(axis="y", alpha=0.3)
+    figure.savefig(path, dpi=_DPI)
+
+
+def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str) -> None:
+    """Reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    for report in reports:
+        _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})")
+        _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})")
+    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
+        axes.plot((0, 1), (0, 1), **_IDEAL)
+        axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.suptitle(title)
+    figure.savefig(path, dpi=_DPI)
+
+
+def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str) -> None:
+    """One curve; bins of fewer than 20 nodes say nothing."""
+    solid = [b for b in bins if b.count >= 20]
+    axes.plot([b.predicted for b in solid], [b.observed for b in solid], marker="o", markersize=4, label=label)

@@ -1,0 +1,204 @@
+"""The study of node type prediction: how often each rule is right, and what it costs when it is not.
+
+One worker searches every position once for each rule. The rules differ in the class they give a node, not in the tree
+that is searched, so all are judged on the same nodes. A node counts once its first move is about to be searched; what
+the table, a null move or a draw decides before that is no question of type.
+
+What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
+are inside has a P(needed); whether its result was used in the end is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
+from psearch.core.records import BINS, CERTAIN, DEPTHS
+from psearch.notation.epd import SuitePosition
+from psearch.processes.worker import work_alone
+from psearch.results import Limits
+from psearch.scheduler.prediction import merge_now
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+
+RULES = ("knuth", "garms", "kannan", "felten", "calibrated")
+TYPE_NAMES = {PV_NODE: "PV", CUT_NODE: "CUT", ALL_NODE: "ALL"}
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """Predictions of about the same probability, against what came."""
+
+    count: int
+    predicted: float
+    observed: float
+
+
+@dataclass(frozen=True)
+class RuleReport:
+    """What one rule predicted over a suite."""
+
+    rule: str
+    nodes: dict[str, int]
+    """judged nodes by expected type"""
+    right: dict[str, float]
+    """share of them that turned out so: CUT failed high, ALL and PV did not"""
+    right_by_depth: dict[str, list[float | None]]
+    """the same by remaining depth, None where there was none"""
+    first_move_cut: float
+    """of the expected CUT nodes that failed high, the share that did so on the first move"""
+    brier_class: float
+    """mean squared error at entry when the class is taken as certain"""
+    brier: float
+    """the same for the calibrated probability"""
+    brier_later: float
+    """the same for the probabilities after one or more moves"""
+    reliability: list[ReliabilityBin]
+    """of P(no cutoff) at entry"""
+    reliability_later: list[ReliabilityBin]
+    needed: list[ReliabilityBin]
+    """of P(needed) of moves taken at shared nodes, in virtual time"""
+    brier_needed: float
+    wasted: dict[str, float]
+    """share of all nodes thrown away because a node of this expected type was cut off, in virtual time"""
+
+
+def _bins(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
+    found = []
+    for slot in range(BINS):
+        if seen[slot]:
+            middle = (slot + 0.5) / BINS if predicted is None else float(predicted[slot]) / CERTAIN / float(seen[slot])
+            found.append(ReliabilityBin(int(seen[slot]), middle, float(hits[slot]) / float(seen[slot])))
+    return found
+
+
+def _brier(bins: Sequence[ReliabilityBin]) -> float:
+    """From bins: the error within a bin is that of its mean."""
+    total = sum(b.count for b in bins)
+    return sum(b.count * (b.observed * (1 - b.predicted) ** 2 + (1 - b.observed) * b.predicted**2) for b in bins) / max(
+        total, 1
+    )
+
+
+class _Tally:
+    """Sums over positions of the counters in the arena."""
+
+    def __init__(self) -> None:
+        self.sums: dict[str, np.ndarray] = {}
+
+    def add(self, record: np.void, names: Sequence[str]) -> None:
+        for name in names:
+            self.sums[name] = self.sums.get(name, 0) + record[name].astype(np.int64)
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.sums[name]
+
+
+def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
+    arena.clear_table()
+    arena.clear_learning()
+    write_search(arena, position.board, Limits(depth=depth), options)
+    work_alone(arena.context)
+    merge_now(arena.context)
+    names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
+    tally.add(arena.header[0]["prediction"], names)
+
+
+def _search_together(
+    simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally
+) -> int:
+    sample = simulator.search(position.name, position.board, depth, options)
+    for worker in simulator.arena.worker:
+        tally.add(worker["outcomes"], ("needed_seen", "needed_used", "wasted"))
+    return sample.nodes
+
+
+def _ratio(part: float, whole: float) -> float:
+    return float(part) / float(whole) if whole else 0.0
+
+
+def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> RuleReport:
+    seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
+    cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
+    right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
+    wrong = (seen - right).sum()
+    later = serial["all_cut"][CUT_NODE, :, :, 1].sum()
+    cuts = cut[CUT_NODE].sum()
+    needed = _bins(shared["needed_seen"], shared["needed_used"])
+    bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
+    return RuleReport(
+        rule=rule,
+        nodes={name: int(seen[t].sum()) for t, name in TYPE_NAMES.items()},
+        right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in TYPE_NAMES.items()},
+        right_by_depth={
+            name: [_ratio(right[t, d], seen[t, d]) if seen[t, d] else None for d in range(DEPTHS)]
+            for t, name in TYPE_NAMES.items()
+        },
+        first_move_cut=_ratio(cuts - later, cuts),
+        brier_class=_ratio(wrong, seen.sum()),
+        brier=_ratio(bin_error[0] / CERTAIN, bin_seen[0]),
+        brier_later=_ratio(bin_error[1] / CERTAIN, bin_seen[1]),
+        reliability=_bins(serial["bin_seen"][0], serial["bin_no_cut"][0], serial["bin_p"][0]),
+        reliability_later=_bins(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
+        needed=needed,
+        brier_needed=_brier(needed),
+        wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in TYPE_NAMES.items()},
+    )
+
+
+def study(
+    suite: Sequence[SuitePosition],
+    depth: int,
+    rules: Sequence[str] = RULES,
+    workers: int = 8,
+    hash_mb: int = 64,
+    costs: Costs | None = None,
+    pruning: Pruning = MODES[DEFAULT_MODE],
+    progress: Callable[[str], None] | None = None,
+) -> list[RuleReport]:
+    """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed)."""
+    arena = Arena(1, hash_mb)
+    simulator = Simulator(workers, hash_mb, costs or Costs())
+    reports = []
+    try:
+        for rule in rules:
+            serial, shared, shared_nodes = _Tally(), _Tally(), 0
+            options = SearchOptions(policy=rule, pruning=pruning)
+            for number, position in enumerate(suite, start=1):
+                _search_serially(arena, position, depth, options, serial)
+                shared_nodes += _search_together(simulator, position, depth, options, shared)
+                if progress:
+                    progress(f"{rule}: {number}/{len(suite)}")
+            reports.append(_report(rule, serial, shared, shared_nodes))
+    finally:
+        arena.close()
+        simulator.close()
+    return reports
+
+
+def table(reports: Sequence[RuleReport]) -> str:
+    """The reports as text."""
+    lines = [
+        f"{'rule':<12}{'PV right':>10}{'CUT right':>11}{'ALL right':>11}{'1st move':>10}{'Brier class':>13}"
+        f"{'calibrated':>12}{'later':>8}{'needed':>8}{'wasted PV':>11}{'CUT':>7}{'ALL':>7}"
+    ]
+    for report in reports:
+        lines.append(
+            f"{report.rule:<12}{report.right['PV']:>10.1%}{report.right['CUT']:>11.1%}{report.right['ALL']:>11.1%}"
+            f"{report.first_move_cut:>10.1%}{report.brier_class:>13.4f}{report.brier:>12.4f}{report.brier_later:>8.4f}"
+            f"{report.brier_needed:>8.4f}{report.wasted['PV']:>11.2%}{report.wasted['CUT']:>7.2%}"
+            f"{report.wasted['ALL']:>7.2%}"
+        )
+    return "\n".join(lines)
+
+
+def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:
+    """The reports as plain data."""
+    return [asdict(report) for report in reports]

@@ -1,0 +1,133 @@
+"""What selective search did in a search, and how often the expected type of a node was right: counters as tables."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from psearch.arena.arena import Arena
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.pruning.modes import MODES
+from psearch.core.pruning.parameters import PARAMETERS, TECHNIQUES
+from psearch.core.records import TECHNIQUE_NAMES
+from psearch.scheduler.prediction import merge_now
+
+_TYPES = (("PV", PV_NODE), ("CUT", CUT_NODE), ("ALL", ALL_NODE))
+
+
+@dataclass(frozen=True)
+class TechniqueCount:
+    """One technique, over all workers. What is counted: `pruning_parameters.TECHNIQUES`."""
+
+    name: str
+    tried: int
+    pruned: int
+
+    @property
+    def share(self) -> float:
+        """Pruned of tried, 0 to 1."""
+        return self.pruned / self.tried if self.tried else 0.0
+
+
+@dataclass(frozen=True)
+class TypeOutcome:
+    """Nodes expected to be of one type that were searched to their end at depth 1 or more, and what became of them."""
+
+    expected: str
+    nodes: int
+    cut: int
+    """failed high"""
+    first_move_cuts: int
+    """did so with their first move"""
+
+    @property
+    def right(self) -> int:
+        """Nodes that turned out as expected: CUT nodes fail high, PV and ALL nodes do not."""
+        return self.cut if self.expected == "CUT" else self.nodes - self.cut
+
+
+@dataclass(frozen=True)
+class SearchStats:
+    """Everything that is counted about one search."""
+
+    techniques: list[TechniqueCount]
+    """in the order of `TECHNIQUE_NAMES`; those that were switched off have zeros"""
+    types: list[TypeOutcome]
+
+
+def collect(arena: Arena) -> SearchStats:
+    """The counters of the first search in an arena, which is over: types are counted from the arena's beginning."""
+    merge_now(arena.context)
+    pruned = arena.worker["pruned"].sum(axis=0)
+    techniques = [
+        TechniqueCount(name, int(pruned[number, 0]), int(pruned[number, 1]))
+        for number, name in enumerate(TECHNIQUE_NAMES)
+    ]
+    prediction = arena.header[0]["prediction"]
+    types = []
+    for name, kind in _TYPES:
+        # by table bound, depth, and moves done without a cutoff: 0 moves is every node, 1 those not cut by the first
+        seen, cut = (prediction[field][kind].sum(axis=(0, 1)) for field in ("all_seen", "all_cut"))
+        types.append(TypeOutcome(name, int(seen[0]), int(cut[0]), int(cut[0] - cut[1])))
+    return SearchStats(techniques, types)
+
+
+def _count(part: int, whole: int) -> str:
+    """`1,234  56.7%`, the share left out of nothing."""
+    return f"{part:>13,}  " + (f"{part / whole:>6.1%}" if whole else f"{'-':>6}")
+
+
+def stats_table(stats: SearchStats) -> str:
+    """The counters as text, without the techniques that never came up."""
+    lines = [f"{'technique':<19}{'tried':>13}{'pruned':>13}  {'share':>6}  what is counted"]
+    lines += [
+        f"{one.name:<19}{one.tried:>13,}{_count(one.pruned, one.tried)}  "
+        f"{TECHNIQUES[one.name].tried}: {TECHNIQUES[one.name].pruned}"
+        for one in stats.techniques
+        if one.tried
+    ]
+    lines += ["", f"{'expected':<19}{'nodes':>13}{'right':>13}  {'share':>6}{'cut by 1st move':>17}  {'share':>6}"]
+    lines += [
+        f"{one.expected:<19}{one.nodes:>13,}{_count(one.right, one.nodes)}    {_count(one.first_move_cuts, one.cut)}"
+        for one in stats.types
+    ]
+    return "\n".join(lines)
+
+
+def stats_object(stats: SearchStats) -> dict[str, Any]:
+    """The counters as plain data, for JSON."""
+    return {
+        "techniques": [
+            {
+                **asdict(one),
+                "share": round(one.share, 6),
+                "counted": f"{TECHNIQUES[one.name].tried}: {TECHNIQUES[one.name].pruned}",
+            }
+            for one in stats.techniques
+        ],
+        "types": [{**asdict(one), "right": one.right} for one in stats.types],
+    }
+
+
+def parameters_object() -> list[dict[str, Any]]:
+    """Every parameter of selective search: meaning, least and greatest value, and the value in each mode."""
+    return [
+        {
+            "name": name,
+            "meaning": meaning,
+            "least": least,
+            "most": most,
+            "values": {mode: getattr(pruning, name) for mode, pruning in MODES.items()},
+        }
+        for name, (meaning, least, most) in PARAMETERS.items()
+    ]
+
+
+def parameters_table() -> str:
+    """The same as text."""
+    width = max(len(name) for name in PARAMETERS) + 2
+    lines = [f"{'parameter':<{width}}" + "".join(f"{mode:>8}" for mode in MODES) + "  meaning"]
+    for name, (meaning, _, _) in PARAMETERS.items():
+        values = "".join(f"{getattr(pruning, name):>8}" for pruning in MODES.values())
+        lines.append(f"{name:<{width}}{values}  {meaning}")
+    return "\n".join(lines)

@@ -1,0 +1,338 @@
+"""The speedup study: time to depth with real processes, worker counts alternating.
+
+For each position the depth is the first one that takes one worker `seconds` or more. Each measurement starts with an
+empty table and empty histories. What two cores are worth at most is measured too: independent one-worker searches
+side by side.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import chess
+import numpy as np
+
+from psearch.arena.setup import MAX_DEPTH, SearchOptions
+from psearch.core.pruning.modes import Pruning, pruning_text
+from psearch.notation.epd import SuitePosition
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Info, Limits, PsearchError, Result
+from psearch.terminal.display import time_left
+
+if TYPE_CHECKING:
+    from psearch.simulation.simulator import VirtualSample
+
+Progress = Callable[[str], None]
+
+_LONGEST = 12
+"""A depth that takes more than this many times the wanted seconds is not waited for."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One search to a fixed depth; a line of the raw log."""
+
+    position: str
+    fen: str
+    depth: int
+    policy: str
+    threads: int
+    repeat: int
+    seconds: float
+    nodes: int
+    score: str
+    bestmove: str
+    splits: int
+    joins: int
+    aborted_nodes: int
+    idle_share: float
+    pruning: str = ""
+    """as `pruning_text` gives it; empty in logs that are older than the modes"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One policy at one worker count, against one worker."""
+
+    policy: str
+    threads: int
+    positions: int
+    speedup: float
+    """geometric mean over positions of the median time of one worker over the median time of this count"""
+    low: float
+    high: float
+    """bootstrap interval of 95% over positions and repeats"""
+    nps_scaling: float
+    node_overhead: float
+    idle_share: float
+    splits: float
+    joins: float
+    aborted_share: float
+
+
+def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions) -> int | None:
+    """The first depth whose iterations take one worker `seconds` or more in all.
+
+    None when no depth does: a forced mate or draw ends every iteration at once.
+    """
+    stop = threading.Event()
+    depths: list[int] = []
+
+    def watch(info: Info) -> None:
+        if info.bound == "exact" and info.depth > (depths[-1] if depths else 0):
+            depths.append(info.depth)
+            if info.time_s >= seconds:
+                stop.set()
+
+    limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
+    _forget(engine)
+    engine.search(board, limit, on_info=watch, stop=stop, options=options)
+    if not stop.is_set() and depths and depths[-1] == MAX_DEPTH:
+        return None
+    return depths[-1] if depths else 1
+
+
+def _forget(engine: Supervisor) -> None:
+    engine.arena.clear_table()
+    engine.arena.clear_learning()
+
+
+def measure(
+    suite: Sequence[SuitePosition],
+    threads: Sequence[int],
+    policies: Sequence[str],
+    seconds: float,
+    repeats: int,
+    hash_mb: int,
+    depth: int | None = None,
+    split_depth: int | None = None,
+    pruning: Pruning | None = None,
+    progress: Progress | None = None,
+    on_sample: Callable[[Sample], None] | None = None,
+) -> list[Sample]:
+    """Search every position with every policy and worker count, alternating within each repeat.
+
+    With `depth` every position is searched to it; otherwise to the depth that takes one worker `seconds`, and positions
+    without such a depth are left out. `on_sample` gets each search when it is finished: what a caller keeps when this
+    is interrupted.
+    """
+    extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
+    if pruning is not None:
+        extra["pruning"] = pruning
+    counts = sorted({1, *threads})
+    total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
+    left_out = 0
+    samples: list[Sample] = []
+    start = time.monotonic()
+    engines: dict[int, Supervisor] = {}
+    try:
+        for count in counts:
+            engines[count] = Supervisor(count, hash_mb)
+        for number, position in enumerate(suite, start=1):
+            wanted = depth or find_depth(engines[1], position.board, seconds, SearchOptions(policy="serial", **extra))
+            if wanted is None:
+                total -= total // (len(suite) - left_out)
+                left_out += 1
+                continue
+            for repeat in range(repeats):
+                for count in counts:
+                    for policy in policies if count > 1 else policies[:1]:
+                        options = SearchOptions(policy=policy, **extra)
+                        sample = _search_once(engines[count], position, wanted, policy, count, repeat, options)
+                        samples.append(sample)
+                        if on_sample:
+                            on_sample(sample)
+                        if progress:
+                            progress(
+                                f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
+                                f"{policy} {sample.seconds:.2f} s{time_left(start, len(samples) / total)}"
+                            )
+    finally:
+        for engine in engines.values():
+            engine.close()
+    return samples
+
+
+def _search_once(
+    engine: Supervisor,
+    position: SuitePosition,
+    depth: int,
+    policy: str,
+    count: int,
+    repeat: int,
+    options: SearchOptions,
+) -> Sample:
+    _forget(engine)
+    result: Result = engine.search(position.board, Limits(depth=depth), options=options)
+    info = result.info
+    return Sample(
+        position=position.name,
+        fen=position.board.fen(),
+        depth=depth,
+        policy=policy,
+        threads=count,
+        repeat=repeat,
+        seconds=info.time_s,
+        nodes=info.nodes,
+        score=str(info.score.relative),
+        bestmove=result.bestmove.uci() if result.bestmove else "",
+        splits=sum(worker.splits for worker in info.workers),
+        joins=sum(worker.joins for worker in info.workers),
+        aborted_nodes=sum(worker.aborted_nodes for worker in info.workers),
+        idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
+        pruning=pruning_text(options.pruning),
+    )
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(statistics.fmean(math.log(value) for value in values))
+
+
+Samples = Sequence["Sample | VirtualSample"]
+
+
+def _ratios(samples: Samples, base: Samples, field: str) -> list[float]:
+    """Per position, median of `field` in `samples` over its median in `base`."""
+
+    def medians(group: Samples) -> dict[str, float]:
+        by_position: dict[str, list[float]] = {}
+        for sample in group:
+            by_position.setdefault(sample.fen, []).append(float(getattr(sample, field)))
+        return {fen: statistics.median(values) for fen, values in by_position.items()}
+
+    over, under = medians(samples), medians(base)
+    return [over[fen] / under[fen] for fen in over]
+
+
+def _bootstrap(samples: Samples, base: Samples, rounds: int = 2000) -> tuple[float, float]:
+    """95% interval of the geometric mean speedup: positions, then repeats within them, drawn with replacement."""
+    rng = np.random.default_rng(1)
+
+    def by_position(group: Samples) -> dict[str, np.ndarray]:
+        times: dict[str, list[float]] = {}
+        for sample in group:
+            times.setdefault(sample.fen, []).append(sample.seconds)
+        return {fen: np.array(values) for fen, values in times.items()}
+
+    def medians(times: np.ndarray, count: int) -> np.ndarray:
+        return np.asarray(np.median(times[rng.integers(times.size, size=(count, times.size))], axis=1))
+
+    over, under = by_position(samples), by_position(base)
+    picks = rng.integers(len(over), size=(rounds, len(over)))
+    logs = np.empty(picks.shape)
+    for number, (fen, times) in enumerate(over.items()):
+        here = picks == number
+        count = int(here.sum())
+        logs[here] = np.log(medians(under[fen], count) / medians(times, count))
+    means = np.exp(logs.mean(axis=1))
+    low, high = np.quantile(means, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def summarise(samples: Samples) -> list[Row]:
+    """One row per policy and worker count above one, against the searches with one worker.
+
+    Only positions that one worker has searched count: an interrupted study may have others. Raises PsearchError when
+    a position was searched to several depths.
+    """
+    base = [sample for sample in samples if sample.threads == 1]
+    if len({(sample.fen, sample.depth) for sample in samples}) != len({sample.fen for sample in samples}):
+        raise PsearchError("a position was searched to several depths: these samples cannot be compared")
+    if len({sample.pruning for sample in samples}) > 1:
+        raise PsearchError("the searches differ in what was pruned: these samples cannot be compared")
+    known = {sample.fen for sample in base}
+    compared = [sample for sample in samples if sample.threads > 1 and sample.fen in known]
+    rows = []
+    for policy, count in sorted({(s.policy, s.threads) for s in compared}):
+        group = [sample for sample in compared if (sample.policy, sample.threads) == (policy, count)]
+        times = _ratios(group, base, "seconds")
+        nodes = _ratios(group, base, "nodes")
+        low, high = _bootstrap(group, base)
+        rows.append(
+            Row(
+                policy=policy,
+                threads=count,
+                positions=len(times),
+                speedup=1 / geometric_mean(times),
+                low=low,
+                high=high,
+                nps_scaling=geometric_mean([n / t for n, t in zip(nodes, times, strict=True)]),
+                node_overhead=geometric_mean(nodes),
+                idle_share=statistics.fmean(sample.idle_share for sample in group),
+                splits=statistics.fmean(sample.splits for sample in group),
+                joins=statistics.fmean(sample.joins for sample in group),
+                aborted_share=sum(s.aborted_nodes for s in group) / max(sum(s.nodes for s in group), 1),
+            )
+        )
+    return rows
+
+
+def hardware_ceiling(
+    suite: Sequence[SuitePosition],
+    count: int,
+    hash_mb: int,
+    seconds: float,
+    rounds: int,
+    pruning: Pruning | None = None,
+    progress: Progress | None = None,
+) -> float:
+    """Speed of `count` independent one-worker searches side by side over that of one alone, in nodes per second.
+
+    Alone and side by side alternate; the median of the ratios. No parallel search on this machine can do better.
+    """
+    engines = [Supervisor(1, hash_mb) for _ in range(count)]
+    options = SearchOptions(policy="serial")
+    if pruning is not None:
+        options = replace(options, pruning=pruning)
+    limits = Limits(movetime_ms=int(seconds * 1000))
+    ratios = []
+    try:
+        for number in range(rounds):
+            board = suite[number % len(suite)].board
+            speeds = [_side_by_side(group, board, limits, options) for group in (engines[:1], engines)]
+            ratios.append(speeds[1] / speeds[0])
+            if progress:
+                progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}")
+    finally:
+        for engine in engines:
+            engine.close()
+    return statistics.median(ratios)
+
+
+def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limits, options: SearchOptions) -> float:
+    """Nodes per second of all engines together, each with its own search of one position."""
+    speeds: list[float] = []
+
+    def run(engine: Supervisor) -> None:
+        _forget(engine)
+        info = engine.search(board, limits, options=options).info
+        speeds.append(info.nodes / info.time_s)
+
+    threads = [threading.Thread(target=run, args=(engine,)) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(speeds)
+
+
+def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
+    """The summary as text; `ceilings`, by worker count, are those of the hardware."""
+    head = f"{'policy':<11}{'workers':>8}{'speedup':>9}{'95% interval':>18}"
+    head += f"{'ceiling':>9}" if ceilings is not None else ""
+    lines = [head + f"{'nps':>9}{'nodes':>8}{'idle':>8}{'splits':>10}{'joins':>11}{'aborted':>9}"]
+    for row in rows:
+        line = f"{row.policy:<11}{row.threads:>8}{row.speedup:>9.2f}{f'{row.low:.2f} - {row.high:.2f}':>18}"
+        if ceilings is not None:
+            line += f"{ceilings[row.threads]:>9.2f}" if row.threads in ceilings else f"{'-':>9}"
+        lines.append(
+            line + f"{row.nps_scaling:>9.2f}{row.node_overhead:>8.2f}{row.idle_share:>8.1%}{row.splits:>10,.0f}"
+            f"{row.joins:>11,.0f}{row.aborted_share:>9.2%}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,131 @@
+"""The options that the UCI engine declares, and what they are set to.
+
+Each does something; what it does is told in docs/uci.md. Nothing here imports python-chess or numba: the list is
+printed before anything heavy is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from psearch.cli.common import DEFAULT_HASH_MB, MAX_HASH_MB
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
+
+MAX_MULTIPV = 256
+DEFAULT_OVERHEAD_MS = 30
+MAX_OVERHEAD_MS = 5000
+MIN_ELO = 1000
+MAX_ELO = 2200
+EMPTY = "<empty>"
+"""How UCI writes a string without characters."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option: how it is declared, and which values it takes."""
+
+    name: str
+    kind: str
+    """`spin`, `check`, `combo`, `string` or `button`"""
+    default: int | bool | str | None = None
+    low: int = 0
+    high: int = 0
+    choices: Sequence[str] = ()
+
+    @property
+    def key(self) -> str:
+        """Option names do not depend on case."""
+        return self.name.casefold()
+
+    def declaration(self) -> str:
+        """The line that `uci` prints."""
+        line = f"option name {self.name} type {self.kind}"
+        if self.kind == "button":
+            return line
+        if self.kind == "check":
+            return f"{line} default {'true' if self.default else 'false'}"
+        if self.kind == "spin":
+            return f"{line} default {self.default} min {self.low} max {self.high}"
+        if self.kind == "combo":
+            return f"{line} default {self.default}" + "".join(f" var {choice}" for choice in self.choices)
+        return f"{line} default {self.default or EMPTY}"
+
+    def parse(self, text: str) -> int | bool | str | None:
+        """The value that a GUI's text means. Raises ValueError, one line saying what would be right."""
+        if self.kind == "spin":
+            if not re.fullmatch("[+-]?[0-9]{1,18}", text) or not self.low <= int(text) <= self.high:
+                raise ValueError(f"{self.name} must be a whole number from {self.low} to {self.high}, not {text!a}")
+            return int(text)
+        if self.kind == "check":
+            if text.casefold() not in ("true", "false"):
+                raise ValueError(f"{self.name} must be true or false, not {text!a}")
+            return text.casefold() == "true"
+        if self.kind == "combo":
+            for choice in self.choices:
+                if choice.casefold() == text.casefold():
+                    return choice
+            raise ValueError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!a}")
+        if self.kind == "string":
+            return "" if text == EMPTY else text
+        return None
+
+
+OPTIONS = (
+    Option("Threads", "spin", 1, 1, MAX_THREADS),
+    Option("Hash", "spin", DEFAULT_HASH_MB, 1, MAX_HASH_MB),
+    Option("Clear Hash", "button"),
+    Option("MultiPV", "spin", 1, 1, MAX_MULTIPV),
+    Option("Ponder", "check", False),
+    Option("Move Overhead", "spin", DEFAULT_OVERHEAD_MS, 0, MAX_OVERHEAD_MS),
+    Option("UCI_Chess960", "check", False),
+    Option("UCI_ShowWDL", "check", False),
+    Option("UCI_LimitStrength", "check", False),
+    Option("UCI_Elo", "spin", MAX_ELO, MIN_ELO, MAX_ELO),
+    Option("UCI_AnalyseMode", "check", False),
+    Option("SyzygyPath", "string", ""),
+    Option("OwnBook", "check", False),
+    Option("BookFile", "string", ""),
+    Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
+    Option("Pruning", "combo", DEFAULT_PRUNING, choices=PRUNING_MODES),
+    Option("PruningParameters", "string", ""),
+    Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
+    Option("Trace", "string", ""),
+)
+
+_BY_KEY = {option.key: option for option in OPTIONS}
+
+
+@dataclass
+class OptionValues:
+    """What the options are set to."""
+
+    _values: dict[str, int | bool | str | None] = field(
+        default_factory=lambda: {option.name: option.default for option in OPTIONS}
+    )
+
+    def set(self, name: str, text: str) -> Option:
+        """Set an option as a GUI says it. Raises ValueError with a line for the user."""
+        option = _BY_KEY.get(" ".join(name.split()).casefold())
+        if option is None:
+            raise ValueError(f"no option is called {name!a}")
+        self._values[option.name] = option.parse(text)
+        return option
+
+    def copy(self) -> OptionValues:
+        """As they are now; later changes do not show."""
+        return OptionValues(dict(self._values))
+
+    def number(self, name: str) -> int:
+        value = self._values[name]
+        if not isinstance(value, int):
+            raise KeyError(name)
+        return value
+
+    def flag(self, name: str) -> bool:
+        return self._values[name] is True
+
+    def text(self, name: str) -> str:
+        value = self._values[name]
+        return value if isinstance(value, str) else ""

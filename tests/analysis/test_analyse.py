@@ -1,0 +1,704 @@
+"""`psearch analyse` without an engine: reading, judging, annotating, the journal, and where the result goes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.engine
+import chess.pgn
+import pytest
+from paths import DATA
+
+from psearch.analysis.analysis import Analysis, Answer, Choice, Output, Stopped, place_of
+from psearch.analysis.epd import Table, group_of, json_object, judge, summarise, summary_text
+from psearch.analysis.journal import Journal
+from psearch.analysis.pgn import MARKS, Tally, Where, annotate, read_games
+from psearch.arena.setup import SearchOptions
+from psearch.cli.analyse import is_epd
+from psearch.notation.epd import SuitePosition, parse_suite, read_suite
+from psearch.notation.source import Source, read_source
+from psearch.results import Info, Limits, PsearchError, Result
+
+ABOUT = {"input": "abc", "depth": 7}
+START = chess.STARTING_FEN
+
+
+def source(text: str) -> Source:
+    return Source("a file", text, "0")
+
+
+def suite_line(text: str) -> SuitePosition:
+    return parse_suite(source(text))[0]
+
+
+def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> Answer:
+    """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
+    return Answer(words[0], cp, mate, 9, 15, 1000, 1.0, list(words), [Choice(words[0], 0.5, 7, 400)])
+
+
+# -- suites ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_suite_can_hold() -> None:
+    suite = {position.name: position for position in parse_suite(read_source(str(DATA / "suites" / "mixed.epd")))}
+    assert [position.line for position in suite.values()] == list(range(2, 11))
+    mates = [chess.Move.from_uci("e1e8")]
+    assert list(suite["mix.1"].best) == mates
+    assert list(suite["mix.2"].avoid) == mates
+    assert (suite["mix.3"].board.halfmove_clock, suite["mix.3"].board.fullmove_number) == (3, 40)
+    e4, d4, knight = (chess.Move.from_uci(word) for word in ("e2e4", "d2d4", "g1f3"))
+    assert suite["sts.1"].points == {e4: 10, d4: 8, knight: 7}
+    assert suite["sts.2"].points == {e4: 100, d4: 30}
+    assert suite["sts.3"].points == {e4: 50, d4: 20}
+    assert suite["fischer"].board.chess960
+    assert suite["fischer"].best == (chess.Move.from_uci("f1g1"),)
+    assert suite["fischer"].best[0] in suite["fischer"].board.legal_moves
+    assert (suite["line 10"].board.halfmove_clock, suite["line 10"].board.fullmove_number) == (12, 60)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("8/8/8/8/8/8/8/8 w - - bm e4;", "board is empty"),
+        ("4k3/8/8/8/8/8/8/4K3 w -", "3 fields"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),
+        ('4k3/8/8/8/8/8/8/4K3 w - - c8 "10 5"; c9 "e1e2";', "2 points in c8 for 1 moves in c9"),
+        ('4k3/8/8/8/8/8/8/4K3 w - - c0 "Kd1=10, Kd8=5";', "Kd8"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - 12 bm Ke2;", "12"),
+    ],
+)
+def test_malformed_lines_are_named(line: str, reason: str) -> None:
+    with pytest.raises(PsearchError) as raised:
+        parse_suite(source(f"# comment\n\n{START} bm e4;\n{line}\n"))
+    assert str(raised.value).startswith("a file, line 4: ")
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_empty_suites() -> None:
+    for text in ("", "\n\n", "# only a comment\n"):
+        with pytest.raises(PsearchError, match="a file has no positions"):
+            parse_suite(source(text))
+
+
+def test_studies_leave_out_games_that_are_over() -> None:
+    assert {"mated", "line 10"}.isdisjoint(position.name for position in read_suite(str(DATA / "suites" / "mixed.epd")))
+
+
+def test_comments_that_are_no_points() -> None:
+    for comment in ("J. Polgar-Berkes, Budapest 2003", "e4=good", "=10", "e4 = 10 points"):
+        assert suite_line(f'{START} bm e4; c0 "{comment}";').points == {}
+
+
+def test_time_from_which_the_move_was_right_for_good() -> None:
+    """e4 first, then d4, then e4 again: only the last time counts."""
+    position = suite_line(f"{START} bm e4 Nf3;")
+    choices = [
+        Choice("e2e4", 0.1, 1, 10),
+        Choice("d2d4", 0.2, 2, 20),
+        Choice("g1f3", 0.3, 3, 30),
+        Choice("e2e4", 0.4, 4, 40),
+    ]
+    found = Answer("e2e4", 20, None, 5, 9, 50, 0.5, ["e2e4"], choices)
+    assert judge(position, found).solved_by == choices[2]
+    assert judge(position, found).result == "right"
+    wrong = Answer("d2d4", 20, None, 5, 9, 50, 0.5, ["d2d4"], choices[:2])
+    assert judge(position, wrong).solved_by is None
+    assert judge(position, wrong).result == "wrong"
+
+
+def test_moves_to_avoid() -> None:
+    position = suite_line(f"{START} am f3 g4;")
+    assert judge(position, answer(position.board, "e2e4")).result == "right"
+    assert judge(position, answer(position.board, "f2f3")).result == "wrong"
+    both = suite_line(f"{START} bm e4; am e4;")
+    assert judge(both, answer(both.board, "e2e4")).result == "wrong"
+
+
+def test_the_table_and_the_summary() -> None:
+    suite = parse_suite(read_source(str(DATA / "suites" / "mixed.epd")))
+    words = ["e1e8", "e1e8", "e1e8", "d2d4", "d2d4", "e2e4", "f1g1"]
+    verdicts = [judge(position, answer(position.board, word)) for position, word in zip(suite[:7], words, strict=True)]
+    verdicts += [judge(position, None) for position in suite[7:]]
+    table = Table(suite)
+    lines = [table.row(verdict) for verdict in verdicts]
+    head = table.head()
+    assert all(line.endswith("\n") and line.count("\n") == 1 for line in [head, *lines])
+    assert lines[0].split() == ["mix.1", "right", "Re8#", "Re8#", "0.50", "9/15", "+0.20", "1,000"]
+    assert lines[1].split()[:5] == ["mix.2", "wrong", "Re8#", "not", "Re8#"]
+    assert lines[3].split() == ["sts.1", "-", "d4", "9/15", "+0.20", "1,000", "8/10"]
+    assert lines[7].split() == ["mated", "checkmate"]
+    assert lines[8].split() == ["line", "10", "stalemate"]
+    summary = summarise(verdicts, len(suite))
+    assert (summary["positions"], summary["scored"], summary["solved"]) == (9, 5, 3)
+    assert (summary["points"], summary["most_points"]) == (8 + 30 + 50, 10 + 100 + 50)
+    assert summary["solved_within"] == {"0.5": 3}
+    assert summary["nodes"] == 7000
+    text = summary_text(summary)
+    assert "solved     3 of 5 (60.0%)" in text
+    assert "points     88 of 160 (55.0%)" in text
+    assert "finished" not in text
+    assert "finished   2 of 9 positions" in summary_text(summarise(verdicts[:2], len(suite)))
+
+
+def test_themes_are_summed_up_apart() -> None:
+    assert group_of("STS(v1.0) Undermine.001") == "STS(v1.0) Undermine"
+    assert group_of("WAC.300") == "WAC"
+    assert group_of("17") == ""
+    lines = [f'{START} bm e4; id "{theme}.{number}";' for theme in ("open", "closed") for number in range(5)]
+    suite = parse_suite(source("\n".join(lines)))
+    verdicts = [judge(position, answer(position.board, "e2e4")) for position in suite]
+    assert set(summarise(verdicts, len(suite))["groups"]) == {"open", "closed"}
+    assert "groups" not in summarise(verdicts[:5], len(suite))
+
+
+def test_json_of_a_position() -> None:
+    position = suite_line(f'{START} bm e4; c0 "e4=10"; id "x";')
+    values = json.loads(json.dumps(json_object(judge(position, answer(position.board, "e2e4", cp=None, mate=3)))))
+    assert values == {
+        "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
+        "most_points": 10, "bestmove": "e2e4", "score": {"mate": 3}, "depth": 9, "seldepth": 15, "nodes": 1000,
+        "time": 1.0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
+    }  # fmt: skip
+
+
+def test_a_name_cannot_steer_the_terminal() -> None:
+    position = suite_line(f'{START} id "\x1b[31mred";')
+    assert "\x1b" not in Table([position]).row(judge(position, answer(position.board, "e2e4")))
+
+
+# -- games -----------------------------------------------------------------------------------------------------------
+
+SHORT_GAME = """\
+[Event "Scholar"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 {book [%clk 0:01:00]} Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+"""
+
+
+def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Tally]:
+    """The first game of `text` with answers by ply, read again from what was written."""
+    tally = Tally()
+    written = annotate(next(read_games(source(text))), answers, tally)
+    game = chess.pgn.read_game(io.StringIO(written))
+    assert game is not None
+    assert not game.errors
+    return game, tally
+
+
+def level_answers(text: str) -> dict[int, Answer]:
+    """For every position to be searched: a level score and any legal move."""
+    work = next(read_games(source(text)))
+    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in work.tasks()}
+
+
+def test_evaluations_are_seen_from_white() -> None:
+    answers = level_answers(SHORT_GAME)
+    assert sorted(answers) == list(range(7))  # the mate is not searched
+    board = chess.Board()
+    answers[1] = answer(board, "e7e5", cp=-31)  # Black to move
+    answers[2] = answer(board, "g1f3", cp=25)
+    answers[6] = answer(board, "h5f7", cp=None, mate=1)
+    game, _ = annotated(SHORT_GAME, answers)
+    evaluations = [node.eval() for node in game.mainline()]
+    assert [str(found.white()) if found else None for found in evaluations[:2]] == ["+31", "+25"]
+    last = evaluations[5]
+    assert last is not None
+    assert last.white() == chess.engine.Mate(1)
+    assert evaluations[6] is None
+    third = list(game.mainline())[2]
+    assert third.clock() == 60
+    assert third.comment.startswith("book")
+
+
+@pytest.mark.parametrize(("loss_index", "mark"), [(0, "??"), (1, "?"), (2, "?!"), (None, None)])
+def test_marks_follow_the_loss_of_expected_points(
+    loss_index: int | None, mark: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A move that loses just as much as the threshold gets the mark, one that loses less the next one."""
+    loss = MARKS[loss_index][0] + 0.001 if loss_index is not None else MARKS[-1][0] - 0.001
+    expected = {0: 0.5 + loss, 1: 0.5}  # of White before and of Black after 1. e4
+    monkeypatch.setattr("psearch.analysis.pgn.expected_points", lambda score, board: expected[board.ply()])
+    text = '[Result "*"]\n\n1. e4 *\n'
+    board = chess.Board()
+    game, tally = annotated(text, {0: answer(board, "d2d4", "d7d5", cp=90), 1: answer(board, "e7e5", cp=0)})
+    node = game.next()
+    assert node is not None
+    assert node.nags == ({nag for _, nag, name in MARKS if name == mark})
+    assert [name for name, count in tally.marks.items() if count] == ([mark] if mark else [])
+    variations = game.variations[1:]
+    assert [variation.move.uci() for variation in variations] == (["d2d4"] if mark else [])
+    if mark:
+        better = variations[0].eval()
+        assert better is not None
+        assert better.white() == chess.engine.Cp(90)
+        assert variations[0].next() is not None
+
+
+def test_thresholds_fall_from_blunder_to_dubious() -> None:
+    assert [mark for _, _, mark in MARKS] == ["??", "?", "?!"]
+    assert sorted((least for least, _, _ in MARKS), reverse=True) == [least for least, _, _ in MARKS]
+
+
+def test_missing_a_mate_and_walking_into_one() -> None:
+    board = chess.Board()
+    answers = level_answers(SHORT_GAME)
+    answers[5] = answer(board, "g7g6", "h5f3", cp=10)
+    answers[6] = answer(board, "h5f7", cp=None, mate=1)
+    game, tally = annotated(SHORT_GAME, answers)
+    nodes = list(game.mainline())
+    assert nodes[5].nags == {chess.pgn.NAG_BLUNDER}  # 3... Nf6
+    assert nodes[6].nags == set()  # the mate itself
+    assert tally.marks["??"] == 1
+    assert tally.positions == 7
+
+
+def test_the_searched_move_is_never_marked() -> None:
+    """Scores of two searches may differ; that is no mistake of the player."""
+    board = chess.Board()
+    game, tally = annotated(
+        '[Result "*"]\n\n1. e4 *\n', {0: answer(board, "e2e4", cp=500), 1: answer(board, "e7e5", cp=500)}
+    )
+    assert not any(tally.marks.values())
+    assert len(game.variations) == 1
+
+
+def test_marks_and_variations_of_the_reader_stay() -> None:
+    text = '[Result "*"]\n\n1. f3 $1 (1. e4 c5 {mine}) 1... e5 *\n'
+    board = chess.Board()
+    answers = {
+        0: answer(board, "e2e4", "e7e5", cp=400),
+        1: answer(board, "e7e5", cp=400),
+        2: answer(board, "e2e4", cp=0),
+    }
+    game, _ = annotated(text, answers)
+    assert game.variations[0].nags == {chess.pgn.NAG_GOOD_MOVE}
+    assert len(game.variations) == 2
+    reply = game.variations[1].next()
+    assert reply is not None
+    assert reply.comment == "mine"
+
+
+def test_annotating_twice_changes_nothing() -> None:
+    answers = level_answers(SHORT_GAME)
+    board = chess.Board()
+    answers[0] = answer(board, "d2d4", "d7d5", cp=300)
+    once = annotate(next(read_games(source(SHORT_GAME))), answers, Tally())
+    assert "1. d4" in once
+    assert annotate(next(read_games(source(once))), answers, Tally()) == once
+
+
+BROKEN = """\
+[Event "broken"]
+[Result "0-1"]
+
+1. e4 e5 2. Qh5 Ke7 3. Qxe5# Nc6 {never} 0-1
+
+[Event "atomic"]
+[Variant "Atomic"]
+[Result "*"]
+
+1. e4 e5 *
+
+[Event "no kings"]
+[SetUp "1"]
+[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]
+[Result "*"]
+
+1. e4 *
+
+[Event "null moves"]
+[Result "*"]
+
+1. e4 -- 2. Bb5 -- *
+
+[Event "stalemate"]
+[SetUp "1"]
+[FEN "7k/8/6K1/5Q2/8/8/8/8 w - - 0 1"]
+[Result "1/2-1/2"]
+
+1. Qf7 1/2-1/2
+
+[Event "Fischer"]
+[Variant "Chess960"]
+[SetUp "1"]
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Result "*"]
+
+1. O-O O-O-O *
+"""
+
+
+def test_broken_and_odd_games() -> None:
+    games = list(read_games(source(BROKEN)))
+    assert [work.readable for work in games] == [True, False, False, True, True, True]
+    assert [work.problem is None for work in games] == [False, False, False, True, True, True]
+    problems = [work.problem for work in games[:3] if work.problem is not None]
+    assert [problem.where for problem in problems] == [Where.MAIN_LINE, Where.GAME, Where.GAME]
+    assert "Nc6" in problems[0].text
+    assert "atomic" in problems[1].text
+    assert [sum(1 for _ in work.tasks()) for work in games] == [5, 0, 0, 5, 1, 3]
+    for work in games:
+        for task in work.tasks():
+            assert any(task.board.legal_moves)
+            assert task.board.is_valid()
+
+
+def test_a_broken_game_says_where_it_ends() -> None:
+    work = next(read_games(source(BROKEN)))
+    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in work.tasks()}
+    game = chess.pgn.read_game(io.StringIO(annotate(work, answers, Tally())))
+    assert game is not None
+    assert not game.errors
+    end = game.end()
+    assert "psearch could not read on: illegal san: 'Nc6'" in end.comment
+
+
+@pytest.mark.parametrize(
+    ("variation", "kept"),
+    [
+        ("(1. d4 Qxd4 2. c4)", "( 1. d4 ) 1... "),
+        ("(1. d4 Qxd4 {lost} $1 (1... Qxd4) 2. c4 (2. c3 (2. c4))) (1. c4)", "( 1. d4 ) ( 1. c4 ) 1... "),
+        ("(1. Qz9) (1. Kxe8 (1. Nf3))", ""),
+        ("(1. d4 d5 (1... Kxe8 2. c4) 2. c4)", "( 1. d4 d5 2. c4 ) 1... "),
+    ],
+)
+def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> None:
+    """The main line after it is read from the right board: e5 would be legal in both, Nf3 g6 Bb5 is not."""
+    text = f'[Result "*"]\n\n1. e4 {variation} 1... e5 (1... c5 2. Nf3) 2. Nf3 g6 3. Bb5 *\n'
+    work = next(read_games(source(text)))
+    assert work.problem is not None
+    assert work.problem.where is Where.VARIATION
+    assert work.problem.text.startswith("in a variation, ")
+    moves = annotate(work, {}, Tally()).split("\n\n")[1]
+    assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
+    assert [task.ply for task in work.tasks()] == [5, 4, 3, 2, 1, 0]
+
+
+def test_the_main_line_is_the_worse_problem() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 Qxd4) 1... e5 2. Kxe8 (2. Nf3) Nc6 *\n')))
+    assert work.problem is not None
+    assert (work.problem.where, work.game.end().ply()) == (Where.MAIN_LINE, 2)
+
+
+def test_a_result_in_a_variation_is_no_error() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 d5 1-0) 1... e5 *\n')))
+    assert work.problem is None
+    assert work.game.end().ply() == 2
+
+
+def test_an_unreadable_game_stays_as_it_is() -> None:
+    work = list(read_games(source(BROKEN)))[1]
+    written = annotate(work, {}, Tally())
+    assert "{" not in written
+    assert "1. e4 e5 *" in written
+
+
+def test_stalemate_is_level() -> None:
+    work = list(read_games(source(BROKEN)))[4]
+    best = Answer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)])
+    written = annotate(work, {0: best}, Tally())
+    assert "1. Qf7 $4 { [%eval 0.00] }" in written
+    assert "1. Qc8#" in written
+
+
+def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
+    tasks = list(next(read_games(source(SHORT_GAME))).tasks())
+    assert [task.ply for task in tasks] == [6, 5, 4, 3, 2, 1, 0]
+    assert [len(task.board.move_stack) for task in tasks] == [6, 5, 4, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "epd"),
+    [
+        ("x.epd", "nonsense", True),
+        ("x.fen", "nonsense", True),
+        ("X.PGN", f"{START} bm e4;", False),
+        ("-", f"# suite\n\n{START} bm e4;", True),
+        ("-", SHORT_GAME, False),
+        ("-", "; comment\n1. e4 *", False),
+        ("games.txt", "1. e4 e5 *", False),
+        ("-", "", True),
+    ],
+)
+def test_kind_of_input(name: str, text: str, epd: bool) -> None:
+    assert is_epd(name, text) is epd
+
+
+def test_encodings(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    for data, text in ((b"\xef\xbb\xbfM\xc3\xbcller", "Müller"), (b"M\xfcller", "Müller")):
+        file.write_bytes(data)
+        assert read_source(str(file)).text == text
+    file.write_bytes(b"a\0b")
+    with pytest.raises(PsearchError, match="is not a text file"):
+        read_source(str(file))
+
+
+# -- the journal -----------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, ABOUT) as journal:
+        journal.add("a", {"x": 1})
+        journal.add("b", {"x": "ü" * 3_000_000})
+    with Journal(path, ABOUT) as journal:
+        assert len(journal) == 2
+        assert journal.get("a") == {"x": 1}
+        assert journal.get("b") == {"x": "ü" * 3_000_000}
+        assert journal.get("c") is None
+        journal.add("c", {"x": 3})
+    with Journal(path, ABOUT) as journal:
+        assert journal.get("c") == {"x": 3}
+        journal.remove()
+    assert not path.exists()
+
+
+def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
+    """Every length that a kill or a full disk can leave."""
+    path = tmp_path / "j"
+    with Journal(path, ABOUT) as journal:
+        for key in "abc":
+            journal.add(key, {"of": key})
+    whole = path.read_bytes()
+    ends = [offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n")]
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        with Journal(path, ABOUT) as journal:
+            kept = max(0, sum(end <= length for end in ends) - 1)
+            assert len(journal) == kept
+            for key in "abc"[kept:]:
+                journal.add(key, {"of": key})
+            assert [journal.get(key) for key in "abc"] == [{"of": key} for key in "abc"]
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("different", [{"input": "xyz", "depth": 7}, {"input": "abc", "depth": 8}, {"input": "abc"}])
+def test_a_journal_of_another_analysis_is_left_alone(tmp_path: Path, different: dict[str, Any]) -> None:
+    path = tmp_path / "j"
+    with Journal(path, different) as journal:
+        journal.add("a", {})
+    before = path.read_bytes()
+    with pytest.raises(PsearchError, match=r"another analysis \(different: (input|depth)\)"):
+        Journal(path, ABOUT)
+    assert path.read_bytes() == before
+
+
+def test_a_journal_without_a_position_is_in_nobodys_way(tmp_path: Path) -> None:
+    """A run that could not begin leaves none, one that was killed before its first position leaves an empty one."""
+    path = tmp_path / "j"
+    with Journal(path, {"input": "xyz"}) as journal:
+        header = path.read_bytes()
+    assert not path.exists()
+    path.write_bytes(header)
+    with Journal(path, ABOUT) as journal:
+        journal.add("a", {})
+    with Journal(path, ABOUT) as journal:
+        assert len(journal) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"my notes", b"my notes\n", b'{"a": 1}\n', b"[1]\n", b"5\n", b"\xff\xfe\n", b'{"journal": "x"}\n']
+)
+def test_somebody_elses_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "j"
+    path.write_bytes(content)
+    with pytest.raises(PsearchError, match="line 1: not a journal"):
+        Journal(path, ABOUT)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, ABOUT) as journal:
+        journal.add("a", {})
+        journal.add("b", {})
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = b"garbage\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(PsearchError, match="line 2: not a journal"):
+        Journal(path, ABOUT)
+    assert path.read_bytes() == b"".join(lines)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with Journal(path, ABOUT) as journal:
+        journal.add("a", {})
+        program = f"""
+import sys
+from pathlib import Path
+from psearch.analysis.journal import Journal
+from psearch.results import PsearchError
+try:
+    Journal(Path({str(path)!r}), {ABOUT!r})
+except PsearchError as error:
+    sys.exit(str(error))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.stderr == f"another psearch is writing {path}\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
+    """The limit on the size of a file stands for it: a write comes short, the next one fails."""
+    path = tmp_path / "j"
+    program = f"""
+import resource
+from pathlib import Path
+from psearch.analysis.journal import Journal
+with Journal(Path({str(path)!r}), {ABOUT!r}) as journal:
+    journal.add("a", {{"x": 1}})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
+    journal.add("b", {{"x": "y" * 1000}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert f"File too large: '{path}'" in done.stderr.splitlines()[-1]
+    assert path.stat().st_size == 400
+    with Journal(path, ABOUT) as journal:
+        assert len(journal) == 1
+        journal.add("b", {})
+        assert len(journal) == 2
+
+
+# -- the result ------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_appears_when_it_is_complete(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    file.write_text("old")
+    file.chmod(0o600)
+    with Output(place_of(str(file))) as output:
+        output.write("new")
+        assert file.read_text() == "old"
+        output.commit()
+    assert file.read_text() == "new"
+    assert file.stat().st_mode & 0o777 == 0o600
+    with Output(place_of(str(file))) as output:
+        output.write("unfinished")
+    assert file.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with Output(place_of(str(tmp_path / "link"))) as output:
+        output.write("x")
+        output.commit()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "x"
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    for file in (str(tmp_path), "/dev/null"):
+        with pytest.raises(PsearchError, match="not a regular file"):
+            place_of(file)
+    with pytest.raises(PsearchError, match="No such file"):
+        Output(place_of(str(tmp_path / "nowhere" / "out")))
+    assert place_of(None) is None
+    assert place_of("-") is None
+
+
+# -- the searches ----------------------------------------------------------------------------------------------------
+
+
+class StandInEngine:
+    """Prefers the first legal move, then the last one; counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.searched: list[str] = []
+        self.cleared = 0
+        self.stops_in_search = 0
+        self.arena = self
+
+    def clear_table(self) -> None:
+        self.cleared += 1
+
+    def clear_learning(self) -> None:
+        pass
+
+    def search(self, board: chess.Board, limits: Limits, on_info: Any, stop: Any, options: Any) -> Result:
+        self.searched.append(board.fen())
+        score = chess.engine.PovScore(chess.engine.Cp(30), board.turn)
+        moves = list(board.legal_moves)
+        for depth, move in enumerate((moves[0], moves[0], moves[-1]), start=1):
+            on_info(Info(depth, depth, score, "exact", 10 * depth, depth / 10, [move]))
+        if len(self.searched) == self.stops_in_search:
+            stop.set()
+        return Result(moves[-1], Info(3, 3, score, "exact", 31, 0.31, [moves[-1]]), interrupted=stop.is_set())
+
+
+@pytest.fixture
+def engine() -> StandInEngine:
+    return StandInEngine()
+
+
+@pytest.fixture
+def analysis_of(engine: StandInEngine) -> Callable[..., Analysis]:
+    def make(journal: Journal | None = None) -> Analysis:
+        return Analysis(engine, Limits(depth=3), SearchOptions(), threading.Event(), journal)  # type: ignore[arg-type]
+
+    return make
+
+
+def test_an_answer_tells_when_the_move_changed(analysis_of: Callable[..., Analysis]) -> None:
+    board = chess.Board()
+    found = analysis_of().answer("a", board)
+    first, last = list(board.legal_moves)[0], list(board.legal_moves)[-1]  # noqa: RUF015  # both ends
+    assert [(choice.move, choice.depth) for choice in found.choices] == [(first.uci(), 1), (last.uci(), 3)]
+    assert (found.best, found.cp, found.mate, found.nodes) == (last.uci(), 30, None, 31)
+
+
+def test_what_is_in_the_journal_is_not_searched(
+    analysis_of: Callable[..., Analysis], engine: StandInEngine, tmp_path: Path
+) -> None:
+    board = chess.Board()
+    with Journal(tmp_path / "j", ABOUT) as journal:
+        first = analysis_of(journal).answer("a", board)
+    with Journal(tmp_path / "j", ABOUT) as journal:
+        assert analysis_of(journal).answer("a", board) == first
+        assert len(engine.searched) == 1
+        analysis_of(journal).answer("b", board)
+        assert len(engine.searched) == 2
+
+
+def test_an_interrupted_search_is_not_kept(
+    analysis_of: Callable[..., Analysis], engine: StandInEngine, tmp_path: Path
+) -> None:
+    engine.stops_in_search = 2
+    with Journal(tmp_path / "j", ABOUT) as journal:
+        analysis = analysis_of(journal)
+        analysis.answer("a", chess.Board())
+        with pytest.raises(Stopped):
+            analysis.answer("b", chess.Board())
+        with pytest.raises(Stopped):
+            analysis.answer("a", chess.Board())
+        assert "a" in journal
+        assert "b" not in journal
+    assert len(engine.searched) == 2
+
+
+def test_tables_are_emptied_when_asked(analysis_of: Callable[..., Analysis], engine: StandInEngine) -> None:
+    """Not before the first search, when they are empty; and once, however often it was asked."""
+    analysis = analysis_of()
+    cleared = []
+    for key, asked in (("a", 1), ("b", 0), ("c", 1), ("d", 2)):
+        for _ in range(asked):
+            analysis.forget()
+        analysis.answer(key, chess.Board())
+        cleared.append(engine.cleared)
+    assert cleared == [0, 0, 1, 2]

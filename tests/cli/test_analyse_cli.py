@@ -1,0 +1,408 @@
+"""`psearch analyse` with the real engine, as subprocesses: results, refusals, interruptions, kills."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess
+import chess.pgn
+import pytest
+from paths import DATA
+
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+MIXED = str(DATA / "suites" / "mixed.epd")
+TIMEOUT_S = 240
+"""generous: the first of these tests may have to compile the kernels"""
+
+GAME = """\
+[Event "Scholar"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+
+[Event "Fischer"]
+[Variant "Chess960"]
+[SetUp "1"]
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Result "*"]
+
+1. O-O O-O-O *
+"""
+POSITIONS_IN_GAME = 10
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels() -> None:
+    """Compile before any test looks at the clock."""
+    subprocess.run([*PSEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+
+
+def analyse(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*PSEARCH, "analyse", "--hash", "1", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [*PSEARCH, "analyse", "--hash", "1", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for_lines(path: Path, count: int) -> None:
+    """Until a file has so many lines."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not path.exists() or path.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def children_of(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(word) for word in tasks.read_text().split()]
+
+
+def assert_gone(session: int) -> None:
+    """Nothing of a session is left, at the latest after a moment."""
+    deadline = time.monotonic() + 20
+    while True:
+        left = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                if int(fields[3]) == session and fields[0] != "Z":
+                    left.append(entry.name)
+        if not left:
+            return
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_suite() -> None:
+    done = analyse("--depth", "5", "--threads", "1", MIXED)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("position  result")
+    rows = {line.split()[0]: line.split()[1] for line in lines[1:10]}
+    assert rows["mix.1"] == "right"
+    assert rows["mix.2"] == "wrong"
+    assert rows["mated"] == "checkmate"
+    assert lines[9].split() == ["line", "10", "stalemate"]
+    assert any(line.startswith("solved     ") for line in lines)
+    assert any(line.startswith("points     ") for line in lines)
+
+
+def test_json_lines_are_the_same_each_time() -> None:
+    """One worker, fixed depth, each position by itself: only the times differ."""
+
+    def run(suite: str) -> list[dict[str, object]]:
+        done = analyse("--depth", "6", "--threads", "1", "--json", "-", text=suite)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    whole = Path(MIXED).read_text()
+    first = run(whole)
+    assert set(first[-1]) == {"summary"}
+    assert len(first) == 10
+    again = run("\n".join(reversed(whole.splitlines())))
+    nodes = {str(values["id"]): values["nodes"] for values in first[:7]}
+    assert {str(values["id"]): values["nodes"] for values in again[2:9]} == nodes
+
+
+def test_a_game_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "in.pgn").write_text(GAME)
+    out = tmp_path / "out.pgn"
+    done = analyse("--depth", "5", "--threads", "2", "--out", str(out), str(tmp_path / "in.pgn"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("2 games, 10 positions, ")
+    with out.open() as stream:
+        first, second = chess.pgn.read_game(stream), chess.pgn.read_game(stream)
+    assert first is not None
+    assert second is not None
+    assert not first.errors + second.errors
+    nodes = list(first.mainline())
+    assert all(node.eval() for node in nodes[:-1])
+    assert chess.pgn.NAG_BLUNDER in nodes[5].nags
+    assert [node.move.uci() for node in second.mainline()] == ["f1g1", "f8b8"]
+    assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
+
+
+def test_names_in_a_locale_without_them(tmp_path: Path) -> None:
+    """UTF-8 goes out, whatever the terminal was said to be."""
+    file = tmp_path / "x.pgn"
+    file.write_text('[White "Šahović, Ōno"]\n\n1. e4 *\n', encoding="utf-8")
+    command = [*PSEARCH, "analyse", "--hash", "1", "--depth", "1", str(file)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env=environment)
+    assert done.returncode == 0
+    assert "Šahović, Ōno" in done.stdout.decode()
+
+
+def test_what_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
+    """The memory for the table is refused after the journal was opened."""
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    out = tmp_path / "out"
+    done = analyse("--hash", str(memory_mb - 1), "--out", str(out), MIXED)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_stdin_to_stdout() -> None:
+    done = analyse("--nodes", "2000", "-", "--out", "-", text=GAME)
+    assert done.returncode == 0
+    assert done.stdout.count("[%eval ") >= POSITIONS_IN_GAME - 2
+    assert chess.pgn.read_game(io.StringIO(done.stdout)) is not None
+
+
+def test_broken_games_are_told_of_and_the_rest_is_analysed(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    file.write_text('[Event "a"]\n\n1. e4 e5 2. Ke3 *\n\n' + GAME)
+    done = analyse("--depth", "2", str(file))
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("psearch: ")]
+    assert len(told) == 1
+    assert told[0].startswith(f"psearch: {file}, game 1: illegal san: 'Ke3'")
+    assert done.stdout.count("[Event ") == 3
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "no file given"),
+        (["nowhere.epd"], "cannot read nowhere.epd: No such file"),
+        (["."], "cannot read .: Is a directory"),
+        (["a.epd", "b.epd"], "b.epd"),
+        (["--depth", "0", "SUITE"], "1 to 100"),
+        (["--depth", "3", "--movetime", "5", "SUITE"], "not allowed with"),
+        (["--policy", "magic", "SUITE"], "magic"),
+        (["--hash", "16000000", "SUITE"], "does not fit"),
+        (["--out", "SUITE", "SUITE"], "is the input itself"),
+        (["--out", "/dev/null", "SUITE"], "not a regular file"),
+        (["--out", ".", "SUITE"], "not a regular file"),
+        (["--out", "nowhere/out", "SUITE"], "nowhere/out.journal: No such file"),
+        (["BAD"], "line 2: "),
+        (["EMPTY"], "has no positions"),
+        (["EMPTY_PGN"], "has no game with moves"),
+        (["BINARY"], "is not a text file"),
+        (["--json", "PGN"], "--json is for EPD"),
+    ],
+)
+def test_one_line_and_status_2(tmp_path: Path, words: list[str], reason: str) -> None:
+    contents = {
+        "SUITE": ("suite.epd", f"{chess.STARTING_FEN} bm e4;\n".encode()),
+        "BAD": ("bad.epd", f"{chess.STARTING_FEN} bm e4;\n{chess.STARTING_FEN} bm e5;\n".encode()),
+        "EMPTY": ("empty.epd", b""),
+        "EMPTY_PGN": ("empty.pgn", b"\n"),
+        "BINARY": ("binary.epd", b"\x00\x01"),
+        "PGN": ("game.pgn", GAME.encode()),
+    }
+    for name, data in contents.values():
+        (tmp_path / name).write_bytes(data)
+    names = [contents[word][0] if word in contents else word for word in words]
+    command = [*PSEARCH, "analyse", *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("psearch: ")
+    assert done.stderr.count("\n") == 1
+    assert reason in done.stderr
+    assert sorted(os.listdir(tmp_path)) == sorted(name for name, _ in contents.values())
+
+
+def test_a_full_disk_and_a_reader_that_leaves() -> None:
+    command = [*PSEARCH, "analyse", "--depth", "1", MIXED]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 28] No space left on device\n")
+    with start("--depth", "1", MIXED) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(TIMEOUT_S) == 128 + signal.SIGPIPE
+    assert_gone(running.pid)
+
+
+# -- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def keys_of(journal: Path) -> list[str]:
+    return [json.loads(line)["key"] for line in journal.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, number: signal.Signals) -> None:
+    """Each run is ended in the middle; every position is searched to its end exactly once."""
+    source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    source.write_text(GAME)
+    words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
+    finished = 0
+    for more in (1, 4):
+        with start(*words) as running:
+            wait_for_lines(journal, 1 + finished + more)
+            running.send_signal(number)
+            _, err = running.communicate(timeout=TIMEOUT_S)
+        assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
+        assert_gone(running.pid)
+        assert not out.exists()
+        kept = len(keys_of(journal))
+        assert kept >= finished + more
+        if finished:
+            assert f"{finished} of {POSITIONS_IN_GAME} positions are in {journal}: going on from there" in err
+        if number != signal.SIGKILL:
+            assert err.splitlines()[-1].startswith(f"psearch: interrupted; {kept} of {POSITIONS_IN_GAME} positions")
+            assert not (tmp_path / "out.pgn.part").exists()
+        finished = kept
+    before = journal.read_bytes()
+    with start(*words) as running:
+        wait_for_lines(journal, 1 + finished + 1)
+        grown = journal.read_bytes()
+        assert grown.startswith(before)
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 0
+    assert f"2 games, {POSITIONS_IN_GAME} positions" in err
+    assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
+    with out.open() as stream:
+        game = chess.pgn.read_game(stream)
+    assert game is not None
+    assert all(node.eval() for node in list(game.mainline())[:-1])
+
+
+def test_killed_after_the_result_but_before_the_journal_is_gone(tmp_path: Path) -> None:
+    """The next run makes the same result again and searches nothing."""
+    source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    source.write_text(GAME)
+    words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
+    with start(*words) as running:
+        wait_for_lines(journal, 1)
+        os.link(journal, tmp_path / "kept")
+        running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 0
+    first = out.read_bytes()
+    assert not journal.exists()
+    before = (tmp_path / "kept").read_bytes()
+    os.link(tmp_path / "kept", journal)
+    done = analyse(*words)
+    assert done.returncode == 0
+    assert f"{POSITIONS_IN_GAME} of {POSITIONS_IN_GAME} positions are in {journal}" in done.stderr
+    assert out.read_bytes() == first
+    assert (tmp_path / "kept").read_bytes() == before
+    assert not journal.exists()
+
+
+def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
+    """Depth and one worker: what was interrupted ends like what was not, times apart."""
+    words = ["--depth", "6", "--threads", "1", "--json"]
+
+    def facts(text: str) -> list[tuple[object, object]]:
+        return [(values.get("id"), values.get("nodes")) for values in map(json.loads, text.splitlines()[:-1])]
+
+    whole = facts(analyse(*words, MIXED).stdout)
+    out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+    assert analyse(*words, "--out", str(out), MIXED).returncode == 0
+    assert facts(out.read_text()) == whole
+    # the journal of a run that was killed after 3 positions, in the middle of a line
+    with start(*words, "--out", str(out), MIXED) as running:
+        wait_for_lines(journal, 4)
+        running.kill()
+    if journal.exists():
+        kept = b"".join(journal.read_bytes().splitlines(keepends=True)[:4])
+        journal.write_bytes(kept + b'{"key": "line 5", "ans')
+    out.unlink()
+    done = analyse(*words, "--out", str(out), MIXED)
+    assert done.returncode == 0
+    assert f"psearch: 3 of 7 positions are in {journal}: going on from there" in done.stderr
+    assert facts(out.read_text()) == whole
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl"]
+
+
+def test_interrupted_on_stdout_what_is_finished_has_been_printed() -> None:
+    with start("--movetime", "300", "--threads", "2", MIXED) as running:
+        assert running.stdout is not None
+        for _ in range(3):
+            running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 130
+    assert err == "psearch: interrupted\n"
+    assert "finished   " in out
+    assert "solved     " in out
+    assert_gone(running.pid)
+
+
+def test_other_settings_do_not_mix(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with start("--movetime", "1500", "--out", str(out), MIXED) as running:
+        # the first line says what is analysed; a journal without a position would be begun anew
+        wait_for_lines(Path(f"{out}.journal"), 2)
+        second = analyse("--movetime", "1500", "--out", str(out), MIXED)
+        running.kill()
+        running.communicate()
+    assert (second.returncode, second.stderr) == (2, f"psearch: another psearch is writing {out}.journal\n")
+    before = Path(f"{out}.journal").read_bytes()
+    done = analyse("--movetime", "200", "--out", str(out), MIXED)
+    assert done.returncode == 2
+    assert "another analysis (different: movetime_ms)" in done.stderr
+    assert Path(f"{out}.journal").read_bytes() == before
+
+
+def test_a_worker_that_dies_costs_one_position(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ["--movetime", "300", "--threads", "2", "--out", str(out), MIXED]
+    with start(*words) as running:
+        wait_for_lines(Path(f"{out}.journal"), 3)
+        os.kill(children_of(running.pid)[-1], signal.SIGKILL)
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 3
+    assert "killed by signal 9" in err.splitlines()[-1]
+    assert_gone(running.pid)
+    finished = len(keys_of(Path(f"{out}.journal")))
+    assert finished >= 2
+    done = analyse(*words)
+    assert done.returncode == 0
+    assert f"{finished} of 7 positions" in done.stderr
+    assert out.read_text().splitlines()[-1].startswith("searched   ")
+
+
+def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
+    """stderr is a terminal: a bar with the count and the time left, gone at the end."""
+    suite = tmp_path / "suite.epd"
+    suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
+    ours, theirs = pty.openpty()
+    command = [*PSEARCH, "analyse", "--hash", "1", "--movetime", "400", "--threads", "1", str(suite)]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as running:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:  # how Linux says that the other end was closed
+            pass
+        assert running.stdout is not None
+        rows = running.stdout.read()
+        assert running.wait(TIMEOUT_S) == 0
+    os.close(ours)
+    text = shown.decode()
+    assert "2/4" in text
+    assert " left" in text
+    assert "solved 0/3" in text
+    assert "depth " in text
+    assert "\x1b[?25h" in text, "the cursor is back"
+    assert "\x1b" not in rows
+    assert rows.count("\n") >= 7

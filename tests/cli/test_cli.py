@@ -1,0 +1,668 @@
+"""The command line without the engine: parsing, refusals, reports, and a stand-in engine for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import chess
+import chess.engine
+import pytest
+from paths import DATA
+from rich.console import Console, ConsoleDimensions
+
+from psearch import __version__, search
+from psearch.cli import main as cli
+from psearch.cli.search import board_text
+from psearch.notation.perft_epd import Outcome, check_suite, parse_suite, read_suite
+from psearch.notation.report import final_report, iteration_line, json_object, score_text
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+from psearch.terminal.display import LineDisplay, search_view
+
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
+STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+
+
+def run_psearch(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def cp(value: int, turn: chess.Color = chess.WHITE) -> chess.engine.PovScore:
+    return chess.engine.PovScore(chess.engine.Cp(value), turn)
+
+
+def moves(*words: str) -> list[chess.Move]:
+    return [chess.Move.from_uci(word) for word in words]
+
+
+def workers(count: int) -> list[WorkerStats]:
+    return [WorkerStats(1000 + n, 10, 20, 5, n / (2 * count)) for n in range(count)]
+
+
+class StandInEngine:
+    """Answers like the supervisor, without processes; one object stands for the class and its instance."""
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, int] = {}
+        self.limits: Limits | None = None
+        self.open = 0
+        self.during_search: Callable[[], None] = lambda: None
+        self.perft_error = 0
+        self.recorder = None
+        self.board = chess.Board()
+        self.only: list[chess.Move] | None = None
+        self.multipv = 0
+
+    def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
+        self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
+        return self
+
+    def __enter__(self) -> StandInEngine:
+        self.open += 1
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.open -= 1
+
+    def search(
+        self,
+        board: chess.Board,
+        limits: Limits,
+        on_info: Any = None,
+        stop: Any = None,
+        options: Any = None,
+        only: Any = None,
+        multipv: int = 1,
+    ) -> Result:
+        self.limits = limits
+        self.board, self.only, self.multipv = board, only, multipv
+        best = next(iter(board.legal_moves))
+        infos = [
+            Info(1, 1, cp(20, board.turn), "exact", 30, 0.1, [best], workers(2)),
+            Info(1, 1, cp(20, board.turn), "exact", 60, 0.2, [best], workers(2)),
+            Info(2, 4, cp(45, board.turn), "lower", 100, 0.3, [best], workers(2)),
+            Info(2, 5, cp(50, board.turn), "exact", 200, 0.4, [best], workers(2)),
+        ]
+        for info in infos:
+            if on_info is not None:
+                on_info(info)
+        self.during_search()
+        return Result(best, infos[-1], interrupted=stop is not None and stop.is_set())
+
+    def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
+        def count(depth: int) -> int:
+            if depth == 0:
+                return 1
+            total = 0
+            for move in list(board.legal_moves):
+                board.push(move)
+                total += count(depth - 1)
+                board.pop()
+            return total
+
+        divide = {}
+        for move in list(board.legal_moves):
+            board.push(move)
+            divide[move] = count(depth - 1) + self.perft_error
+            board.pop()
+        return divide, 0.5
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
+    stand_in = StandInEngine()
+    modules: dict[str, dict[str, object]] = {
+        "psearch.processes.supervisor": {"Supervisor": stand_in},
+        "psearch.kernels": {"load_kernels": lambda progress=None: None},
+        "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
+    }
+    for name, contents in modules.items():
+        module = types.ModuleType(name)
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, name, module)
+    yield stand_in
+    assert stand_in.open == 0
+
+
+def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The line that a bad command line gives."""
+    try:
+        status: object = cli.main(words)
+    except SystemExit as leaving:
+        status = leaving.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    assert captured.err.startswith("psearch: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--threads", "0", "startpos"], "--threads: must be a whole number from 1 to 1024, not '0'"),
+        (["--threads", "10000", "startpos"], "1 to 1024"),
+        (["--threads", "two", "startpos"], "'two'"),
+        (["--threads", "1_0", "startpos"], "'1_0'"),
+        (["--threads"], "--threads"),
+        (["--depth", "0", "startpos"], "1 to 100"),
+        (["--depth", "-3", "startpos"], "'-3'"),
+        (["--depth", "101", "startpos"], "1 to 100"),
+        (["--movetime", "0", "startpos"], "--movetime"),
+        (["--nodes", "-1", "startpos"], "--nodes"),
+        (["--nodes", "9" * 5000, "startpos"], "--nodes"),
+        (["--hash", "0", "startpos"], "--hash"),
+        (["--hash", "16000000", "startpos"], "--hash 16000000 does not fit"),
+        (["--depth", "3", "--nodes", "5", "startpos"], "not allowed with"),
+        (["--frobnicate", "startpos"], "--frobnicate"),
+        (["--thr", "2", "startpos"], "--thr"),
+        (["--depth", "3"], "no position"),
+        ([""], "empty"),
+        (["8/8/8/8/8/8/8/8 w - - 0 1"], "board is empty"),
+        (["nonsense\nin two lines"], "side to move"),
+        (["\x1b[31mred"], "1 fields"),
+        (["perft"], "DEPTH and FEN"),
+        (["perft", "3"], "DEPTH and FEN"),
+        (["perft", "startpos", "3"], "DEPTH must be"),
+        (["perft", "0", "startpos"], "DEPTH must be"),
+        (["perft", "-1", "startpos"], "DEPTH must be"),
+        (["perft", "--max-nodes", "5", "3", "startpos"], "--epd"),
+        (["perft", "--epd", "a", "3", "startpos"], "leave out"),
+        (["perft", "--epd", "/nowhere/suite.epd"], "No such file"),
+        (["perft", "--epd", "/"], "directory"),
+        (["perft", "--epd", "\0"], "null"),
+        (["bench", "5"], "5"),
+        (["--multipv", "0", "startpos"], "1 to 256"),
+        (["--board", "--json", "startpos"], "--board draws"),
+        (
+            ["--moves", "e2e4 e2e4", "startpos"],
+            "--moves, move 2: 'e2e4' is not a legal move in rnbqkbnr/pppppppp/8/8/4P3/",
+        ),
+        (["--moves", "0000", "startpos"], "move 1: '0000'"),
+        (["--searchmoves", "", "startpos"], "names no move"),
+        (["--searchmoves", "e2e4 Ke2", "startpos"], "'Ke2' is not a legal move"),
+        (["--syzygy", "/nowhere", "startpos"], "cannot read endgame tables in /nowhere: No such file"),
+        (["completion"], "SHELL"),
+        (["completion", "tcsh"], "tcsh"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
+    assert expected in refuse(capsys, *words)
+
+
+@pytest.mark.parametrize("words", [[], ["uci"]])
+def test_nothing_given_speaks_uci(words: list[str]) -> None:
+    done = run_psearch(*words, input="uci\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"id name psearch {__version__}\n")
+    assert "\nuciok\n" in done.stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"], ["uci", "--help"]])
+def test_help_has_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        cli.main(words)
+    assert leaving.value.code == 0
+    assert "examples:\n  psearch" in capsys.readouterr().out
+
+
+def test_help_and_refusals_do_not_load_the_engine() -> None:
+    program = """
+import sys
+from psearch.cli.main import main
+for words in (["--help"], ["--version"], ["--threads", "0", "startpos"], ["not", "a", "fen"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+heavy = {"numba", "llvmlite", "numpy"} & set(sys.modules)
+sys.exit(f"loaded: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version() -> None:
+    done = run_psearch("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"psearch {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["8/8/8/8/8/8/8/8 w - - 0 1"],
+        ["4k3/8/8/8/8/8/4Q3/4K3", "w", "-", "-", "0", "1"],
+        ["--threads", "0", "startpos"],
+        ["--threads", "10000", "startpos"],
+        ["--unknown", "startpos"],
+    ],
+)
+def test_bad_input_ends_the_process_with_2(words: list[str]) -> None:
+    done = run_psearch(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("psearch: ")
+    assert done.stderr.count("\n") == 1
+
+
+# Searching
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--depth", "3", KIWIPETE],
+        ["--depth", "3", *KIWIPETE.split()],
+        [*KIWIPETE.split(), "--depth", "3"],
+        [*KIWIPETE.split()[:3], "--depth", "3", *KIWIPETE.split()[3:]],
+        ["--depth", "3", "--", *KIWIPETE.split()],
+    ],
+)
+def test_fen_as_words_anywhere(capsys: pytest.CaptureFixture[str], engine: StandInEngine, words: list[str]) -> None:
+    assert cli.main(words) == 0
+    assert engine.limits == Limits(depth=3)
+    assert "best move" in capsys.readouterr().out
+
+
+def test_defaults(engine: StandInEngine) -> None:
+    assert cli.main(["startpos"]) == 0
+    assert engine.arguments == {"threads": len(os.sched_getaffinity(0)), "hash_mb": 64, "trace": False}
+    assert engine.limits == Limits(movetime_ms=5000)
+
+
+def test_options_reach_the_engine(engine: StandInEngine) -> None:
+    assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
+    assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
+    assert engine.limits == Limits(nodes=500)
+
+
+def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
+    """UCI and SAN may be mixed; the position searched is the one after them."""
+    assert cli.main(["--moves", "e2e4 e5 Nf3", "startpos"]) == 0
+    assert engine.board.board_fen() == "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--moves", "O-O", "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]) == 0
+    assert engine.board.king(chess.WHITE) == chess.G1
+
+
+def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "f3 e5 g4 Qh4", "startpos"]) == 0
+    assert capsys.readouterr().out == "checkmate: White is mated\n"
+    assert engine.limits is None
+
+
+def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:
+    assert cli.main(["startpos"]) == 0
+    assert (engine.only, engine.multipv) == (None, 1)
+    assert cli.main(["--searchmoves", "e4 d2d4 e2e4", "--multipv", "3", "startpos"]) == 0
+    assert (engine.only, engine.multipv) == (moves("e2e4", "d2d4"), 3)
+
+
+ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+TABLES = str(DATA / "syzygy")
+
+
+def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h5")
+    assert capsys.readouterr().out.splitlines()[-1] == "tables     won, DTZ 25: Rh5"
+    assert cli.main(["--syzygy", TABLES, "--json", ROOK_ENDING]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
+    # the user's choice comes first, the tables choose within it if they can
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h5")
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h6", ROOK_ENDING]) == 0
+    assert engine.only == moves("h1h6")
+    # and where they know nothing, nothing is said
+    capsys.readouterr()
+    assert cli.main(["--syzygy", TABLES, "--json", "startpos"]) == 0
+    assert engine.only is None
+    assert "syzygy" not in json.loads(capsys.readouterr().out)
+
+
+def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--board", ROOK_ENDING]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("8 |")
+    assert lines[9].startswith("4 | | | |♚|")
+    assert lines[15] == "1 | | | |♔| | | |♖|"
+    assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
+
+
+def test_the_board_in_colour() -> None:
+    """Every square has a background, and no figure is hollow: those vanish on some backgrounds."""
+    text = board_text(chess.Board(ROOK_ENDING))
+    rows = text.plain.splitlines()
+    assert rows[4] == "4           ♚             "
+    assert rows[8].split() == list("abcdefgh")
+    assert len({str(span.style) for span in text.spans}) >= 4
+    assert not set("♔♕♖♗♘♙") & set(text.plain)
+    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain.splitlines()[0].startswith("1 ")
+
+
+def test_several_lines_of_play() -> None:
+    board = chess.Board()
+    infos = [
+        Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), workers(1), multipv=1),
+        Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4", "d7d5"), workers(1), multipv=2),
+    ]
+    assert "  line 2  score +0.25" in iteration_line(board, infos[1])
+    assert "line" not in iteration_line(board, infos[0])
+    result = Result(infos[0].pv[0], infos[0], lines=infos)
+    assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
+    report = json_object(board, result, 1)
+    assert report["lines"] == [
+        {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
+        {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
+    ]
+    assert "lines" not in json_object(board, Result(infos[0].pv[0], infos[0], lines=infos[:1]), 1)
+
+
+def test_lines_print_what_is_new_of_each(capsys: pytest.CaptureFixture[str]) -> None:
+    """Reports of two lines take turns; counters alone are no news."""
+    board = chess.Board()
+    first = Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), multipv=1)
+    second = Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4"), multipv=2)
+    with LineDisplay(board) as display:
+        for info in (first, second, first, second):
+            display(info)
+    assert len(capsys.readouterr().out.splitlines()) == 2
+
+
+def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "depth 1/1  score +0.20  nodes 30  nps 300  time 0.10  pv Rh8"
+    assert lines[1].startswith("depth 2/4  score >=+0.45  ")
+    assert lines[2].startswith("depth 2/5  score +0.50  ")
+    assert lines[3:] == [
+        "best move  Rh8 (h1h8)",
+        "score      +0.50 for White",
+        "pv         Rh8",
+        "depth      2/5",
+        "nodes      200 in 0.40 s, 500 nps",
+        "workers    2, splits 20, joins 40, idle 12.5%",
+    ]
+
+
+def test_json(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "bestmove": "h1h8",
+        "score": {"cp": 50},
+        "pv": ["h1h8"],
+        "depth": 2,
+        "seldepth": 5,
+        "nodes": 200,
+        "nps": 500,
+        "time": 0.4,
+        "threads": 2,
+        "workers": [
+            {"nodes": 1000, "splits": 10, "joins": 20, "aborted": 5, "idle": 0.0},
+            {"nodes": 1001, "splits": 10, "joins": 20, "aborted": 5, "idle": 0.25},
+        ],
+        "interrupted": False,
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_search_gives_the_best_so_far(
+    capsys: pytest.CaptureFixture[str], engine: StandInEngine, number: signal.Signals
+) -> None:
+    before = signal.getsignal(number)
+    engine.during_search = lambda: os.kill(os.getpid(), number)
+    assert cli.main(["startpos"]) == 128 + number
+    captured = capsys.readouterr()
+    assert "best move  Nh3 (g1h3), interrupted" in captured.out
+    assert captured.err == ""
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_does_not_wait(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    def twice() -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+
+    engine.during_search = twice
+    assert cli.main(["--json", "startpos"]) == 130
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "psearch: interrupted\n")
+
+
+def test_a_dead_worker_is_one_line(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    def die() -> None:
+        raise WorkerDied("worker 1 was killed by signal 9")
+
+    engine.during_search = die
+    assert cli.main(["--json", "startpos"]) == 3
+    assert capsys.readouterr().err == "psearch: worker 1 was killed by signal 9\n"
+
+
+@pytest.mark.parametrize(
+    ("fen", "answer", "score", "terminal"),
+    [
+        (MATED, "checkmate: White is mated\n", {"mate": 0}, "checkmate"),
+        (STALEMATED, "stalemate: draw\n", {"cp": 0}, "stalemate"),
+    ],
+)
+def test_games_that_are_over(
+    capsys: pytest.CaptureFixture[str], fen: str, answer: str, score: dict[str, int], terminal: str
+) -> None:
+    assert cli.main([fen]) == 0
+    assert capsys.readouterr().out == answer
+    assert cli.main(["--json", "--threads", "2", fen]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["bestmove"], report["score"], report["terminal"]) == (None, score, terminal)
+    assert report["threads"] == 2
+    assert search(fen).bestmove is None
+
+
+def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["bench"]) == 0
+    assert capsys.readouterr().out == "123456 nodes 246912 nps\n"
+
+
+def test_broken_pipe_is_quiet() -> None:
+    program = f"from psearch.cli.main import main; import sys; sys.exit(main(['--json', '{MATED}']))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_broken_pipe_between_processes_is_not_quiet() -> None:
+    program = """
+import sys, psearch.notation.fen
+from psearch.cli.main import main
+def broken(words):
+    raise BrokenPipeError(32, "Broken pipe")
+psearch.notation.fen.parse_position = broken
+sys.exit(main(["startpos"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
+
+
+def test_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-c", f"from psearch.cli.main import main; raise SystemExit(main(['{MATED}']))"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"psearch: ")
+    assert done.stderr.count(b"\n") == 1
+
+
+# Python
+
+
+def test_search_from_python(engine: StandInEngine) -> None:
+    result = search(chess.Board(), threads=3, hash_mb=5, depth=4)
+    assert result.bestmove is not None
+    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
+    assert engine.limits == Limits(depth=4)
+    search("startpos")
+    assert engine.limits == Limits(movetime_ms=5000)
+
+
+@pytest.mark.parametrize("limits", [{"depth": 0}, {"depth": 101}, {"nodes": -1}, {"movetime_ms": 0}])
+def test_search_from_python_refuses(limits: dict[str, int]) -> None:
+    with pytest.raises(PsearchError):
+        search("startpos", **limits)  # type: ignore[arg-type]  # mypy cannot see which keywords a dict has
+    with pytest.raises(PsearchError):
+        search("not a fen")
+
+
+# Reports
+
+
+def test_score_is_from_the_side_to_move() -> None:
+    black_to_move = chess.Board("4k3/8/8/8/8/8/8/4K3 b - - 0 1")
+    assert score_text(cp(130, chess.WHITE), black_to_move) == "-1.30"
+    assert score_text(cp(130, chess.BLACK), black_to_move) == "+1.30"
+    assert score_text(cp(0), black_to_move, "upper") == "<=+0.00"
+    mate = chess.engine.PovScore(chess.engine.Mate(3), chess.WHITE)
+    assert score_text(mate, black_to_move) == "#-3"
+    result = Result(None, Info(1, 1, mate, "exact", 1, 0.1))
+    assert json_object(black_to_move, result, 1)["score"] == {"mate": -3}
+
+
+def test_chess960_castling_is_king_takes_rook() -> None:
+    board = chess.Board("1r3kr1/8/8/8/8/8/8/1R3KR1 w GBgb - 0 1", chess960=True)
+    line = moves("f1g1", "f8b8")
+    report = json_object(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)), 1)
+    assert report["bestmove"] == "f1g1"
+    assert report["pv"] == ["f1g1", "f8b8"]
+    assert "O-O+ (f1g1)" in final_report(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)))
+
+
+def test_interrupted_before_anything_was_found() -> None:
+    board = chess.Board()
+    result = Result(None, Info(0, 0, cp(0), "exact", 0, 0.0), interrupted=True)
+    assert "best move  none, interrupted" in final_report(board, result)
+    assert json_object(board, result, 1)["interrupted"] is True
+
+
+def test_iteration_line() -> None:
+    info = Info(9, 17, cp(31), "exact", 1234567, 0.82304, moves("e2e4", "e7e5", "g1f3"))
+    expected = "depth 9/17  score +0.31  nodes 1234567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
+    assert iteration_line(chess.Board(), info) == expected
+
+
+def test_lines_only_for_news(capsys: pytest.CaptureFixture[str]) -> None:
+    display = LineDisplay(chess.Board())
+    for nodes in (10, 20, 30):
+        display(Info(3, 3, cp(5), "exact", nodes, 1.0, moves("e2e4")))
+    display(Info(0, 0, cp(0), "exact", 0, 0.0))
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 16, 17, 64, 1024])
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (200, 60)])
+def test_live_display_fits_the_terminal(count: int, width: int, height: int) -> None:
+    console = Console(width=width, height=height, force_terminal=True, color_system=None, record=True)
+    info = Info(9, 17, cp(31), "exact", 1234567, 0.8, moves("e2e4", "e7e5", "g1f3"), workers(count))
+    with console.capture() as capture:
+        console.print(search_view(chess.Board(), info, ConsoleDimensions(width, height)))
+    lines = capture.get().splitlines()
+    assert len(lines) <= height
+    assert all(len(line) <= width for line in lines)
+    assert "pv e4 e5 Nf3" in capture.get()
+    assert f"mean of {count}" in capture.get() or count <= 16
+
+
+# Perft
+
+
+def test_perft_divide(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["perft", "2", *KIWIPETE.split(), "--threads", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 49
+    assert lines[:-1] == sorted(lines[:-1])
+    assert lines[-1] == "total 2039  time 0.50  nps 4,078"
+
+
+def test_perft_of_a_mated_position(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["perft", "3", MATED]) == 0
+    assert capsys.readouterr().out == "total 0  time 0.00  nps 0\n"
+
+
+SUITE = f"""\
+# a comment
+
+{KIWIPETE} ;D2 2039 ;D1 48 ;D5 193690690
+4k3/8/8/8/8/8/8/4K2R w K - 0 1;D3 1197;
+1r3kr1/8/8/8/8/8/8/1R3KR1 w KQkq - ;D1 23
+kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1 ;D1 270 ;D2 0
+"""
+
+
+def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, tmp_path: Any) -> None:
+    path = tmp_path / "suite.epd"
+    path.write_text(SUITE.replace("D1 23", "D1 27"))
+    assert cli.main(["perft", "--epd", str(path)]) == 1
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].startswith(f"FAIL {path}, line 5: depth 1, expected 27, counted 23: 1r3kr1/")
+    assert lines[1].startswith("4 positions, 3 counts right, 1 wrong, 1 skipped (more than 10,000,000), 2 sk")
+    assert captured.err == ""
+    path.write_text(SUITE)
+    assert cli.main(["perft", "--epd", str(path), "--max-nodes", "100"]) == 0
+    assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
+
+
+def test_perft_suite_notices_a_wrong_generator(engine: StandInEngine) -> None:
+    engine.perft_error = 1
+    cases = parse_suite([KIWIPETE + ";D1 48"], "x")
+    assert [check.outcome for check in check_suite(engine.perft, cases, 100)] == [Outcome.WRONG]
+
+
+def test_perft_suite_from_standard_input() -> None:
+    done = run_psearch("perft", "--epd", "-", input="rubbish\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("psearch: standard input, line 1: ")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("startpos ;D1 x", "expected a count"),
+        ("startpos ;E1 20", "expected a count"),
+        ("startpos ;D1 20 ;D1 21", "two different counts"),
+        ("startpos ;D0 1", "depth 0"),
+        ("startpos", "no expected counts"),
+        ("8/8/8/8/8/8/8/8 w - - 0 1 ;D1 0", "board is empty"),
+        ("4k3/8/8/8/8/8/8/4K3 w K - 0 1 ;D1 5", "castling"),
+    ],
+)
+def test_malformed_suite_line(line: str, words: str) -> None:
+    with pytest.raises(PsearchError, match="suite, line 2: ") as caught:
+        parse_suite(["startpos ;D1 20", line], "suite")
+    assert words in str(caught.value)
+
+
+def test_suites_that_are_no_suites(tmp_path: Any) -> None:
+    binary = tmp_path / "binary.epd"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PsearchError, match="not a text file"):
+        read_suite(str(binary))
+    with pytest.raises(PsearchError, match="no positions"):
+        parse_suite(["", "# nothing"], "empty")

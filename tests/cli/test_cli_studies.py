@@ -1,0 +1,278 @@
+"""`psearch speedup`, `simulate` and `calibrate`: refusals, the shape of the answers, logs, Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from psearch.cli.study_arguments import worker_counts
+
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+ROW_FIELDS = {
+    "policy",
+    "threads",
+    "positions",
+    "speedup",
+    "low",
+    "high",
+    "nps_scaling",
+    "node_overhead",
+    "idle_share",
+    "splits",
+    "joins",
+    "aborted_share",
+}
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    path = tmp_path / "suite.epd"
+    path.write_text(
+        "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10\n"
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1\n"
+        "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10\n"
+    )
+    return str(path)
+
+
+# Arguments
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("1", [1]),
+        ("1,2,4", [1, 2, 4]),
+        ("1,2,4,...,1024", [2**n for n in range(11)]),
+        ("1,2,4,…,16", [1, 2, 4, 8, 16]),
+        ("1, 2, ..., 8", [1, 2, 4, 8]),
+        ("3,...,24,100", [3, 6, 12, 24, 100]),
+        ("4,...,4", [4]),
+        ("8,2,2", [2, 8]),
+    ],
+)
+def test_worker_counts(text: str, counts: list[int]) -> None:
+    assert worker_counts(text) == counts
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0", "1025", "1,", "...", "1,...", "...,4", "1,...,...,8", "3,...,8", "8,...,2", "x", "1..8", "1-4"]
+)
+def test_bad_worker_counts(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError):
+        worker_counts(text)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["speedup"], "--suite is missing"),
+        (["speedup", "--suite", "nowhere.epd"], "cannot read nowhere.epd"),
+        (["speedup", "--suite", "SUITE", "--threads", "0"], "whole number from 1 to 1024"),
+        (["speedup", "--suite", "SUITE", "--threads", "1,...,3"], "doubling does not lead to 3"),
+        (["speedup", "--suite", "SUITE", "--seconds", "0"], "must be a number from 0.01"),
+        (["speedup", "--suite", "SUITE", "--seconds", "nan"], "must be a number"),
+        (["speedup", "--suite", "SUITE", "--seconds", "2", "--depth", "5"], "not allowed with"),
+        (["speedup", "--suite", "SUITE", "--policy", "calibrated,magic"], "no policy is called 'magic'"),
+        (["speedup", "--suite", "SUITE", "--policy", "serial"], "no policy is called 'serial'"),
+        (["speedup", "--suite", "SUITE", "--repeat", "0"], "whole number"),
+        (["speedup", "--suite", "SUITE", "--hash", "16777216"], "does not fit"),
+        (["speedup", "--suite", "SUITE", "--log", "no/such/folder/x.jsonl"], "cannot write the log"),
+        (["speedup", "--from-log", "nowhere.jsonl"], "cannot read the log"),
+        (["speedup", "--from-log", "SUITE"], "line 1: not a line of this study's log"),
+        (["speedup", "--from-log", "SUITE", "--suite", "SUITE"], "leave out --suite"),
+        (["simulate", "--suite", "SUITE", "--depth", "3"], "--workers is missing"),
+        (["simulate", "--workers", "2", "--depth", "3"], "--suite is missing"),
+        (["simulate", "--workers", "2", "--suite", "SUITE"], "--depth or --tree-nodes is missing"),
+        (
+            ["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--tree-nodes", "5000"],
+            "not allowed with",
+        ),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--tree-nodes", "10"], "whole number from 1000"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--open-idle", "101"], "from 0 to 100"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "101"], "whole number from 1 to 100"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--costs", "SUITE"], "cannot read costs"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jitter", "2"], "number from 0 to 1"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jobs", "0"], "whole number"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--seed", "-1"], "whole number"),
+        (["calibrate", "--out", "no/such/folder/costs.json"], "its folder does not exist"),
+        (["calibrate", "more"], "unrecognized arguments"),
+    ],
+)
+def test_bad_input_is_one_line_and_2(
+    run: Callable[..., tuple[int, str, str]],
+    suite: str,
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(*(suite if word == "SUITE" else word for word in words))
+    assert (status, out) == (2, "")
+    assert err.startswith("psearch: ") and err.count("\n") == 1, err
+    assert said in err
+    assert os.listdir(tmp_path) == ["suite.epd"], "a refused study leaves no log"
+
+
+@pytest.mark.parametrize("command", ["speedup", "simulate", "calibrate"])
+def test_help(run: Callable[..., tuple[int, str, str]], command: str) -> None:
+    status, out, _ = run(command, "--help")
+    assert status == 0
+    assert "examples:\n  psearch " + command in out
+    assert f"psearch {command}" in run("--help")[1]
+
+
+def test_help_and_refusals_do_not_load_the_engine() -> None:
+    program = """
+import sys
+from psearch.cli.main import main
+for words in (["speedup", "--help"], ["simulate", "--help"], ["calibrate", "--help"], ["speedup"],
+              ["simulate", "--workers", "0"], ["simulate", "--workers", "2", "--depth", "3"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+heavy = {"numba", "llvmlite", "numpy", "matplotlib"} & set(sys.modules)
+sys.exit(f"loaded: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_plot_without_matplotlib_is_refused(
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
+    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install 'psearch[study]'\n")
+
+
+@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
+@pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
+def test_plots_that_cannot_be_written(run: Callable[..., tuple[int, str, str]], suite: str, name: str) -> None:
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", name)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+# Answers
+
+
+def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    log = str(tmp_path / "log.jsonl")
+    words = ["--suite", suite, "--threads", "1,2", "--depth", "5", "--repeat", "2", "--hash", "2", "--log", log]
+    status, out, err = run("speedup", *words, "--json")
+    assert status == 0, err
+    report = json.loads(out)
+    assert set(report) == {"rows", "pruning", "ceilings", "log", "interrupted"}
+    (row,) = report["rows"]
+    assert set(row) == ROW_FIELDS
+    assert (row["policy"], row["threads"], row["positions"]) == ("calibrated", 2, 2), "the third position is the first"
+    assert row["low"] <= row["speedup"] <= row["high"]
+    assert 0.3 < report["ceilings"]["2"] < 5
+    lines = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    assert lines[0]["about"]["study"] == "speedup"
+    assert lines[0]["about"]["machine"]["cpu"]
+    assert len(lines) == 1 + 2 * 2 * 2 + 1
+
+    status, out, _ = run("speedup", "--from-log", log, "--json")
+    assert status == 0
+    again = json.loads(out)
+    assert (again["rows"], again["ceilings"]) == (report["rows"], report["ceilings"])
+    status, out, err = run("speedup", "--from-log", log)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1].split()[:2] == ["calibrated", "2"]
+
+
+def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    def rows(*more: str) -> tuple[list[dict[str, Any]], str]:
+        log = str(tmp_path / f"log{len(more)}.jsonl")
+        words = [
+            "--workers",
+            "1,2,...,8",
+            "--suite",
+            suite,
+            "--depth",
+            "5",
+            "--hash",
+            "2",
+            "--policy",
+            "ybw,calibrated",
+        ]
+        status, out, err = run("simulate", *words, "--log", log, "--json", *more)
+        assert status == 0, err
+        report = json.loads(out)
+        assert set(report) == {"rows", "pruning", "fits", "log", "interrupted"}
+        assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
+        return report["rows"], log
+
+    first, log = rows()
+    assert all(set(row) == ROW_FIELDS for row in first)
+    assert {(row["policy"], row["threads"]) for row in first} == {
+        (policy, count) for policy in ("ybw", "calibrated") for count in (2, 4, 8)
+    }
+    second, other_log = rows("--jobs", "2")
+    assert second == first
+    assert Path(log).read_text().splitlines()[1:] == Path(other_log).read_text().splitlines()[1:]
+    about = json.loads(Path(log).read_text().splitlines()[0])["about"]
+    assert about["costs"]["node"] > 0 and about["arguments"]["depth"] == 5
+    status, out, _ = run("simulate", "--from-log", log)
+    assert status == 0
+    assert out.count("T(P)/T(1) = ") == 2
+
+
+def test_simulate_with_validation_and_costs(
+    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("costs.json").write_text('{"node": 500.0, "qnode": 500.0, "machine": "made up"}')
+    words = ["--workers", "3", "--suite", suite, "--depth", "2", "--hash", "1", "--split-depth", "1"]
+    more = ["--validate", "--costs", "costs.json", "--positions", "1", "--jitter", "0.5", "--seed", "7"]
+    status, _, err = run("simulate", *words, *more)
+    assert status == 0, err
+    assert "raw log: psearch-simulate-" in err, "without --log there is one all the same"
+    (log,) = Path().glob("psearch-simulate-*.jsonl")
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["about"]["costs"]["machine"] == "made up"
+    assert lines[0]["about"]["costs"]["jitter"] == 0.5
+    assert [line["seed"] for line in lines[1:]] == [7, 7]
+
+
+@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
+def test_plots(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    words = ["--workers", "2,4", "--suite", suite, "--depth", "3", "--hash", "1", "--plot", str(plot)]
+    status, _, err = run("simulate", *words)
+    assert status == 0, err
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert plot.with_suffix(".jsonl").exists(), "the log lies beside the plot"
+
+
+def test_an_interrupt_keeps_what_is_finished(suite: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    words = ["simulate", "--workers", "2,4,...,512", "--suite", suite, "--depth", "9", "--log", str(log), "--json"]
+    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not log.exists() or log.read_text().count("\n") < 4:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    report = json.loads(out)
+    assert report["interrupted"] is True
+    assert report["rows"][0]["threads"] == 2
+    assert "Traceback" not in err

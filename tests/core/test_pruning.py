@@ -1,0 +1,282 @@
+"""Decisions about a node, one at a time: conditions, margins to the centipawn, and what they never touch."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import chess
+import numpy as np
+import pytest
+from pruning_probes import IN_CHECK, ONE_PIECE, PAWNS, QUIET, code, probe_of, with_only
+
+from psearch.core.constants import (
+    ALL_NODE,
+    BOUND_EXACT,
+    BOUND_LOWER,
+    BOUND_UPPER,
+    CUT_NODE,
+    MATE,
+    MATE_IN_MAX_PLY,
+    NO_SCORE,
+    NULL_MOVE,
+    PHASE_PROBCUT,
+    PV_NODE,
+)
+from psearch.core.pruning.decisions import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
+from psearch.core.pruning.modes import (
+    AEL,
+)
+
+# -- decisions about a node ------------------------------------------------------------------------------------------
+
+
+def test_deep_futility_at_the_margin(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, deep_futility=1)
+    most = probe.evaluate() + 900 + 500 + 2 * 150
+    probe.enter(2, most)
+    assert probe.prune_node() == (PRUNE_RETURN, most)
+    probe.enter(2, most - 1)
+    assert probe.prune_node()[0] == PRUNE_NOTHING
+    assert probe.counts()["deep_futility"] == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("enemy", "value"),
+    [
+        ("4k3/8", 0),
+        ("4k3/p7", 100),
+        ("3nk3/p7", 400),
+        ("2bnk3/ppp5", 600),
+        ("r2nk3/p7", 800),
+        ("r2qk2r/8", 1400),
+        ("3qk2q/pppppppp", 1800),
+    ],
+)
+def test_deep_futility_takes_the_two_best_pieces(tables: np.ndarray, enemy: str, value: int) -> None:
+    probe = probe_of(tables, f"{enemy}/8/8/8/8/8/RN2K3 w - - 0 1", deep_futility=1)
+    most = probe.evaluate() + value + 300
+    for alpha, action in ((most, PRUNE_RETURN), (most - 1, PRUNE_NOTHING)):
+        probe.enter(3, alpha)
+        assert probe.prune_node()[0] == action
+
+
+@pytest.mark.parametrize("adaptive", [0, 1])
+def test_deep_futility_between_2_and_3_plus_r(tables: np.ndarray, adaptive: int) -> None:
+    """R has no share of the evaluation here: it is far below beta."""
+    probe = probe_of(tables, QUIET, deep_futility=1, null_adaptive=adaptive)
+    for depth in range(1, 14):
+        r = (2 if depth <= 6 else 3) if adaptive else 3 + depth // 5
+        probe.enter(depth, 15_000)
+        assert probe.null_reduction() == r
+        assert (probe.prune_node()[0] == PRUNE_RETURN) == (1 < depth <= 3 + r), depth
+
+
+def test_adaptive_null_move_reduction(tables: np.ndarray) -> None:
+    """R = 2 up to depth 6, 3 beyond 8, between by the pieces of both sides (Heinz 1999)."""
+    for fen, between in (
+        (QUIET, 3),
+        ("rnb1k3/8/8/8/8/8/8/RNB1K3 w - - 0 1", 3),
+        ("rn2k3/8/8/8/8/8/8/RNBQK3 w - - 0 1", 2),
+        ("rnbqk3/8/8/8/8/8/PPPPPPPP/RN2K3 w - - 0 1", 2),
+    ):
+        probe = probe_of(tables, fen, AEL)
+        for depth in range(2, 14):
+            probe.enter(depth, -5000)
+            assert probe.null_reduction() == (2 if depth <= 6 else 3 if depth > 8 else between), (fen, depth)
+
+
+def test_null_move_reduction_by_evaluation(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, null_move=1)
+    for depth in (2, 9, 10, 25):
+        for surplus, more in ((0, 0), (199, 0), (200, 1), (599, 2), (600, 3), (5000, 3)):
+            probe.enter(depth, probe.evaluate() - surplus - 1)
+            assert probe.null_reduction() == 3 + depth // 5 + more
+
+
+def test_null_move_conditions(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, null_move=1)
+    value = probe.evaluate()
+    probe.enter(5, value - 1)
+    assert probe.prune_node()[0] == PRUNE_NULL
+    assert probe.prune_node(came_by=NULL_MOVE)[0] == PRUNE_NOTHING, "never twice in a row"
+    probe.enter(5, value)
+    assert probe.prune_node()[0] == PRUNE_NOTHING, "evaluation below beta"
+    probe.enter(1, value - 1)
+    assert probe.prune_node()[0] == PRUNE_NOTHING, "depth"
+    for alpha in (MATE_IN_MAX_PLY, -MATE_IN_MAX_PLY - 1, -MATE + 10):
+        probe.enter(5, alpha)
+        assert probe.prune_node()[0] == PRUNE_NOTHING, "near mate"
+    probe.enter(5, value - 1, estimate=value - 1)
+    assert probe.prune_node()[0] == PRUNE_NOTHING, "the table says less"
+    pawns = probe_of(tables, PAWNS, null_move=1)
+    pawns.enter(5, -5000)
+    assert pawns.prune_node()[0] == PRUNE_NOTHING, "only pawns"
+    checked = probe_of(tables, IN_CHECK, null_move=1)
+    checked.enter(5, -5000)
+    assert checked.prune_node()[0] == PRUNE_NOTHING, "in check"
+
+
+def test_futile_nodes_have_no_null_move(tables: np.ndarray) -> None:
+    """Heinz's `!fprune`: with a negative margin a node may be futile although its evaluation is at beta."""
+    probe = probe_of(tables, QUIET, replace(AEL, extended_futility_margin=-2000, futility_by_material=0))
+    value = probe.evaluate()
+    probe.enter(2, value - 1)
+    assert int(probe.node["futility"]) == value - 2000
+    assert probe.prune_node()[0] == PRUNE_NOTHING
+    probe.node["futility"] = NO_SCORE
+    assert probe.prune_node()[0] == PRUNE_NULL
+
+
+def test_verification_where_zugzwang_threatens(tables: np.ndarray) -> None:
+    on = {"null_move": 1, "null_verify": 1}
+    for fen, pieces in ((PAWNS, 0), (ONE_PIECE, 1), ("4k3/pppp4/8/8/8/8/4PPPP/4K1NR w - - 0 1", 2), (QUIET, 5)):
+        for depth in (2, 11, 12, 20):
+            probe = probe_of(tables, fen, **on)
+            probe.enter(depth, -5000)
+            assert ("verification" in probe.wishes()) == (pieces <= 1 or depth >= 12), (fen, depth)
+    off = probe_of(tables, ONE_PIECE, null_move=1, null_verify=0)
+    off.enter(20, -5000)
+    assert "verification" not in off.wishes()
+
+
+@pytest.mark.parametrize("improving", [0, 1])
+def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> None:
+    probe = probe_of(tables, QUIET, reverse_futility=1)
+    for depth in range(1, 11):
+        beta = probe.evaluate() - 80 * (depth - improving)
+        probe.enter(depth, beta - 1, improving=improving)
+        assert probe.prune_node() == (PRUNE_RETURN, beta) if depth <= 8 else probe.prune_node()[0] == PRUNE_NOTHING
+        probe.enter(depth, beta, improving=improving)
+        assert probe.prune_node()[0] == PRUNE_NOTHING
+        if depth <= 8:
+            probe.enter(depth, beta - 201, improving=improving)
+            assert probe.prune_node() == (PRUNE_RETURN, beta - 200 + 100), "a bound between beta and the evaluation"
+
+
+def is_netted(board: chess.Board) -> bool:
+    """The enemy has two pieces; of the squares around the king without own men at most one is safe, and two or more
+    are attacked."""
+    king = board.king(board.turn)
+    assert king is not None
+    if (board.occupied_co[not board.turn] & ~board.pawns & ~board.kings).bit_count() < 2:
+        return False
+    lifted = board.copy(stack=False)
+    lifted.remove_piece_at(king)  # what he hides from a slider he cannot go to
+    around = chess.SquareSet(chess.BB_KING_ATTACKS[king] & ~board.occupied_co[board.turn])
+    attacked = sum(lifted.is_attacked_by(not board.turn, square) for square in around)
+    return len(around) - attacked <= 1 and attacked >= 2
+
+
+def test_reverse_futility_does_not_believe_a_king_in_a_mating_net(tables: np.ndarray) -> None:
+    board, rng = chess.Board(), random.Random(7)
+    seen = {True: 0, False: 0}
+    while min(seen.values()) < 100:
+        if board.is_game_over() or board.fullmove_number > 120:
+            board = chess.Board()
+        board.push(rng.choice(list(board.legal_moves)))
+        if board.is_check() or board.is_game_over():
+            continue
+        netted = is_netted(board)
+        seen[netted] += 1
+        probe = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=1)
+        off = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=0)
+        for depth in (3, 4, 8):
+            probe.enter(depth, probe.evaluate() - 1000)
+            off.enter(depth, off.evaluate() - 1000)
+            expected = PRUNE_NOTHING if netted and depth >= 4 else PRUNE_RETURN
+            assert probe.prune_node()[0] == expected, (board.fen(), depth)
+            assert off.prune_node()[0] == PRUNE_RETURN
+
+
+def test_razoring_at_the_margin(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, razoring=1)
+    for depth in (1, 2, 3):
+        alpha = probe.evaluate() + 250 * depth
+        probe.enter(depth, alpha)
+        assert probe.prune_node()[0] == (PRUNE_RAZOR if depth <= 2 else PRUNE_NOTHING)
+        probe.enter(depth, alpha - 1)
+        assert probe.prune_node()[0] == PRUNE_NOTHING
+
+
+ALL_NODE_TECHNIQUES = with_only(
+    futility=1,
+    extended_futility=1,
+    limited_razoring=1,
+    deep_futility=1,
+    null_move=1,
+    reverse_futility=1,
+    razoring=1,
+    probcut=1,
+)
+
+
+@pytest.mark.parametrize("depth", range(1, 10))
+def test_nothing_without_a_move_in_check_or_near_mate(tables: np.ndarray, depth: int) -> None:
+    checked = probe_of(tables, IN_CHECK, ALL_NODE_TECHNIQUES)
+    for alpha in (-20_000, 0, 20_000):
+        checked.enter(depth, alpha)
+        assert checked.prune_node()[0] == PRUNE_NOTHING and checked.wishes() <= {"verification"}
+    probe = probe_of(tables, QUIET, ALL_NODE_TECHNIQUES)
+    for alpha in (MATE - 3, MATE_IN_MAX_PLY, MATE_IN_MAX_PLY - 1, -MATE_IN_MAX_PLY, -MATE_IN_MAX_PLY - 1, -MATE + 3):
+        probe.enter(depth, alpha)
+        assert probe.prune_node()[0] == PRUNE_NOTHING and "probcut" not in probe.wishes(), alpha
+
+
+# -- phases ----------------------------------------------------------------------------------------------------------
+
+
+def test_probcut_conditions(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, probcut=1)
+    for depth in range(1, 9):
+        probe.enter(depth, 0)
+        assert ("probcut" in probe.wishes()) == (depth >= 5)
+    probe.enter(6, 0, 50)
+    assert "probcut" not in probe.wishes(), "PV node"
+    probe.enter(6, MATE_IN_MAX_PLY - 181)
+    assert "probcut" not in probe.wishes(), "the bound is a mate"
+    entry = {"tt_kind": BOUND_UPPER, "tt_score": 180}
+    for tt_depth, unlikely in ((2, False), (3, True), (6, True)):
+        probe.enter(6, 0, None, tt_depth=tt_depth, **entry)
+        assert ("probcut" in probe.wishes()) == (not unlikely), "the table knows better"
+    probe.enter(6, 0, None, tt_depth=6, tt_kind=BOUND_LOWER, tt_score=181)
+    assert "probcut" in probe.wishes()
+
+
+def test_probcut_tries_captures_that_win_enough(tables: np.ndarray) -> None:
+    fen = "4k3/8/8/3rpn2/4P3/8/7P/4K3 w - - 0 1"
+    probe = probe_of(tables, fen, probcut=1)
+    for threshold, kept in ((300, {"e4d5", "e4f5"}), (301, {"e4d5"}), (500, {"e4d5"}), (501, set())):
+        probe.enter(6, 0, None, phase=PHASE_PROBCUT, see_threshold=threshold)
+        given = {uci for uci in ("e4d5", "e4f5", "h2h3", "e1e2") if not probe.prunes_move(code(fen, uci))}
+        assert given == kept
+
+
+@pytest.mark.parametrize("technique", ["iid", "iir"])
+def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
+    probe = probe_of(tables, QUIET, **{technique: 1})
+    for expected, wanted in ((PV_NODE, True), (CUT_NODE, True), (ALL_NODE, False)):
+        for depth in range(1, 8):
+            probe.enter(depth, 0, None, expected=expected)
+            assert (technique in probe.wishes()) == (wanted and depth >= 4)
+            probe.enter(depth, 0, None, expected=expected, tt_move=code(QUIET, "a2a3"))
+            assert technique not in probe.wishes()
+
+
+def test_singular_conditions(tables: np.ndarray) -> None:
+    probe = probe_of(tables, QUIET, singular=1)
+    entry = {"tt_move": code(QUIET, "a2a3"), "tt_kind": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
+    for depth, wanted in ((7, False), (8, True), (10, True), (11, False)):
+        probe.enter(depth, 0, None, **entry)
+        assert ("singular" in probe.wishes()) == wanted, "deep enough, and so is the entry"
+    for changed in (
+        {"tt_move": 0},
+        {"tt_kind": BOUND_UPPER},
+        {"tt_score": MATE - 10},
+        {"tt_score": 10 - MATE},
+        {"tt_depth": 4},
+    ):
+        probe.enter(8, 0, None, **{**entry, **changed})
+        assert "singular" not in probe.wishes(), changed
+    probe.enter(8, 0, None, **{**entry, "tt_kind": BOUND_EXACT})
+    assert "singular" in probe.wishes()

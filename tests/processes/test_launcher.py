@@ -1,0 +1,307 @@
+"""Workers start from any program, and nothing of them outlives it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import chess
+import pytest
+
+from psearch.processes.launcher import WorkerProcess, _nursery, fork_is_safe
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits, PsearchError, WorkerDied
+
+TIMEOUT_S = 240
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def wait_until_gone(pids: list[int], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while any(is_running(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"still there: {[pid for pid in pids if is_running(pid)]}"
+        time.sleep(0.01)
+
+
+def run_script(folder: Path, text: str) -> str:
+    """Run a program of its own from a file, as a user's would be; its stdout. It must say nothing on stderr."""
+    script = folder / "program.py"
+    script.write_text(textwrap.dedent(text))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_a_script_with_threads_and_without_a_main_guard(tmp_path: Path) -> None:
+    output = run_script(
+        tmp_path,
+        """
+        import threading, time
+        import psearch
+        print("main runs")
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        print(psearch.search("startpos", threads=2, depth=5).bestmove)
+        """,
+    )
+    lines = output.splitlines()
+    assert lines[0] == "main runs"
+    assert lines[1:] != []
+    assert chess.Move.from_uci(lines[1]) in chess.Board().legal_moves
+    assert len(lines) == 2, "main ran again in a worker"
+
+
+def test_engines_in_threads_side_by_side() -> None:
+    """Started and searching at the same time; neither gets the other's answers."""
+    mates = {
+        "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1": "e1e8",
+        "4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1": "e8e1",
+        "7k/8/5KQ1/8/8/8/8/8 w - - 0 1": "g6g7",
+    }
+    found: dict[str, set[str]] = {fen: set() for fen in mates}
+
+    def run(fen: str) -> None:
+        with Supervisor(2, 1) as engine:
+            for _ in range(5):
+                found[fen].add(str(engine.search(chess.Board(fen), Limits(depth=4)).bestmove))
+
+    threads = [threading.Thread(target=run, args=(fen,)) for fen in mates]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert found == {fen: {move} for fen, move in mates.items()}
+
+
+def _search_in_a_daemon(answers: multiprocessing.Queue[str]) -> None:
+    with Supervisor(2, 1) as engine:
+        answers.put(str(engine.search(chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"), Limits(depth=4)).bestmove))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_a_daemonic_process(method: str) -> None:
+    """A fork inherits the nursery of this program, and must not use it."""
+    with Supervisor(1, 1, start_method="nursery"):
+        context = multiprocessing.get_context(method)
+        answers = context.Queue()
+        process = context.Process(target=_search_in_a_daemon, args=(answers,), daemon=True)
+        process.start()
+        assert answers.get(timeout=TIMEOUT_S) == "e1e8"
+        process.join(10)
+        assert process.exitcode == 0
+        answers.close()
+        answers.join_thread()
+    with Supervisor(1, 1, start_method="nursery") as engine:  # ours still works
+        assert engine.search(chess.Board(), Limits(depth=2)).bestmove is not None
+
+
+def test_a_fork_of_the_program_leaves_our_workers_alone() -> None:
+    """Its exit handlers run `close` on the copies of our engines."""
+    with Supervisor(2, 1, start_method="nursery") as engine:
+        program = f"""
+        import os, sys, chess
+        from psearch.processes.supervisor import Supervisor
+        from psearch.results import Limits
+        engine = Supervisor(2, 1, start_method="fork")
+        if os.fork() == 0:
+            sys.exit(0)
+        os.wait()
+        print(engine.search(chess.Board(), Limits(depth=3)).bestmove is not None, {engine.workers[0].pid})
+        """
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
+        )
+        assert done.stdout.startswith("True"), done.stderr
+        assert done.stderr == ""
+
+
+PARENT = """
+import sys, threading, time
+threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+import chess
+from psearch.processes.launcher import _nursery
+from psearch.results import Limits
+from psearch.processes.supervisor import Supervisor
+engine = Supervisor(2, 16)
+print(_nursery()._process.pid, *[worker.pid for worker in engine.workers], flush=True)
+if sys.argv[1] == "searching":
+    engine.search(chess.Board(), Limits(movetime_ms=100_000))
+if sys.argv[1] == "counting":
+    engine.perft(chess.Board(), 12)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("state", ["idle", "searching", "counting"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_outlives_a_program_that_is_killed(state: str, number: signal.Signals) -> None:
+    command = [sys.executable, "-c", PARENT, state]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 3
+        assert [parent_of(pid) for pid in pids] == [parent.pid, pids[0], pids[0]]
+        time.sleep(0.2)
+        parent.send_signal(number)
+        parent.wait(10)
+        wait_until_gone(pids)
+
+
+def test_nothing_outlives_a_program_killed_while_the_nursery_starts() -> None:
+    program = """
+    import threading, time
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    from psearch.processes.launcher import _nursery
+    print(_nursery()._process.pid, flush=True)
+    time.sleep(600)
+    """
+    for delay in (0.0, 0.02, 0.1, 0.3, 0.6):
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+            assert parent.stdout is not None
+            nursery = int(parent.stdout.readline())
+            time.sleep(delay)
+            parent.kill()
+        wait_until_gone([nursery])
+
+
+def test_ctrl_c_of_a_terminal_leaves_nursery_and_workers_to_the_program() -> None:
+    with Supervisor(2, 1, start_method="nursery") as engine:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for pid in (_nursery()._process.pid, *(worker.pid for worker in engine.workers)):
+                os.kill(pid, number)
+        time.sleep(0.1)
+        assert engine.search(chess.Board(), Limits(depth=3)).bestmove is not None
+
+
+@pytest.mark.parametrize("method", ["fork", "nursery"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_death_is_noticed_at_once_and_named(method: str, number: signal.Signals) -> None:
+    with Supervisor(3, 1, start_method=method) as engine:
+        died_at: list[float] = []
+
+        def kill() -> None:
+            os.kill(engine.workers[2].pid, number)
+            died_at.append(time.monotonic())
+
+        timer = threading.Timer(0.2, kill)
+        timer.start()
+        with pytest.raises(WorkerDied, match=f"worker 2 was killed by signal {number.value}"):
+            engine.search(chess.Board(), Limits(movetime_ms=30_000))
+        assert time.monotonic() - died_at[0] < 0.5
+        timer.join()
+        wait_until_gone([worker.pid for worker in engine.workers], 1.0)
+        with pytest.raises(PsearchError, match="died"):
+            engine.search(chess.Board(), Limits(depth=1))
+
+
+def test_a_death_between_searches_is_noticed_at_the_next() -> None:
+    with Supervisor(2, 1, start_method="nursery") as engine:
+        os.kill(engine.workers[0].pid, signal.SIGKILL)
+        with pytest.raises(WorkerDied, match="worker 0 was killed by signal 9"):
+            engine.search(chess.Board(), Limits(depth=20))
+
+
+def test_when_the_nursery_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one() -> None:
+    with Supervisor(2, 1, start_method="nursery") as engine:
+        pids = [worker.pid for worker in engine.workers]
+        nursery = _nursery()._process
+        timer = threading.Timer(0.2, nursery.kill)
+        timer.start()
+        with pytest.raises(WorkerDied):
+            engine.search(chess.Board(), Limits(movetime_ms=30_000))
+        timer.join()
+        wait_until_gone(pids)
+    with Supervisor(2, 1, start_method="nursery") as engine:
+        assert _nursery()._process.pid != nursery.pid
+        assert engine.search(chess.Board(), Limits(depth=4)).info.depth == 4
+
+
+def test_the_nursery_uses_no_processor_time_when_nothing_is_asked() -> None:
+    with Supervisor(1, 1, start_method="nursery"):
+        time.sleep(0.1)
+        stat = Path(f"/proc/{_nursery()._process.pid}/stat")
+        before = stat.read_text().rsplit(")", 1)[1].split()[11:13]
+        time.sleep(1.0)
+        assert stat.read_text().rsplit(")", 1)[1].split()[11:13] == before
+
+
+def test_no_descriptor_is_left() -> None:
+    def open_files() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    with Supervisor(1, 1, start_method="nursery"):
+        pass
+    before = open_files()
+    nursery_files = Path(f"/proc/{_nursery()._process.pid}/fd")
+    nursery_before = len(list(nursery_files.iterdir()))
+    for _ in range(3):
+        with Supervisor(4, 1, start_method="nursery") as engine:
+            engine.search(chess.Board(), Limits(depth=2))
+    assert open_files() == before
+    assert len(list(nursery_files.iterdir())) == nursery_before
+
+
+def test_fork_is_for_programs_without_threads() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    assert not fork_is_safe()
+    done.set()
+    thread.join()
+    code = "from psearch.processes.launcher import fork_is_safe; print(fork_is_safe())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_an_unknown_start_method_is_refused() -> None:
+    with pytest.raises(PsearchError, match="start_method must be one of fork, nursery, not 'spawn'"):
+        Supervisor(1, 1, start_method="spawn")
+
+
+@pytest.mark.parametrize("method", ["fork", "nursery"])
+def test_threads_that_reap_the_same_worker_agree(method: str) -> None:
+    """One that closes the engine and one that found the worker dead: neither must wait for a process long gone."""
+    for _ in range(5):
+        supervisor = Supervisor(threads=2, hash_mb=1, start_method=method)
+        try:
+            codes: list[int | None] = []
+            barrier = threading.Barrier(4)
+
+            def reap(workers: list[WorkerProcess], barrier: threading.Barrier, codes: list[int | None]) -> None:
+                barrier.wait()
+                for worker in workers:
+                    worker.join(10)
+                    codes.append(worker.exitcode)
+
+            threads = [
+                threading.Thread(target=reap, args=(supervisor.workers, barrier, codes)) for _ in range(barrier.parties)
+            ]
+            for thread in threads:
+                thread.start()
+            start = time.monotonic()
+            for worker in supervisor.workers:
+                worker.kill()
+            for thread in threads:
+                thread.join(30)
+            assert codes == [-signal.SIGKILL] * 8
+            assert time.monotonic() - start < 5
+        finally:
+            supervisor.close()

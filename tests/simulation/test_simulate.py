@@ -1,0 +1,372 @@
+"""Virtual time: deterministic, true to the serial search with one worker, and sound with up to 1,024."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+import pytest
+from naive import NaiveSearch
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.validate import leftovers
+from psearch.core.records import simulation_dtype
+from psearch.kernels import load_kernels
+from psearch.notation.epd import SuitePosition
+from psearch.processes.worker import work
+from psearch.results import Limits, PsearchError
+from psearch.scheduler.policy import POLICIES
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.studies.speedup import Row
+from psearch.studies.virtual_study import Study, fit_lines, fit_times, non_negative_pair, run_study
+
+MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
+KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
+SUITE = [SuitePosition("middle game", chess.Board(MIDDLE_GAME)), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
+OTHERS = [name for name in POLICIES if name != "serial"]
+JITTER = replace(Costs(), jitter=0.5)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    load_kernels()
+
+
+@pytest.fixture(scope="module")
+def simulators() -> Iterator[dict[int, Simulator]]:
+    """One for each worker count, with a small table."""
+    made = {workers: Simulator(workers, 4, Costs()) for workers in (1, 2, 3, 8, 64)}
+    yield made
+    for simulator in made.values():
+        simulator.close()
+
+
+@pytest.fixture(scope="module")
+def plain_values(simulators: dict[int, Simulator]) -> dict[tuple[str, int], int]:
+    """Position and depth: what naive negamax finds, as deep as it comes."""
+    twin = NaiveSearch(simulators[1].arena.tables, max_nodes=100_000)
+    found = {}
+    for fen in (MIDDLE_GAME, KIWIPETE, ENDING):
+        for depth in (1, 2, 3):
+            value = twin.value(chess.Board(fen), depth)
+            if value is not None:
+                found[fen, depth] = value
+    assert (MIDDLE_GAME, 2) in found and (ENDING, 3) in found
+    return found
+
+
+def search(
+    simulator: Simulator, fen: str, depth: int, policy: str = "calibrated", seed: int = 0, **how: Any
+) -> VirtualSample:
+    sample = simulator.search("x", chess.Board(fen), depth, SearchOptions(policy=policy, **how), seed)
+    assert leftovers(simulator.arena) == []
+    return sample
+
+
+@pytest.mark.parametrize("events", [150, 2000])
+def test_a_search_after_an_interrupted_one_is_as_any_other(simulators: dict[int, Simulator], events: int) -> None:
+    simulator = simulators[8]
+    wanted = search(simulator, KIWIPETE, 5)
+    left = events
+
+    def interrupt() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulator.search("x", chess.Board(KIWIPETE), 5, SearchOptions(), validate=True, watch=interrupt)
+    assert len([line for line in leftovers(simulator.arena) if line.startswith("stack")]) > 1
+    assert search(simulator, KIWIPETE, 5) == wanted
+
+
+@pytest.mark.parametrize("policy", OTHERS)
+@pytest.mark.parametrize("workers", [2, 8, 64])
+def test_twice_the_same(simulators: dict[int, Simulator], policy: str, workers: int) -> None:
+    first = search(simulators[workers], KIWIPETE, 6, policy)
+    search(simulators[workers], MIDDLE_GAME, 5, policy)
+    assert search(simulators[workers], KIWIPETE, 6, policy) == first
+    fresh = Simulator(workers, 4, Costs())
+    assert search(fresh, KIWIPETE, 6, policy) == first
+    fresh.close()
+
+
+def test_the_same_in_another_process(simulators: dict[int, Simulator]) -> None:
+    program = f"""
+import json, chess
+from dataclasses import asdict, replace
+from psearch.simulation.costs import Costs
+from psearch.kernels import load_kernels
+from psearch.arena.setup import SearchOptions
+from psearch.simulation.simulator import Simulator
+load_kernels()
+simulator = Simulator(8, 4, replace(Costs(), jitter=0.5))
+print(json.dumps(asdict(simulator.search("x", chess.Board({KIWIPETE!r}), 6, SearchOptions(), 11))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=True)
+    jittery = Simulator(8, 4, JITTER)
+    assert VirtualSample(**json.loads(done.stdout)) == search(jittery, KIWIPETE, 6, seed=11)
+    jittery.close()
+
+
+@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("fen", [MIDDLE_GAME, KIWIPETE])
+def test_one_worker_is_the_serial_search(simulators: dict[int, Simulator], policy: str, fen: str) -> None:
+    arena = Arena(1, 4)
+    arena.header["age"] = 0
+    write_search(arena, chess.Board(fen), Limits(depth=7), SearchOptions(policy="serial"))
+    while not work(arena.context, 0, 1 << 20):
+        continue
+    sample = search(simulators[1], fen, 7, policy)
+    assert sample.nodes == int(arena.worker["nodes"][0])
+    assert (sample.score, sample.bestmove) == (int(arena.header[0]["score"]), int(arena.header[0]["best_move"]))
+    assert (sample.splits, sample.joins, sample.aborted_nodes) == (0, 0, 0)
+    assert sample.idle_share == 0
+    arena.close()
+
+
+def test_one_worker_takes_the_price_of_its_nodes(simulators: dict[int, Simulator]) -> None:
+    flat = Simulator(1, 4, replace(Costs(), node=400.0, qnode=400.0))
+    sample = search(flat, KIWIPETE, 6, "serial")
+    leaving_the_root = Costs().leave * 1e-9
+    assert sample.seconds == pytest.approx(sample.nodes * 400e-9 + leaving_the_root, rel=1e-9)
+    flat.close()
+
+
+def test_a_seed_changes_the_interleaving_only_with_jitter(simulators: dict[int, Simulator]) -> None:
+    assert search(simulators[8], KIWIPETE, 7, seed=1) == replace(search(simulators[8], KIWIPETE, 7, seed=2), seed=1)
+    jittery = Simulator(8, 4, JITTER)
+    found = [search(jittery, KIWIPETE, 7, seed=seed) for seed in (1, 2, 1)]
+    assert found[0] == found[2]
+    assert found[0].nodes != found[1].nodes
+    jittery.close()
+
+
+def test_eight_workers_are_faster(simulators: dict[int, Simulator]) -> None:
+    alone = search(simulators[1], MIDDLE_GAME, 13, "serial")
+    shared = search(simulators[8], MIDDLE_GAME, 13)
+    assert alone.seconds / shared.seconds > 2
+    assert shared.joins > 0 and shared.splits > 0
+    assert shared.aborted_nodes < shared.nodes
+
+
+@pytest.mark.parametrize("policy", OTHERS)
+def test_plain_values_are_those_of_negamax(
+    simulators: dict[int, Simulator], plain_values: dict[tuple[str, int], int], policy: str
+) -> None:
+    joins = 0
+    for (fen, depth), expected in plain_values.items():
+        for workers in (2, 3, 64):
+            options = SearchOptions.plain(policy, split_depth=1)
+            sample = simulators[workers].search("x", chess.Board(fen), depth, options)
+            assert sample.score == expected, (fen, depth, workers)
+            joins += sample.joins
+    assert joins > 0 or policy in ("lazy", "abdada")
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8, 64])
+def test_plain_values_in_hundreds_of_interleavings(plain_values: dict[tuple[str, int], int], workers: int) -> None:
+    """Every seed is another order of events; the policies and positions take turns."""
+    jittery = Simulator(workers, 1, replace(Costs(), jitter=1.0))
+    cases = list(plain_values.items())
+    joins = 0
+    for seed in range(300):
+        (fen, depth), expected = cases[seed % len(cases)]
+        policy = OTHERS[seed % len(OTHERS)]
+        sample = jittery.search("x", chess.Board(fen), depth, SearchOptions.plain(policy), seed)
+        assert sample.score == expected, (fen, depth, policy, seed)
+        assert leftovers(jittery.arena) == []
+        joins += sample.joins
+    assert joins > 300
+    jittery.close()
+
+
+def claims(simulator: Simulator) -> int:
+    return int(np.count_nonzero(simulator.arena.header[0]["claims"]))
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "ybw", "abdada"])
+def test_moves_are_put_off_and_no_claim_is_left(simulators: dict[int, Simulator], policy: str) -> None:
+    nodes = set()
+    for depth in (0, 1, 3):
+        nodes.add(search(simulators[8], MIDDLE_GAME, 8, policy, defer_depth=depth).nodes)
+        assert claims(simulators[8]) == 0
+    assert len(nodes) == 3
+    limited = Limits(nodes=50_000)
+    simulators[8]._begin(chess.Board(MIDDLE_GAME), limited, SearchOptions(policy=policy), 0)
+    while not simulators[8].arena.header[0]["done"]:
+        simulators[8]._run(False, None)
+    assert claims(simulators[8]) == 0
+
+
+@pytest.mark.parametrize("policy", ["calibrated", "kannan"])
+def test_young_brothers_may_be_told_to_wait(simulators: dict[int, Simulator], policy: str) -> None:
+    eager = search(simulators[8], MIDDLE_GAME, 8, policy)
+    waiting = search(simulators[8], MIDDLE_GAME, 8, policy, wait=True)
+    assert eager.nodes != waiting.nodes
+    assert waiting.joins > 0
+    for which in ("ybw", "root"):  # they wait anyway
+        assert search(simulators[8], KIWIPETE, 6, which) == search(simulators[8], KIWIPETE, 6, which, wait=True)
+
+
+def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simulator]) -> None:
+    """The dearer a join, the fewer nodes are opened ahead of need. One worker is never idle and has only one tree."""
+    nodes, opened = set(), []
+    for join_cost in (1, 4, 1000):
+        nodes.add(search(simulators[1], MIDDLE_GAME, 10, join_cost=join_cost).nodes)
+        opened.append(int(simulators[1].arena.worker["opens"].sum()))
+    assert len(nodes) == 1
+    assert opened[0] > opened[1] > opened[2] > 0
+
+
+@pytest.mark.parametrize("policy", OTHERS)
+def test_every_invariant_after_every_event(policy: str) -> None:
+    jittery = Simulator(3, 1, JITTER)
+    options = SearchOptions(policy=policy, split_depth=1)
+    sample = jittery.search("x", chess.Board(KIWIPETE), 2, options, seed=3, validate=True)
+    assert sample.nodes > 0
+    jittery.close()
+
+
+@pytest.mark.parametrize("workers", [2, 8, 64])
+@pytest.mark.parametrize("policy", ["calibrated", "ybw", "lazy"])
+def test_idle_share_is_a_share(simulators: dict[int, Simulator], workers: int, policy: str) -> None:
+    assert 0 <= search(simulators[workers], MIDDLE_GAME, 6, policy).idle_share <= 1
+
+
+def test_1024_workers() -> None:
+    simulator = Simulator(1024, 16, Costs())
+    sample = search(simulator, MIDDLE_GAME, 7)
+    assert sample.threads == 1024
+    assert sample.joins > 100
+    assert 0 < sample.idle_share < 1
+    simulator.close()
+
+
+def test_the_depth_within_a_number_of_nodes(simulators: dict[int, Simulator]) -> None:
+    depth = simulators[1].depth_within(chess.Board(MIDDLE_GAME), 200_000, SearchOptions(policy="serial"))
+    assert search(simulators[1], MIDDLE_GAME, depth, "serial").nodes <= 200_000
+    assert search(simulators[1], MIDDLE_GAME, depth + 1, "serial").nodes > 200_000
+
+
+# The study
+
+
+def test_a_study_chooses_depths_and_leaves_out_what_is_too_quick() -> None:
+    mate = SuitePosition("mate in one", chess.Board("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"))
+    study = Study([SUITE[0], mate, SUITE[1]], None, [2], ["ybw"], Costs(), hash_mb=2, tree_nodes=1_000_000)
+    samples = run(study, 2)
+    assert {sample.position for sample in samples} == {"middle game", "kiwipete"}
+    alone = [sample for sample in samples if sample.threads == 1]
+    assert all(100_000 < sample.nodes <= 1_000_000 for sample in alone)
+    with pytest.raises(PsearchError, match="no position takes one worker"):
+        run(replace(study, suite=[mate]), 1)
+
+
+def run(study: Study, jobs: int) -> list[VirtualSample]:
+    samples: list[VirtualSample] = []
+    run_study(study, jobs, samples.append)
+    return samples
+
+
+def test_a_study_is_the_same_with_any_number_of_jobs() -> None:
+    study = Study(SUITE, 5, [1, 2, 8], ["calibrated", "ybw"], JITTER, seed=5, hash_mb=2)
+    alone = run(study, 1)
+    assert [(s.threads, s.policy, s.position) for s in alone] == [
+        (count, policy, position.name)
+        for count, policy in [(1, "serial"), (2, "calibrated"), (2, "ybw"), (8, "calibrated"), (8, "ybw")]
+        for position in SUITE
+    ]
+    assert run(study, 2) == alone
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_study_keeps_what_is_finished(jobs: int) -> None:
+    study = Study(SUITE, 4, [2], ["ybw"], Costs(), hash_mb=2)
+    kept: list[VirtualSample] = []
+
+    def interrupt(line: str) -> None:
+        if len(kept) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, jobs, kept.append, interrupt)
+    assert 2 <= len(kept) < 4 or jobs > 1
+    assert kept == run(study, 1)[: len(kept)]
+
+
+def test_an_error_in_a_job_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = Study(SUITE, 4, [2], ["ybw"], Costs(), hash_mb=1 << 40)
+    with pytest.raises(PsearchError, match="not enough memory"):
+        run_study(study, 2, lambda sample: None)
+
+
+def row(threads: int, speedup: float, policy: str = "ybw") -> Row:
+    return Row(policy, threads, 1, speedup, speedup, speedup, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def test_fit_of_work_and_critical_path() -> None:
+    rows = [row(count, 1 / (0.01 + 0.99 / count)) for count in (2, 4, 8, 16, 1024)]
+    (fit,) = fit_times([*rows, row(2, 1.5, "root")])
+    assert (fit.policy, fit.c, fit.w) == ("ybw", pytest.approx(0.01), pytest.approx(0.99))
+    assert fit.error < 1e-9
+    assert fit_lines([fit]).startswith("ybw        T(P)/T(1) = 0.01000 + 0.990/P")
+
+
+def test_fit_has_no_negative_part() -> None:
+    (fit,) = fit_times([row(2, 2.2), row(4, 5.0), row(8, 11.0)])
+    assert fit.c == 0 and fit.w > 0
+    assert "no limit" in fit_lines([fit])
+    terms = np.array([[1.0, 2.0], [2.0, 1.0], [1.0, 1.0]])
+    assert non_negative_pair(terms, terms @ np.array([3.0, 5.0])) == (pytest.approx(3), pytest.approx(5))
+    assert non_negative_pair(terms, -np.ones(3)) == (0.0, 0.0)
+
+
+# Costs
+
+
+def test_costs_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "costs.json"
+    costs = replace(Costs(), node=123.5, jitter=0.25, machine="mine", measured="2026-01-01")
+    costs.save(path)
+    assert Costs.load(path) == costs
+    record = np.zeros(1, simulation_dtype)[0]["costs"]
+    costs.write(record, stacks=100)
+    assert record["node"] == 123_500
+    assert record["jitter"] == 65536 // 4
+    assert record["poll"] == int((costs.poll + 100 * costs.poll_stack) * 1000)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"nodes": 3}', "{"])
+def test_what_are_no_costs(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "costs.json"
+    path.write_text(text)
+    with pytest.raises(PsearchError, match="cannot read costs"):
+        Costs.load(path)
+
+
+def test_calibration_measures_every_cost() -> None:
+    from psearch.studies import micro_costs as microcosts  # noqa: F401  # its entries are loaded with the others
+
+    load_kernels()
+    from psearch.studies.calibration import calibrate
+
+    calibration = calibrate(depth=6, join_depth=6, positions=2)
+    costs = calibration.costs
+    for name in ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "lock_contended"):
+        assert 0 < getattr(costs, name) < 1e6, name
+    assert 0 < costs.node + costs.qnode < 1e5
+    assert 0.3 < costs.side_by_side < 6
+    assert "cores" in costs.machine
+    assert "join that succeeds" in calibration.table()

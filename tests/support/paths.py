@@ -1,0 +1,11 @@
+"""Where tests find the repository's folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+SUPPORT = Path(__file__).resolve().parent
+TESTS = SUPPORT.parent
+REPOSITORY = TESTS.parent
+DATA = TESTS / "data"
+BENCH = REPOSITORY / "bench"

@@ -1,0 +1,54 @@
+"""What the tests of selective search share: positions, and probes of one decision at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import chess
+import numpy as np
+
+from psearch.core.board.bridge import from_chess_move
+from psearch.core.inspect.pruning import PruningProbe
+from psearch.core.pruning.modes import PLAIN, Pruning
+
+QUIET = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
+"""Nothing hangs, both have all kinds of pieces, and there are checks and captures to tell apart."""
+PAWNS = "4k3/pppp4/8/8/8/8/4PPPP/4K3 w - - 0 1"
+ONE_PIECE = "4k3/pppp4/8/8/8/8/4PPPP/4K1N1 w - - 0 1"
+IN_CHECK = "4k3/8/8/8/7b/8/8/4K2R w - - 0 1"
+GAINS = [
+    (QUIET, "a2a3", 0),
+    (QUIET, "c3b5", 0),
+    ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "e4d5", 100),
+    ("4k3/8/8/3n4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
+    ("4k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
+    ("4k3/8/8/3r4/4P3/8/8/4K3 w - - 0 1", "e4d5", 500),
+    ("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "e4d5", 900),
+    ("3k4/8/6N1/3Pp3/8/8/3K4/n7 w - e6 0 1", "d5e6", 100),
+    ("8/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7c8r", 400),
+    ("1r6/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7b8n", 700),
+    ("8/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7c8b", 200),
+]
+"""Moves, and what they gain by themselves: piece taken, and pawn become piece."""
+
+
+def with_only(**values: int) -> Pruning:
+    """Plain, but for what is named."""
+    return replace(PLAIN, **values)
+
+
+def probe_of(tables: np.ndarray, fen: str, pruning: Pruning | None = None, **values: int) -> PruningProbe:
+    return PruningProbe(tables, pruning or with_only(**values), chess.Board(fen))
+
+
+def code(fen: str, uci: str) -> int:
+    return from_chess_move(chess.Move.from_uci(uci), chess.Board(fen))
+
+
+def base_of(probe: PruningProbe, by_material: int) -> int:
+    return probe.material() if by_material else probe.evaluate()
+
+
+def searched_one(probe: PruningProbe, depth: int, alpha: int, done: int = 1, **fields: int) -> None:
+    """The node after a move that was searched and did not raise alpha."""
+    probe.enter(depth, alpha, None, best=alpha - 100, moves_done=done, **fields)
