@@ -10,8 +10,9 @@ from psearch.core.evaluation import weights
 from psearch.core.evaluation.evaluate import PAIR_SHIFT
 from psearch.core.evaluation.kpk import fill_kpk
 from psearch.core.jit import entry
-from psearch.core.records import i64, tables_at, tables_dtype, void
+from psearch.core.records import tables_dtype
 from psearch.core.terms import REST_BOUND, TERMS, UNITS
+from psearch.core.views import i64, tables_at, void
 
 
 @entry(void(i64))

@@ -6,7 +6,8 @@ from psearch.core.board.movegen import count_legal, generate_captures, generate_
 from psearch.core.board.position import find_pins, make_move
 from psearch.core.constants import MOVE_MASK
 from psearch.core.jit import entry, kernel
-from psearch.core.records import FRAME_SIZE, Tables, frame_at, i64, tables_at
+from psearch.core.records import FRAME_SIZE
+from psearch.core.views import Tables, frame_at, i64, tables_at
 
 
 @kernel(i64(Tables, i64))

@@ -28,7 +28,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import copy_record, lowest_bit, popcount
 from psearch.core.jit import entry, kernel
-from psearch.core.records import Position, Tables, boolean, i64, position_at, tables_at, u64, void
+from psearch.core.views import Position, Tables, boolean, i64, position_at, tables_at, u64, void
 
 _PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
 

@@ -17,8 +17,8 @@ from psearch.core.evaluation.pawns import pawn_slot
 from psearch.core.evaluation.pieces import begin_attacks, piece_terms
 from psearch.core.evaluation.threats import passed_terms, space_terms, threat_terms
 from psearch.core.jit import kernel
-from psearch.core.records import Evaluation, Position, Tables, i64
 from psearch.core.terms import TEMPO
+from psearch.core.views import Evaluation, Position, Tables, i64
 
 PHASE_MAX = 24
 PAIR_SHIFT = 16

@@ -26,26 +26,7 @@ from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.sound import material_after
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_MOVES,
-    SOUND_GATES,
-    Frame,
-    Learning,
-    Node,
-    Tables,
-    context_at,
-    evaluation_at,
-    frame_at,
-    i64,
-    learning_at,
-    learning_dtype,
-    position_at,
-    tables_at,
-    void,
-    worker_at,
-    worker_dtype,
-)
+from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
 from psearch.core.search.tt import (
     CLUSTER_BYTES,
     cuts,
@@ -59,6 +40,21 @@ from psearch.core.search.tt import (
     probe,
     score_to_table,
     store,
+)
+from psearch.core.views import (
+    Frame,
+    Learning,
+    Node,
+    Tables,
+    context_at,
+    evaluation_at,
+    frame_at,
+    i64,
+    learning_at,
+    position_at,
+    tables_at,
+    void,
+    worker_at,
 )
 
 _FIELD_MOVE, _FIELD_SCORE, _FIELD_EVAL, _FIELD_DEPTH, _FIELD_BOUND, _FIELD_AGE = range(6)

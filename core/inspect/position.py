@@ -19,16 +19,8 @@ from psearch.core.board.movegen import count_legal, generate_captures, generate_
 from psearch.core.board.position import complete, find_pins, insufficient_material, make_move, make_null
 from psearch.core.constants import KING, KNIGHT, MOVE_MASK, PAWN
 from psearch.core.jit import entry
-from psearch.core.records import (
-    MAX_MOVES,
-    frame_at,
-    frame_dtype,
-    i64,
-    position_at,
-    position_dtype,
-    tables_at,
-    void,
-)
+from psearch.core.records import MAX_MOVES, frame_dtype, position_dtype
+from psearch.core.views import frame_at, i64, position_at, tables_at, void
 
 _ALL_CODES = 1 << 16
 _SIGNED = 1 << 63

@@ -36,17 +36,8 @@ from psearch.core.pruning.decisions import (
     wants_singular,
 )
 from psearch.core.pruning.modes import Pruning as PruningParameters
-from psearch.core.records import (
-    TECHNIQUE_NAMES,
-    Pruning,
-    frame_at,
-    i64,
-    learning_at,
-    position_at,
-    tables_at,
-    void,
-    worker_at,
-)
+from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.views import Pruning, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
 
 pruning_at = view(Pruning)
 

@@ -37,6 +37,8 @@ from psearch.core.records import (
     SOUND_SCALING,
     STACK_SIZE,
     VIOLATIONS,
+)
+from psearch.core.views import (
     Context,
     Node,
     Position,

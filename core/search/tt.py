@@ -23,7 +23,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import kernel
-from psearch.core.records import Context, boolean, i64, u64, void
+from psearch.core.views import Context, boolean, i64, u64, void
 
 CLUSTER_BYTES = 64
 ENTRY_BYTES = 16

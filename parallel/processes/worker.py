@@ -17,16 +17,8 @@ from psearch.core.board.perft import perft
 from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
 from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    MAX_PLY,
-    WORKER_SIZE,
-    context_at,
-    frame_dtype,
-    header_at,
-    i64,
-    void,
-    worker_at,
-)
+from psearch.core.records import MAX_PLY, WORKER_SIZE, frame_dtype
+from psearch.core.views import context_at, header_at, i64, void, worker_at
 from psearch.processes.fork_server import open_pidfd
 from psearch.scheduler.splitting import done_of
 from psearch.scheduler.step import step

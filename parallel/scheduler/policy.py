@@ -11,7 +11,8 @@ import numpy as np
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
+from psearch.core.records import CERTAIN
+from psearch.core.views import Context, Node, boolean, header_at, i64
 from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.prediction import (
     GAIN_BUSY,

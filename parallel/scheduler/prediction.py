@@ -18,25 +18,8 @@ import numpy as np
 from psearch.core.constants import ALL_NODE, PV_NODE
 from psearch.core.intrinsics import atomic_load, field_address
 from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    BINS,
-    BOUNDS,
-    CERTAIN,
-    DEPTHS,
-    PROGRESS,
-    TYPES,
-    WORKER_SIZE,
-    Context,
-    Header,
-    Node,
-    Prediction,
-    Worker,
-    context_at,
-    header_at,
-    i64,
-    void,
-    worker_at,
-)
+from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES, WORKER_SIZE
+from psearch.core.views import Context, Header, Node, Prediction, Worker, context_at, header_at, i64, void, worker_at
 
 GAIN_BUSY = 64
 """calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way

@@ -34,17 +34,8 @@ from psearch.core.records import (
     STACK_SIZE,
     TECHNIQUES,
     WORKER_SIZE,
-    Context,
-    Worker,
-    boolean,
-    context_at,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    void,
-    worker_at,
 )
+from psearch.core.views import Context, Worker, boolean, context_at, frame_at, header_at, i64, stack_at, void, worker_at
 from psearch.scheduler.policy import POLICY_LAZY, splits_nothing
 from psearch.scheduler.prediction import idle_workers_of, merge_outcomes
 from psearch.scheduler.splitting import (

@@ -38,16 +38,8 @@ from psearch.core.records import (
     TRACE_ROOT,
     TRACE_SPLIT,
     TRACE_TAKE,
-    Context,
-    TraceLog,
-    Worker,
-    frame_at,
-    i64,
-    stack_at,
-    trace_event_at,
-    trace_log_at,
-    void,
 )
+from psearch.core.views import Context, TraceLog, Worker, frame_at, i64, stack_at, trace_event_at, trace_log_at, void
 
 ROOT_STOPPED = -1
 """Outcome of a search of the root that was stopped; else a bound."""

@@ -23,18 +23,8 @@ from psearch.core.board.zobrist import splitmix64
 from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, atomic_store
 from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    WORKER_SIZE,
-    Context,
-    Simulation,
-    Worker,
-    context_at,
-    header_at,
-    i64,
-    simulation_at,
-    void,
-    worker_at,
-)
+from psearch.core.records import WORKER_SIZE
+from psearch.core.views import Context, Simulation, Worker, context_at, header_at, i64, simulation_at, void, worker_at
 from psearch.scheduler.splitting import done_of, stop_all, stop_of
 from psearch.scheduler.step import step
 from psearch.scheduler.trace_log import begin_turn, settle_turn

@@ -11,7 +11,7 @@ import numpy as np
 from psearch.core.board.zobrist import splitmix64
 from psearch.core.intrinsics import atomic_load
 from psearch.core.jit import entry
-from psearch.core.records import context_at, header_at, i64
+from psearch.core.views import context_at, header_at, i64
 from psearch.scheduler.splitting import done_of
 from psearch.scheduler.step import step
 

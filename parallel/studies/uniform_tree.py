@@ -25,7 +25,7 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISI
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.records import boolean, i64
+from psearch.core.views import boolean, i64
 from psearch.scheduler.node_types import child_type
 from psearch.scheduler.policy import POLICIES, POLICY_KNUTH
 from psearch.studies.leaf_formulas import Leaves

@@ -136,7 +136,7 @@ from psearch.core import jit, tables
 from psearch.core.board import perft
 from psearch.core.board.bridge import set_position
 from psearch.core.intrinsics import HAS_PEXT
-from psearch.core.records import frame_dtype
+from psearch.core.records import (frame_dtype)
 assert not HAS_PEXT
 jit.build()
 tb = tables.make_tables()
