@@ -32,6 +32,9 @@ def _section(text: str, title: str) -> str:
     return re.split(r"^#+ ", text.split(f"## {title}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
 
 
+WALK = _section(ARCHITECTURE, "A walk: `psearch --threads 2 FEN`")
+
+
 @pytest.mark.parametrize(
     ("label", "size"),
     [
@@ -92,7 +95,14 @@ def test_all_entries_are_listed() -> None:
     assert said == found
 
 
+@pytest.mark.parametrize("document", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
+def test_files_that_are_named_exist(document: Path) -> None:
+    text = document.read_text("utf-8").replace(WALK, "")
+    named = set(re.findall(r"`(?:python )?((?:core|parallel|bench|tests)/[\w/]+\.py)\b", text))
+    assert not {path for path in named if not (ROOT / path).exists()}
+
+
 def test_the_walk_names_no_file_twice() -> None:
-    walk = re.findall(r"`([a-z_/]+\.py)`", _section(ARCHITECTURE, "A walk: `psearch --threads 2 FEN`"))
+    walk = re.findall(r"`([a-z_/]+\.py)`", WALK)
     assert len(walk) > 30
     assert sorted(set(walk)) == sorted(walk)
