@@ -17,9 +17,9 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.board.bridge import set_position
 from psearch.core.board.movegen import generate_captures, generate_quiets
-from psearch.core.board.perft import perft
 from psearch.core.board.position import find_pins, make_move
 from psearch.core.board.zobrist import splitmix64
+from psearch.core.entries import perft
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import entry
 from psearch.core.ordering.see import see_at_least

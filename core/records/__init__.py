@@ -61,12 +61,14 @@ from psearch.core.records.simulation import costs_dtype as costs_dtype
 from psearch.core.records.simulation import simulation_dtype as simulation_dtype
 from psearch.core.records.stack import path_dtype as path_dtype
 from psearch.core.records.stack import stack_dtype as stack_dtype
+from psearch.core.records.trace import ROOT_STOPPED as ROOT_STOPPED
 from psearch.core.records.trace import TRACE_ABORT as TRACE_ABORT
 from psearch.core.records.trace import TRACE_IDLE as TRACE_IDLE
 from psearch.core.records.trace import TRACE_JOIN as TRACE_JOIN
 from psearch.core.records.trace import TRACE_ROOT as TRACE_ROOT
 from psearch.core.records.trace import TRACE_SPLIT as TRACE_SPLIT
 from psearch.core.records.trace import TRACE_TAKE as TRACE_TAKE
+from psearch.core.records.trace import WORKER_BITS as WORKER_BITS
 from psearch.core.records.trace import trace_event_dtype as trace_event_dtype
 from psearch.core.records.trace import trace_log_dtype as trace_log_dtype
 from psearch.core.records.worker import VIOLATIONS as VIOLATIONS
