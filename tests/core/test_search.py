@@ -71,8 +71,8 @@ MATES_IN_1 = "terjekir_mate_in_1.epd"
 MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
 MODERN_MATE_DEPTH = 17
-"""Where `modern` sees every mate in 3 and less of these files (docs/search.md): before that it believes a defender who
-is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
+"""Where `modern` sees every mate in 3 and less of these files (docs/design/search.md): before that it believes a
+defender who is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
 
 
 @pytest.mark.parametrize(
