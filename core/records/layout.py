@@ -31,4 +31,6 @@ def record(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
 
 def offset_of(dtype: np.dtype[np.void], name: str) -> int:
     """Where a field begins, in bytes."""
-    return int((dtype.fields or {})[name][1])
+    fields = dtype.fields
+    assert fields is not None
+    return fields[name][1]
