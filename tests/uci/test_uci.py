@@ -172,18 +172,23 @@ def test_the_reading_side_imports_nothing_heavy() -> None:
 
     code = """
 import sys
-import psearch.cli.main, psearch.uci.conversation
+import psearch.cli.main
 from psearch.uci.conversation import Uci
-Uci.__dict__["_start"]
+from psearch.uci.player import Player
+Player.start = lambda player: None
 lines = []
 uci = Uci(lines.append)
-uci._start = lambda: None
 uci._obey(["uci"])
 assert lines[0].endswith("uciok")
-print(sorted({"numba", "numpy", "chess", "llvmlite", "rich"} & set(sys.modules)))
+heavy = {"numba", "numpy", "llvmlite", "rich"}
+print(sorted({"chess", *heavy} & set(sys.modules)))
+uci._obey("position startpos moves e2e4".split())
+uci._obey("go wtime 1000 btime 1000".split())
+assert uci._player.latest.command.white_ms == 1000
+print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert (done.stdout, done.stderr) == ("[]\n[]\n", "")
 
 
 def test_commands_sent_at_once_are_answered_in_order() -> None:
@@ -404,6 +409,7 @@ def test_perft(engine: Client) -> None:
     _, lines = engine.until(lambda line: line.startswith("Nodes searched"))
     assert lines[-1] == "Nodes searched: 8902"
     assert "e2e4: 600" in lines
+    assert engine.go("depth 2")  # at once: the count is over when its sum is out
 
 
 def test_long_searches_tell_what_they_are_at(engine: Client) -> None:

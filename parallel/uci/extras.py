@@ -1,0 +1,37 @@
+"""What the engine does for people at a keyboard: perft, the static evaluation, the bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import chess
+
+from psearch.processes.supervisor import Supervisor
+from psearch.uci.messages import perft_lines
+
+
+def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
+    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early."""
+    start = time.perf_counter()
+    counts, _ = supervisor.perft(board, depth)
+    return perft_lines(board, counts, time.perf_counter() - start)
+
+
+def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
+    """The line that `eval` prints."""
+    from psearch.core.inspect.node import NodeProbe
+
+    if board.is_check():
+        return "info string no static evaluation: in check"
+    value = NodeProbe(supervisor.arena.tables, board).evaluate()
+    white = value if board.turn == chess.WHITE else -value
+    return f"static evaluation {white / 100:+.2f} (White's view)"
+
+
+def bench_line(progress: Callable[[str], None]) -> str:
+    """Run the bench; the line that it ends with."""
+    from psearch.bench import run_bench
+
+    nodes, seconds = run_bench(progress)
+    return f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps"
