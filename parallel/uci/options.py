@@ -1,7 +1,7 @@
 """The options that the UCI engine declares, and what they are set to.
 
-Each does something, see docs/uci.md. Nothing here imports python-chess or numba: the list is printed before anything
-heavy is loaded.
+Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is printed before
+anything heavy is loaded.
 """
 
 from __future__ import annotations

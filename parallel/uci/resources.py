@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -49,7 +50,9 @@ class Resources:
         self._pruning_text = ""
         self.pruning = pruning_named(DEFAULT_PRUNING)
         prepare_launch()
-        self.load_s = load_kernels(progress)
+        start = time.perf_counter()
+        load_kernels(progress)
+        self.load_s = time.perf_counter() - start
         """seconds that loading, or compiling, the kernels took"""
 
     def close(self) -> None:
