@@ -191,6 +191,28 @@ print(sorted(heavy & set(sys.modules)))
     assert (done.stdout, done.stderr) == ("[]\n[]\n", "")
 
 
+def test_nothing_needs_numba_once_kernels_are_compiled() -> None:
+    import subprocess
+    import sys
+
+    code = """
+import queue, sys, threading
+from psearch.uci.conversation import Uci
+said, given = queue.SimpleQueue(), queue.SimpleQueue()
+thread = threading.Thread(target=lambda: Uci(said.put).run(iter(given.get, None)))
+thread.start()
+for line, end in (("isready", "readyok"), ("go depth 3", "bestmove"), ("eval", "static"), ("go perft 2", "Nodes")):
+    given.put(line)
+    while not said.get(timeout=250).split("\\n")[-1].startswith(end):
+        pass
+given.put(None)
+thread.join()
+print("numba" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    assert (done.stdout, done.stderr) == ("False\n", "")
+
+
 def test_commands_sent_at_once_are_answered_in_order() -> None:
     """As a script does that does not wait for answers. The end of the input is a quit: the search is cut short."""
     with Client() as client:
