@@ -99,7 +99,7 @@ class Player:
         self._submit(self._bench)
 
     def close(self) -> None:
-        """Finish the jobs, end the workers. A search has been told to stop before; a count is broken off, a trace is
+        """Finish the jobs, end the workers. A search must have been stopped before; a count is broken off, a trace is
         waited for. No worker is left; a thread that compiles may be."""
         thread = self._thread
         if thread is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -50,9 +49,7 @@ class Resources:
         self._pruning_text = ""
         self.pruning = pruning_named(DEFAULT_PRUNING)
         prepare_launch()
-        start = time.perf_counter()
-        load_kernels(progress)
-        self.load_s = time.perf_counter() - start
+        self.load_s = load_kernels(progress)
         """seconds that loading, or compiling, the kernels took"""
 
     def close(self) -> None:

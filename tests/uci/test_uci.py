@@ -491,7 +491,7 @@ def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "complaint"),
+    ("words", "warning"),
     [
         ("name Threads value 0", "Threads must be a whole number from 1 to 1024"),
         ("name Threads value many", "'many'"),
@@ -506,11 +506,11 @@ def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
         ("value 3", "`name` is missing"),
     ],
 )
-def test_bad_options_are_reported_and_change_nothing(engine: Client, words: str, complaint: str) -> None:
+def test_bad_options_are_reported_and_change_nothing(engine: Client, words: str, warning: str) -> None:
     engine.send(f"setoption {words}")
     lines = engine.ready()
     assert len(lines) == 2
-    assert complaint in lines[0]
+    assert warning in lines[0]
 
 
 def test_a_hash_that_does_not_fit_is_refused_and_the_old_one_stays(engine: Client) -> None:
