@@ -23,7 +23,7 @@ from psearch.kernels import load_kernels
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 TYPES = ("PV", "CUT", "ALL")
 _FEWEST = 100

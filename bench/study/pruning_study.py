@@ -30,7 +30,7 @@ from psearch.notation.source import read_source
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.studies.raw_log import RawLog, read_log
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 STEPS = {
     "plain": "plain",

@@ -27,7 +27,7 @@ from psearch.notation.source import read_source
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.studies.raw_log import read_log
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 Moves = dict[str, chess.Move]
 """What is played in each position, by FEN."""

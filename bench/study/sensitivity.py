@@ -28,7 +28,7 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.studies.raw_log import RawLog, read_log
 from psearch.studies.speedup import Row, summarise
 from psearch.studies.virtual_study import Study, run_study
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from psearch.arena.setup import SearchOptions, write_search
 from psearch.kernels import load_kernels
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 _LARGEST = 32
 """A sixty-fourth of what one deep cutoff adds."""

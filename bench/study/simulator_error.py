@@ -29,7 +29,7 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.studies.raw_log import read_log
 from psearch.studies.speedup import Sample
 from psearch.studies.virtual_study import Study, run_study
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 
 def main() -> None:
