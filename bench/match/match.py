@@ -50,7 +50,7 @@ from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from psearch.cli.common import whole_number
+from psearch.cli.numbers import whole_number
 from psearch.studies.raw_log import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1

@@ -1,6 +1,6 @@
 """`psearch analyse`: a test suite or a collection of games, from a file to a file.
 
-Imported when it is asked for; numba only once the input is known to be good.
+numba is imported only once the input is known to be good.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.cli.arguments import add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
-from psearch.cli.common import Commands, Signals, check_hash, complain, make_parser, prepare_kernels, say
+from psearch.cli.arguments import add_search_options, check_hash, limits_of, search_options
+from psearch.cli.exit_status import EXIT_WRONG
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.output import complain, refuse, say
+from psearch.cli.signals import Signals
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -24,17 +27,12 @@ if TYPE_CHECKING:
     from psearch.notation.source import Source
     from psearch.terminal.analysis_display import AnalysisProgress
 
-EXIT_BROKEN_GAMES = 1
 DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
 _MOST_PROBLEMS = 10
-"""broken games that are told of one by one"""
+"""broken games that are reported one by one"""
 
-_USAGE = """\
-psearch analyse [--depth D | --movetime MS | --nodes N] [--threads N] [--hash MB]
-                       [--policy NAME] [--pruning MODE] [--out FILE] [--json] FILE.epd | FILE.pgn | -"""
-
-_HELP = f"""\
+DESCRIPTION = f"""\
 Search every position of a file, {DEFAULT_MOVETIME_MS // 1000} second each if no limit is given.
 
 EPD: a table of what was found, scored by `bm`, `am` and the points of the Strategic Test
@@ -45,7 +43,7 @@ The result goes to stdout as it comes, or with --out to FILE once it is complete
 then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
 goes on from there. `-` is stdin or stdout."""
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   psearch analyse --movetime 1000 wac.epd
   psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd
@@ -53,26 +51,20 @@ examples:
   psearch analyse --depth 10 - < game.pgn > annotated.pgn"""
 
 
-def analyse_parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch analyse`."""
-    parser = make_parser("psearch analyse", _USAGE, _HELP, _EXAMPLES)
     parser.add_argument("file", nargs="?", metavar="FILE", help="EPD or PGN; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
-    add_limits(parser, "for each position")
-    add_threads(parser)
-    add_hash(parser)
-    add_policy(parser)
-    add_pruning(parser)
+    add_search_options(parser, "for each position")
     parser.add_argument("--json", action="store_true", help="EPD: one JSON object a line, the summary last")
-    return parser
 
 
-def analyse(options: argparse.Namespace, signals: Signals) -> int:
+def run(options: argparse.Namespace, signals: Signals) -> int:
     """Read everything, refuse what is wrong, then search."""
     from psearch.notation.source import STANDARD_STREAM, read_source
 
     if options.file is None:
-        analyse_parser().error("no file given: an EPD or PGN file, or - (see psearch analyse --help)")
+        refuse("no file given: an EPD or PGN file, or - (see psearch analyse --help)")
     if options.out is not None and options.out != STANDARD_STREAM:
         _check_out(options.file, options.out)
     check_hash(options.hash)
@@ -80,7 +72,7 @@ def analyse(options: argparse.Namespace, signals: Signals) -> int:
     if is_epd(options.file, source.text):
         return _analyse_epd(source, options, signals)
     if options.json:
-        analyse_parser().error("--json is for EPD; a PGN stays a PGN")
+        refuse("--json is for EPD; a PGN stays a PGN")
     return _analyse_pgn(source, options, signals)
 
 
@@ -135,9 +127,8 @@ def _session(
     """Output, journal, engine and progress bar, opened in the order in which they can fail."""
     from psearch.analysis.analysis import Analysis, Output, place_of
     from psearch.analysis.journal import Journal
-    from psearch.arena.setup import SearchOptions, pruning_named
 
-    how = SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
+    how = search_options(options)
     with ExitStack() as stack:
         place = place_of(options.out)
         journal: Journal | None = None
@@ -180,7 +171,7 @@ def _finish(analysis: Analysis, output: Output) -> None:
         analysis.journal.remove()
 
 
-def _tell_where_it_goes_on(analysis: Analysis, total: int) -> None:
+def _report_interruption(analysis: Analysis, total: int) -> None:
     if analysis.journal is not None and len(analysis.journal):
         count = f"{len(analysis.journal):,} of {total:,} positions are in {analysis.journal.path}"
         complain(f"interrupted; {count}: the same command goes on from there")
@@ -221,7 +212,7 @@ def _analyse_epd(source: Source, options: argparse.Namespace, signals: Signals) 
             progress.close()
             if analysis.journal is None:
                 output.write(summary())
-            _tell_where_it_goes_on(analysis, searched)
+            _report_interruption(analysis, searched)
             return signals.exit_status
         progress.close()
         output.write(summary())
@@ -266,19 +257,19 @@ def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) 
                 _put(_annotated(work, analysis, tally), output, progress)
         except Stopped:
             progress.close()
-            _tell_where_it_goes_on(analysis, total)
+            _report_interruption(analysis, total)
             return signals.exit_status
         progress.close()
         _finish(analysis, output)
         say(tally.text())
-    return EXIT_BROKEN_GAMES if problems else 0
+    return EXIT_WRONG if problems else 0
 
 
 def _survey(source: Source) -> tuple[int, list[str]]:
     """How many positions there are to search, and what is wrong with which game."""
     from psearch.analysis.pgn import read_games
     from psearch.results import PsearchError
-    from psearch.terminal.display import StatusLine
+    from psearch.terminal.status import StatusLine
 
     games = positions = 0
     problems: list[str] = []
@@ -301,6 +292,3 @@ def _annotated(work: GameTasks, analysis: Analysis, tally: Tally) -> str:
     analysis.forget()
     answers = {task.ply: analysis.answer(f"game {work.number} ply {task.ply}", task.board) for task in work.tasks()}
     return annotate(work, answers, tally)
-
-
-COMMANDS: Commands = {"analyse": (analyse_parser, analyse)}
