@@ -73,7 +73,9 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
     divide: dict[chess.Move, int] = {}
     seconds = 0.0
     if any(board.legal_moves):
-        prepare_kernels()
+        from psearch.core.entries import PERFT
+
+        prepare_kernels(PERFT)
 
         from psearch.processes.supervisor import Supervisor
 
@@ -91,7 +93,9 @@ def _check_suite(options: argparse.Namespace) -> int:
     cases = read_perft_suite(options.epd)
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
 
-    prepare_kernels()
+    from psearch.core.entries import PERFT
+
+    prepare_kernels(PERFT)
 
     from psearch.processes.supervisor import Supervisor
     from psearch.terminal.status import StatusLine
