@@ -3,10 +3,10 @@
     python bench/study/compare_logs.py plain=plain.jsonl modern=modern.jsonl [--plot speedup.png]
     python bench/study/compare_logs.py ecm.jsonl ecm-ybw.jsonl
 
-Each LABEL=LOG is the raw log of a `psearch simulate`; without a label the file's name is one. The table has a row for
-each log, policy and worker count. Below it stands each log's speedup over the first one's at the same count, position
-by position (the two may have searched it to different depths), with 95% bootstrap intervals. So two policies are
-compared on many trees, or one policy on trees that were pruned differently.
+Each LABEL=LOG is the raw log of a `psearch simulate`, FILE or FILE#RUN; without a label it is called by its run or its
+file. The table has a row for each log, policy and worker count. Below it stands each log's speedup over the first one's
+at the same count, position by position (the two may have searched it to different depths), with 95% bootstrap
+intervals. So two policies are compared on many trees, or one policy on trees that were pruned differently.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bootstrap import mean_interval
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.studies.plots import check_plot, plot_simulation
-from psearch.studies.raw_log import read_log
+from psearch.studies.raw_log import log_name, read_log
 from psearch.studies.speedup import Row, summarise
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
@@ -89,7 +89,7 @@ def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
 def named(text: str) -> tuple[str, Path]:
     """`LABEL=LOG` or `LOG`."""
     label, equals, path = text.partition("=")
-    return (label, Path(path)) if equals and "/" not in label else (Path(text).stem, Path(text))
+    return (label, Path(path)) if equals and "/" not in label else (log_name(Path(text)), Path(text))
 
 
 def run(options: argparse.Namespace) -> list[str]:

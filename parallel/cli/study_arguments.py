@@ -141,7 +141,9 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of the table")
     parser.add_argument("--plot", type=Path, metavar="PNG", help="draw the table (needs matplotlib)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="raw log (default: a new file named by the time)")
-    parser.add_argument("--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log")
+    parser.add_argument(
+        "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
+    )
 
 
 def speedup_parser() -> argparse.ArgumentParser:

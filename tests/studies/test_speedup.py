@@ -1,18 +1,15 @@
-"""The speedup study: figures from made-up searches, the raw log, and a tiny real run."""
+"""The speedup study: figures from made-up searches, and a tiny real run."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import chess
 import pytest
 
 from psearch.notation.epd import SuitePosition
 from psearch.results import PsearchError
-from psearch.studies.raw_log import RawLog, read_log
 from psearch.studies.speedup import Sample, geometric_mean, hardware_ceiling, measure, summarise, table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -101,29 +98,6 @@ def test_table_has_the_ceiling_beside_the_speedup() -> None:
     assert "ceiling" in lines[0]
     assert lines[1].split()[:7] == ["ybw", "2", "1.73", "1.50", "-", "2.00", "1.90"]
     assert "ceiling" not in table(summarise(study()))
-
-
-def test_log_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    with RawLog(path, {"suite": "x.epd"}) as log:
-        for sample in study():
-            log.add(sample)
-            assert read_log(path, Sample)[0][-1] == sample, "a line must be there before the next search"
-        log.note(ceilings={2: 1.9})
-    samples, facts = read_log(path, Sample)
-    assert samples == study()
-    assert facts["about"]["suite"] == "x.epd"
-    assert facts["about"]["machine"]["cores"] >= 1
-    assert facts["ceilings"] == {"2": 1.9}
-    assert all(isinstance(json.loads(line), dict) for line in path.read_text().splitlines())
-
-
-@pytest.mark.parametrize("text", ["rubbish\n", "[1, 2]\n", '{"position": "a"}\n', '{"about": {}}\n', ""])
-def test_what_is_no_log(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(text)
-    with pytest.raises(PsearchError):
-        read_log(path, Sample)
 
 
 def test_real_processes() -> None:
