@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psearch.analysis.analysis import Answer, Choice
+from psearch.analysis.analyser import Answer, Choice
 from psearch.notation.epd import SuitePosition
 from psearch.notation.report import relative_text, terminal_kind
 

@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from psearch.notation.journal import Journal
 from psearch.results import PsearchError
 from psearch.version import __version__
 
@@ -58,30 +59,27 @@ class RawLog:
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
         try:
-            self._out = path.open("w", encoding="utf-8")
+            self._lines = Journal(path, fresh=True)
+        except BlockingIOError:
+            raise PsearchError(f"another psearch is writing the log {path}") from None
         except OSError as error:
             raise PsearchError(f"cannot write the log {path}: {error.strerror}") from None
-        self.path = path
         written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-        self._write({"about": {**about, "commit": source_commit(), "machine": machine(), "written": written}})
+        self.note(about={**about, "commit": source_commit(), "machine": machine(), "written": written})
 
     def __enter__(self) -> RawLog:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._out.close()
-
-    def _write(self, line: dict[str, Any]) -> None:
-        self._out.write(json.dumps(line) + "\n")
-        self._out.flush()
+        self._lines.close()
 
     def add(self, sample: Any) -> None:
         """One finished search: a dataclass."""
-        self._write(asdict(sample))
+        self._lines.append(asdict(sample))
 
     def note(self, **facts: Any) -> None:
         """Facts about the whole study."""
-        self._write(facts)
+        self._lines.append(facts)
 
 
 def split_run(path: Path) -> tuple[Path, str | None]:
@@ -126,6 +124,8 @@ def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
             values = json.loads(line)
             by_run.setdefault(values.pop("run", None), []).append((number, values))
         except (ValueError, TypeError, AttributeError):
+            if not line.endswith("\n"):
+                break  # a kill or a full disk has cut it short
             raise _not_a_line(file, number) from None
     if run is None and len(by_run) <= 1:
         return next(iter(by_run.values()), [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import subprocess
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -47,6 +48,37 @@ def test_what_is_no_log(tmp_path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(PsearchError):
         read_log(path, Sample)
+
+
+def test_a_line_cut_short_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    with RawLog(path, {}) as log:
+        for sample in SAMPLES:
+            log.add(sample)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+    assert read_log(path, Sample)[0] == SAMPLES
+    path.write_bytes(whole[:-2])
+    assert read_log(path, Sample)[0] == SAMPLES[:1]
+
+
+def test_one_study_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    program = f"""
+import sys
+from pathlib import Path
+from psearch.results import PsearchError
+from psearch.studies.raw_log import RawLog
+try:
+    RawLog(Path({str(path)!r}), {{}})
+except PsearchError as error:
+    sys.exit(str(error))
+"""
+    with RawLog(path, {}) as log:
+        log.add(SAMPLES[0])
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.stderr == f"another psearch is writing the log {path}\n"
+    assert read_log(path, Sample)[0] == SAMPLES[:1]
 
 
 def pack(path: Path, **runs: list[Sample]) -> Path:
