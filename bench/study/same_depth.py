@@ -35,8 +35,7 @@ Moves = dict[str, chess.Move]
 
 def answer(arena: Arena, board: chess.Board, nodes: int) -> chess.Move:
     """The best move of one worker from an empty table, after so many nodes."""
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
     work_alone(arena.context)
     return to_chess_move(int(arena.header[0]["best_move"]), board)

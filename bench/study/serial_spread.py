@@ -31,8 +31,7 @@ _LARGEST = 32
 
 def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> int:
     """Nodes of one serial search from a history of small random numbers."""
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     quiet = arena.header[0]["learning"]["quiet"]
     quiet[...] = dice.integers(-_LARGEST, _LARGEST, quiet.shape, endpoint=True)
     write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))

@@ -83,8 +83,7 @@ class Player:
         self.options = SearchOptions(policy="serial")
 
     def new_game(self) -> None:
-        self.arena.clear_table()
-        self.arena.clear_learning()
+        self.arena.forget()
 
     def think(self, board: chess.Board) -> tuple[int, chess.Move]:
         """Score for the side to move in centipawns, and the best move."""

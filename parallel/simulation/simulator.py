@@ -99,8 +99,7 @@ class Simulator:
 
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""
-        self.arena.clear_table()
-        self.arena.clear_learning()
+        self.arena.forget()
         self.arena.header["age"] = 0
 
     def _sample(self, name: str, board: chess.Board, depth: int, options: SearchOptions, seed: int) -> VirtualSample:

@@ -125,8 +125,7 @@ def _cycles_per_ns() -> float:
 def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[int, int]], list[float]]:
     """Nodes and quiescence nodes of each slice of one search, and its nanoseconds."""
     options = SearchOptions(policy="serial")
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     arena.header["age"] = 0
     write_search(arena, board, Limits(depth=depth), options)
     worker = arena.worker[0]
@@ -175,8 +174,7 @@ def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, 
     with Supervisor(2, _HASH_MB) as engine:
         for number, board in enumerate(boards, start=1):
             tell(f"calibrate: joins, position {number}/{len(boards)}")
-            engine.arena.clear_table()
-            engine.arena.clear_learning()
+            engine.forget()
             engine.search(board, Limits(depth=depth))
             found = int(engine.arena.worker["joins"].sum())
             if found:

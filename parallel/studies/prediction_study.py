@@ -102,8 +102,7 @@ class _Tally:
 
 
 def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     write_search(arena, position.board, Limits(depth=depth), options)
     work_alone(arena.context)
     merge_now(arena.context)

@@ -91,16 +91,11 @@ def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: 
                 stop.set()
 
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
-    _forget(engine)
+    engine.forget()
     engine.search(board, limit, on_info=watch, stop=stop, options=options)
     if not stop.is_set() and depths and depths[-1] == MAX_DEPTH:
         return None
     return depths[-1] if depths else 1
-
-
-def _forget(engine: Supervisor) -> None:
-    engine.arena.clear_table()
-    engine.arena.clear_learning()
 
 
 def measure(
@@ -168,7 +163,7 @@ def _search_once(
     repeat: int,
     options: SearchOptions,
 ) -> Sample:
-    _forget(engine)
+    engine.forget()
     result: Result = engine.search(position.board, Limits(depth=depth), options=options)
     info = result.info
     return Sample(
@@ -310,7 +305,7 @@ def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Lim
     speeds: list[float] = []
 
     def run(engine: Supervisor) -> None:
-        _forget(engine)
+        engine.forget()
         info = engine.search(board, limits, options=options).info
         speeds.append(info.nodes / info.time_s)
 
