@@ -42,6 +42,11 @@ INFINITE = 32001
 NO_SCORE = -32002
 DRAW = 0
 
+CLUSTER_BYTES = 64
+"""Of the transposition table: one cache line of four entries."""
+AGES = 64
+"""Of table entries; a search is told from so many before it."""
+
 BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 
 # Expected node types (Knuth and Moore 1975: types 1, 2, 3)

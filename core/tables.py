@@ -4,23 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.board.attacks import fill_attack_tables
-from psearch.core.board.zobrist import fill_zobrist
+from psearch.core.entries import fill_tables
 from psearch.core.evaluation import weights
-from psearch.core.evaluation.evaluate import PAIR_SHIFT
-from psearch.core.evaluation.kpk import fill_kpk
-from psearch.core.jit import entry
-from psearch.core.records import i64, tables_at, tables_dtype, void
-from psearch.core.terms import REST_BOUND, TERMS, UNITS
-
-
-@entry(void(i64))
-def fill_tables(tables):
-    """Compute the attack tables, Zobrist keys and the bits of king and pawn against king at an address."""
-    tb = tables_at(tables)
-    fill_attack_tables(tb)
-    fill_zobrist(tb)
-    fill_kpk(tb)
+from psearch.core.records import tables_dtype
+from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS
 
 
 def fill_weights(tb: np.ndarray) -> None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+PAIR_SHIFT = 16
+"""Middle game and end game values travel as one integer: mg above, eg, which may be negative, in the low bits."""
 REST_BOUND = 1000
 """B, centipawns: the most that terms other than material and piece-square tables may add up to. `rest_bound` in the
 tables, which the kernels read, is filled with it."""

@@ -76,7 +76,7 @@ def search(
     with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
     size of the transposition table in MiB, `multipv` the number of lines wanted (`Result.lines`), `root_moves`
     the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what is left out
-    (`PRUNING_MODES`, docs/search.md).
+    (`PRUNING_MODES`, docs/design/search.md).
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.

@@ -8,7 +8,7 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
-from psearch.core.jit import Progress
+from psearch.core.kernels import Progress
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 

@@ -24,7 +24,7 @@ class Engine:
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search;
     policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
-    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/search.md).
+    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     One search at a time; `stop` and `close` may be called from any thread. When a worker process dies, the call that
     was searching raises `psearch.WorkerDied`, and the next one starts new workers with an empty table.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import signal
 from collections.abc import Callable
 
@@ -10,9 +9,8 @@ import numpy as np
 import pytest
 
 from psearch.cli import main as cli
-from psearch.core import jit
-
-_MODULES_WITH_ENTRIES = ("perft", "tables", "position", "inspect", "inspect_pruning")
+from psearch.core import kernels as compiled
+from psearch.core.entries import CHESS, INSPECT, PERFT
 
 
 def pytest_configure() -> None:
@@ -25,9 +23,7 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Every compiled entry of the chess layer, callable."""
-    for name in _MODULES_WITH_ENTRIES:
-        importlib.import_module(f"psearch.core.{name}")
-    jit.build()
+    compiled.load(CHESS, INSPECT, PERFT)
 
 
 @pytest.fixture(scope="session")

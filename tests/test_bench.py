@@ -11,7 +11,7 @@ from psearch.arena.setup import SearchOptions, write_search
 from psearch.bench import BENCH_POSITIONS, run_bench
 from psearch.kernels import load_kernels
 from psearch.results import Limits
-from psearch.scheduler.step import step_worker
+from psearch.simulation.entries import step_worker
 
 BENCH_NODES = 5_344_409
 """A commit that changes this number changes the search; it says so as `Bench: N`."""

@@ -303,8 +303,8 @@ def test_docstrings_tell_the_truth(name: str) -> None:
 
 
 def test_the_guide_tells_the_truth() -> None:
-    """docs/api.md lies beside the sources, not in a wheel."""
-    guide = Path(__file__).parent.parent / "docs" / "api.md"
+    """docs/guides/api.md lies beside the sources, not in a wheel."""
+    guide = Path(__file__).parent.parent / "docs" / "guides" / "api.md"
     result = doctest.testfile(str(guide), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 10
     assert result.failed == 0

@@ -20,7 +20,7 @@ from serial_rows import serial_rows
 from psearch.arena.setup import SearchOptions
 from psearch.core.records import DEPTHS
 from psearch.kernels import load_kernels
-from psearch.scheduler.prediction import merge_now
+from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.display import StatusLine

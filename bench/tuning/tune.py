@@ -4,7 +4,7 @@
         [--steps N] [--keep-units] [--current-only]
 
 A file (text, or .xz) holds one position a line: `FEN;score;result`, score in centipawns and result 1, 0.5 or 0, both
-seen from White. docs/evaluation.md says which files made the weights, and what came out.
+seen from White. docs/design/evaluation.md says which files made the weights, and what came out.
 
 The method, each step said in full at the head of its module in `bench/tuning/fitting/`:
 

@@ -24,7 +24,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import HAS_PEXT, pext
 from psearch.core.jit import kernel
-from psearch.core.records import Position, Tables, boolean, i64, u64, void
+from psearch.core.views import Position, Tables, boolean, i64, u64, void
 
 _ROOK_MAGICS = np.array(ROOK_MAGICS, dtype=np.uint64)
 _BISHOP_MAGICS = np.array(BISHOP_MAGICS, dtype=np.uint64)

@@ -6,7 +6,7 @@ import numpy as np
 
 from psearch.core.constants import NOT_FILE_A_BB, NOT_FILE_H_BB, U1
 from psearch.core.jit import kernel
-from psearch.core.records import i64, u64
+from psearch.core.views import i64, u64
 
 
 @kernel(u64(i64))

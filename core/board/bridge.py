@@ -5,7 +5,6 @@ from __future__ import annotations
 import chess
 import numpy as np
 
-from psearch.core.board.position import complete
 from psearch.core.constants import (
     KIND_CASTLE,
     KIND_DOUBLE,
@@ -16,6 +15,7 @@ from psearch.core.constants import (
     NO_MOVE,
     NO_SQUARE,
 )
+from psearch.core.entries import complete
 
 
 def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -> None:

@@ -19,7 +19,7 @@ from psearch.core.constants import (
     U0,
 )
 from psearch.core.jit import kernel
-from psearch.core.records import Position, Tables, boolean, i64
+from psearch.core.views import Position, Tables, boolean, i64
 
 
 @kernel(boolean(Tables, Position, i64))

@@ -8,19 +8,8 @@ from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, insufficient_material
 from psearch.core.constants import U0
 from psearch.core.jit import kernel
-from psearch.core.records import (
-    STACK_SIZE,
-    Context,
-    Stack,
-    Worker,
-    boolean,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    tables_at,
-    u64,
-)
+from psearch.core.records import STACK_SIZE
+from psearch.core.views import Context, Stack, Worker, boolean, frame_at, header_at, i64, stack_at, tables_at, u64
 
 
 @kernel(boolean(Context, Stack, u64, i64, i64))

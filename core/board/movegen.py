@@ -42,7 +42,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.records import Node, Position, Tables, boolean, i64, u64
+from psearch.core.views import Node, Position, Tables, boolean, i64, u64
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
 _LAST_KIND = KIND_PROMOTE + QUEEN - KNIGHT

@@ -5,8 +5,10 @@ from __future__ import annotations
 from psearch.core.board.movegen import count_legal, generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, make_move
 from psearch.core.constants import MOVE_MASK
+from psearch.core.entries import PERFT
 from psearch.core.jit import entry, kernel
-from psearch.core.records import FRAME_SIZE, Tables, frame_at, i64, tables_at
+from psearch.core.records import FRAME_SIZE
+from psearch.core.views import Tables, frame_at, i64, tables_at
 
 
 @kernel(i64(Tables, i64))
@@ -19,7 +21,7 @@ def _generate_all(tb, frame):
     return fr.node.end
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), PERFT)
 def perft(tables, frames, depth):
     """Leaves below the position in the first frame.
 

@@ -26,9 +26,10 @@ from psearch.core.constants import (
     U1,
     WHITE,
 )
+from psearch.core.entries import CHESS
 from psearch.core.intrinsics import copy_record, lowest_bit, popcount
 from psearch.core.jit import entry, kernel
-from psearch.core.records import Position, Tables, boolean, i64, position_at, tables_at, u64, void
+from psearch.core.views import Position, Tables, boolean, i64, position_at, tables_at, u64, void
 
 _PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
 
@@ -244,7 +245,7 @@ def complete_position(tb, pos):
     find_pins(tb, pos)
 
 
-@entry(void(i64, i64))
+@entry(void(i64, i64), CHESS)
 def complete(tables, position):
     """`complete_position` for Python: addresses of the tables and of a position."""
     complete_position(tables_at(tables), position_at(position))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.jit import kernel
-from psearch.core.records import Tables, u64, void
+from psearch.core.views import Tables, u64, void
 
 _SEED = np.uint64(0x7073656172636821)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -24,7 +24,7 @@ from psearch.core.constants import (
 from psearch.core.evaluation.kpk import kpk_is_won
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.records import Position, Tables, boolean, i64, u64
+from psearch.core.views import Position, Tables, boolean, i64, u64
 
 SCALE_FULL = 64
 """The value as it is; 0 is a draw."""

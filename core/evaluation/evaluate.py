@@ -11,18 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import U0
+from psearch.core.entries import CHESS
 from psearch.core.evaluation.endgames import SCALE_FULL, SCALING_PHASE, drive, scale
 from psearch.core.evaluation.king import danger_term, danger_units
 from psearch.core.evaluation.pawns import pawn_slot
 from psearch.core.evaluation.pieces import begin_attacks, piece_terms
 from psearch.core.evaluation.threats import passed_terms, space_terms, threat_terms
-from psearch.core.jit import kernel
-from psearch.core.records import Evaluation, Position, Tables, i64
-from psearch.core.terms import TEMPO
+from psearch.core.jit import entry, kernel
+from psearch.core.terms import PAIR_SHIFT, TEMPO
+from psearch.core.views import Evaluation, Position, Tables, evaluation_at, i64, position_at, tables_at
 
 PHASE_MAX = 24
-PAIR_SHIFT = 16
-"""Middle game and end game values travel as one integer: mg above, eg, which may be negative, in the low bits."""
 _HALF = 1 << (PAIR_SHIFT - 1)
 
 
@@ -96,3 +95,9 @@ def evaluate(tb, ev, pos):
     phase = min(np.int64(pos.phase), PHASE_MAX)
     value = _scaled(tb, ev, pos, phase) if phase <= SCALING_PHASE else _whole(tb, ev, pos, phase)
     return -value if pos.side else value
+
+
+@entry(i64(i64, i64, i64), CHESS)
+def evaluate_position(tables, evaluation, position):
+    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
+    return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))

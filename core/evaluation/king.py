@@ -9,7 +9,6 @@ from psearch.core.board.position import king_square, occupied
 from psearch.core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK, U0
 from psearch.core.intrinsics import popcount
 from psearch.core.jit import kernel
-from psearch.core.records import Evaluation, PawnEntry, Position, Tables, i64, u64
 from psearch.core.terms import (
     DANGER,
     DANGER_CHECK,
@@ -21,6 +20,7 @@ from psearch.core.terms import (
     DANGER_UNSAFE_CHECK,
     DANGER_WEAK,
 )
+from psearch.core.views import Evaluation, PawnEntry, Position, Tables, i64, u64
 
 _FILES_A_TO_D_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
 _FILES_C_TO_F_BB = np.uint64(0x3C3C3C3C3C3C3C3C)

@@ -11,7 +11,8 @@ import numpy as np
 from psearch.core.board.bits import bit
 from psearch.core.constants import NOT_FILE_A_BB, NOT_FILE_H_BB, U0, U1
 from psearch.core.jit import kernel
-from psearch.core.records import KPK_WORDS, Tables, boolean, i64, u64, void
+from psearch.core.records import KPK_WORDS
+from psearch.core.views import Tables, boolean, i64, u64, void
 
 
 @kernel(i64(i64, i64, i64))

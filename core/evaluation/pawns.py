@@ -21,7 +21,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import byte_swap, lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.records import PAWN_ENTRIES, Evaluation, PawnEntry, Position, Tables, i64, u64, void
+from psearch.core.records import PAWN_ENTRIES
 from psearch.core.terms import (
     BACKWARD,
     CANDIDATE,
@@ -36,6 +36,7 @@ from psearch.core.terms import (
     STORM,
     SUPPORTED,
 )
+from psearch.core.views import Evaluation, PawnEntry, Position, Tables, i64, u64, void
 
 _SLOT_MASK = np.uint64(PAWN_ENTRIES - 1)
 _FAR = 5

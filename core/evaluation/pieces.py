@@ -27,7 +27,6 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.records import Evaluation, Position, Tables, i64, u64, void
 from psearch.core.terms import (
     BISHOP_PAIR,
     BISHOP_PAWNS,
@@ -50,6 +49,7 @@ from psearch.core.terms import (
     ROOK_SEVENTH,
     ROOK_TRAPPED,
 )
+from psearch.core.views import Evaluation, Position, Tables, i64, u64, void
 
 _RANKS_2_3_BB = np.uint64(0x0000000000FFFF00)
 _RANKS_6_7_BB = np.uint64(0x00FFFF0000000000)

@@ -9,7 +9,6 @@ from psearch.core.board.position import has_pieces, king_square, occupied
 from psearch.core.constants import BISHOP, KING, KNIGHT, PAWN, QUEEN, RANK_3_BB, RANK_6_BB, ROOK, U0, U1
 from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
-from psearch.core.records import Evaluation, Position, Tables, boolean, i64, u64
 from psearch.core.terms import (
     HANGING,
     PASSED_BLOCKED,
@@ -27,6 +26,7 @@ from psearch.core.terms import (
     THREAT_BY_ROOK,
     UNSTOPPABLE,
 )
+from psearch.core.views import Evaluation, Position, Tables, boolean, i64, u64
 
 _CENTRE_WHITE_BB = np.uint64(0x000000003C3C3C00)
 _CENTRE_BLACK_BB = np.uint64(0x003C3C3C00000000)

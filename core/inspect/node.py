@@ -17,8 +17,9 @@ import chess
 import numpy as np
 
 from psearch.core.board.position import find_pins
-from psearch.core.constants import MOVE_MASK, NO_MOVE
-from psearch.core.evaluation.evaluate import evaluate, material, taper
+from psearch.core.constants import CLUSTER_BYTES, MOVE_MASK, NO_MOVE
+from psearch.core.entries import INSPECT, evaluate_position
+from psearch.core.evaluation.evaluate import material, taper
 from psearch.core.inspect.position import Probe
 from psearch.core.intrinsics import high_product
 from psearch.core.jit import entry, kernel
@@ -26,28 +27,8 @@ from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.sound import material_after
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_MOVES,
-    SOUND_GATES,
-    Frame,
-    Learning,
-    Node,
-    Tables,
-    context_at,
-    evaluation_at,
-    frame_at,
-    i64,
-    learning_at,
-    learning_dtype,
-    position_at,
-    tables_at,
-    void,
-    worker_at,
-    worker_dtype,
-)
+from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
 from psearch.core.search.tt import (
-    CLUSTER_BYTES,
     cuts,
     entry_age,
     entry_bound,
@@ -59,6 +40,20 @@ from psearch.core.search.tt import (
     probe,
     score_to_table,
     store,
+)
+from psearch.core.views import (
+    Frame,
+    Learning,
+    Node,
+    Tables,
+    context_at,
+    frame_at,
+    i64,
+    learning_at,
+    position_at,
+    tables_at,
+    void,
+    worker_at,
 )
 
 _FIELD_MOVE, _FIELD_SCORE, _FIELD_EVAL, _FIELD_DEPTH, _FIELD_BOUND, _FIELD_AGE = range(6)
@@ -81,7 +76,7 @@ def _pick(tb, learning, fr, target, limit):
     return count
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), INSPECT)
 def pick_order(tables, learning, frame, limit):
     """Run the move picker of a frame until it has given out `limit` moves, or all; returns how many.
 
@@ -95,7 +90,7 @@ def pick_order(tables, learning, frame, limit):
     return _pick(tb, learning_at(learning), fr, frame_at(frame + FRAME_SIZE).node, limit)
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def pick_rest(tables, learning, frame):
     """`pick_order` from where the picker is, to the end."""
     return _pick(
@@ -103,7 +98,7 @@ def pick_rest(tables, learning, frame):
     )
 
 
-@entry(void(i64, i64, i64, i64, i64))
+@entry(void(i64, i64, i64, i64, i64), INSPECT)
 def learn_from_cutoff(worker, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
@@ -112,43 +107,37 @@ def learn_from_cutoff(worker, learning, frame, move, ply):
     learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
 
 
-@entry(i64(i64, i64, i64))
-def evaluate_position(tables, evaluation, position):
-    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
-    return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))
-
-
-@entry(i64(i64))
+@entry(i64(i64), INSPECT)
 def material_of(position):
     """M of a position, for the side to move: the tapered piece-square sum."""
     return material(position_at(position))
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def material_after_move(tables, position, move):
     """`material_after`: M of the position after a legal move, for the side that makes it."""
     return material_after(tables_at(tables), position_at(position), move, SOUND_GATES)
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def tapered(middle_game, end_game, phase):
     """`taper`: blend two values by phase, 0 .. 24."""
     return taper(middle_game, end_game, phase)
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), INSPECT)
 def exchange_at_least(tables, position, move, threshold):
     """1 if the exchange that a legal move starts is worth `threshold` or more, else 0."""
     return 1 if see_at_least(tables_at(tables), position_at(position), move, threshold) else 0
 
 
-@entry(i64(i64, i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64, i64), INSPECT)
 def packed_entry(move, score, eval, depth, bound, age):
     """`pack_entry`, the data word as int64 with the same bits."""
     return np.int64(pack_entry(move, score, eval, depth, bound, age))
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def entry_field(data, field, ply):
     """One field of a data word; the score as seen from the root at `ply`."""
     word = np.uint64(data)
@@ -163,31 +152,31 @@ def entry_field(data, field, ply):
     return entry_bound(word) if field == _FIELD_BOUND else entry_age(word)
 
 
-@entry(i64(i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64), INSPECT)
 def entry_cuts(data, depth, alpha, beta, ply):
     """1 if a data word answers a search of this depth and window, else 0."""
     return 1 if cuts(np.uint64(data), depth, alpha, beta, ply) else 0
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def stored_score(score, ply):
     """`score_to_table`: a mate as distance from the node."""
     return score_to_table(score, ply)
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def probe_table(context, key):
     """The data word stored for a key, 0 when there is none; both as int64 with the same bits."""
     return np.int64(probe(context_at(context), np.uint64(key)))
 
 
-@entry(void(i64, i64, i64, i64, i64, i64, i64, i64))
+@entry(void(i64, i64, i64, i64, i64, i64, i64, i64), INSPECT)
 def store_in_table(context, age, key, move, score, eval, depth, bound):
     """`store`; the score relative to the node."""
     store(context_at(context), age, np.uint64(key), move, score, eval, depth, bound)
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def cluster_index(context, key):
     """Number of the cluster that a key belongs to."""
     return high_product(np.uint64(key), context_at(context).tt_clusters)

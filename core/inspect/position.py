@@ -18,23 +18,16 @@ from psearch.core.board.bridge import set_position
 from psearch.core.board.movegen import count_legal, generate_captures, generate_quiets, is_legal
 from psearch.core.board.position import complete, find_pins, insufficient_material, make_move, make_null
 from psearch.core.constants import KING, KNIGHT, MOVE_MASK, PAWN
+from psearch.core.entries import INSPECT
 from psearch.core.jit import entry
-from psearch.core.records import (
-    MAX_MOVES,
-    frame_at,
-    frame_dtype,
-    i64,
-    position_at,
-    position_dtype,
-    tables_at,
-    void,
-)
+from psearch.core.records import MAX_MOVES, frame_dtype, position_dtype
+from psearch.core.views import frame_at, i64, position_at, tables_at, void
 
 _ALL_CODES = 1 << 16
 _SIGNED = 1 << 63
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def legal_moves(tables, frame):
     """Write the legal moves of a frame's position into `node.moves[0:end]`; returns end.
 
@@ -49,7 +42,7 @@ def legal_moves(tables, frame):
     return fr.node.end
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def count_moves(tables, position):
     """The number of legal moves, counted without generating them."""
     tb = tables_at(tables)
@@ -58,7 +51,7 @@ def count_moves(tables, position):
     return count_legal(tb, pos)
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def check_legal(tables, position, move):
     """1 if a move code is a legal move, else 0."""
     tb = tables_at(tables)
@@ -67,7 +60,7 @@ def check_legal(tables, position, move):
     return 1 if is_legal(tb, pos, move) else 0
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def accepted_codes(tables, frame):
     """Ask `is_legal` about all 65,536 move codes; returns how many pass.
 
@@ -85,25 +78,25 @@ def accepted_codes(tables, frame):
     return count
 
 
-@entry(void(i64, i64, i64, i64))
+@entry(void(i64, i64, i64, i64), INSPECT)
 def play(tables, source, target, move):
     """`make_move`: copy a position and play a legal move on the copy. The two must not be the same."""
     make_move(tables_at(tables), position_at(source), position_at(target), move)
 
 
-@entry(void(i64, i64, i64))
+@entry(void(i64, i64, i64), INSPECT)
 def play_null(tables, source, target):
     """`make_null`: copy a position that is not in check and pass there. The two must not be the same."""
     make_null(tables_at(tables), position_at(source), position_at(target))
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), INSPECT)
 def attacks_of(tables, piece, square, occupied):
     """Attacks of a knight, bishop, rook, queen or king; bitboards as int64 with the same bits."""
     return np.int64(piece_attacks(tables_at(tables), piece, square, np.uint64(occupied)))
 
 
-@entry(i64(i64))
+@entry(i64(i64), INSPECT)
 def insufficient(position):
     """1 if nobody can be mated any more, by material alone, else 0."""
     return 1 if insufficient_material(position_at(position)) else 0

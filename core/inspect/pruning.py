@@ -17,6 +17,7 @@ from psearch.core.board.checks import gives_check
 from psearch.core.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch.core.board.position import find_pins
 from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PHASE_MAIN, PV_NODE
+from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry
@@ -36,17 +37,8 @@ from psearch.core.pruning.decisions import (
     wants_singular,
 )
 from psearch.core.pruning.modes import Pruning as PruningParameters
-from psearch.core.records import (
-    TECHNIQUE_NAMES,
-    Pruning,
-    frame_at,
-    i64,
-    learning_at,
-    position_at,
-    tables_at,
-    void,
-    worker_at,
-)
+from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.views import Pruning, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
 
 pruning_at = view(Pruning)
 
@@ -56,13 +48,13 @@ _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 # -- entries ---------------------------------------------------------------------------------------------------------
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), INSPECT)
 def check_given(tables, position, move):
     """1 if a legal move gives check, else 0."""
     return 1 if gives_check(tables_at(tables), position_at(position), move) else 0
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def list_quiet_checks(tables, frame):
     """Write the legal moves that give check and neither capture nor promote into `node.moves[0:end]`; returns end."""
     tb = tables_at(tables)
@@ -71,7 +63,7 @@ def list_quiet_checks(tables, frame):
     return generate_quiet_checks(tb, fr.position, fr.node, 0)
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def list_underpromotions(tables, frame):
     """Write the legal promotions to less than a queen into `node.moves[0:end]`; returns end."""
     tb = tables_at(tables)
@@ -80,28 +72,28 @@ def list_underpromotions(tables, frame):
     return generate_underpromotions(tb, fr.position, fr.node, 0)
 
 
-@entry(void(i64, i64, i64))
+@entry(void(i64, i64, i64), INSPECT)
 def node_futility(worker, pruning, frame):
     """`decide_futility` for the node of a frame."""
     fr = frame_at(frame)
     decide_futility(worker_at(worker), pruning_at(pruning), fr.position, fr.node)
 
 
-@entry(i64(i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64), INSPECT)
 def node_action(worker, pruning, tables, frame, came_by):
     """`prune_node`: what is done without a move."""
     fr = frame_at(frame)
     return prune_node(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node, came_by)
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def node_reduction(pruning, frame):
     """`null_reduction`: R."""
     fr = frame_at(frame)
     return null_reduction(pruning_at(pruning), fr.position, fr.node)
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), INSPECT)
 def node_wishes(pruning, frame):
     """Which phases the node wants: bits in the order of `_WISHES`."""
     fr = frame_at(frame)
@@ -113,7 +105,7 @@ def node_wishes(pruning, frame):
     return wishes + (16 if wants_singular(record, fr.node) else 0)
 
 
-@entry(i64(i64, i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64, i64), INSPECT)
 def move_pruned(worker, pruning, learning, tables, frame, move):
     """1 if `prunes_move` leaves the move out, else 0."""
     fr = frame_at(frame)
@@ -121,7 +113,7 @@ def move_pruned(worker, pruning, learning, tables, frame, move):
     return 1 if prunes_move(records[0], records[1], records[2], records[3], fr.position, fr.node, move) else 0
 
 
-@entry(i64(i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64), INSPECT)
 def capture_pruned(worker, pruning, tables, frame, move):
     """1 if `prunes_capture` leaves a capture of quiescence out, else 0."""
     fr = frame_at(frame)
@@ -129,7 +121,7 @@ def capture_pruned(worker, pruning, tables, frame, move):
     return 1 if left_out else 0
 
 
-@entry(i64(i64, i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64, i64), INSPECT)
 def move_extension(worker, pruning, tables, frame, gives, within):
     """`extension_of` the move in the frame's visit."""
     fr = frame_at(frame)
@@ -137,7 +129,7 @@ def move_extension(worker, pruning, tables, frame, gives, within):
     return extension_of(worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives, within)
 
 
-@entry(i64(i64, i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64, i64), INSPECT)
 def move_reduction(worker, pruning, learning, frame, gives):
     """`reduction_of` the move in the frame's visit."""
     fr = frame_at(frame)

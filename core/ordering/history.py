@@ -11,7 +11,7 @@ import numpy as np
 from psearch.core.board.bits import move_from, move_kind, move_to
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.jit import kernel
-from psearch.core.records import Learning, Node, Position, Worker, boolean, i64, void
+from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
 
 
 @kernel(boolean(Position, i64))

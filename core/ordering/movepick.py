@@ -29,7 +29,7 @@ from psearch.core.constants import (
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import capture_history, is_quiet, quiet_history
 from psearch.core.ordering.see import captured_value, see_at_least
-from psearch.core.records import Header, Learning, Node, Position, Stack, Tables, i64, void
+from psearch.core.views import Header, Learning, Node, Position, Stack, Tables, i64, void
 
 (
     PICK_TT,

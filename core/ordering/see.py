@@ -23,7 +23,7 @@ from psearch.core.constants import (
     U0,
 )
 from psearch.core.jit import kernel
-from psearch.core.records import Position, Tables, boolean, i64, u64
+from psearch.core.views import Position, Tables, boolean, i64, u64
 
 SEE_VALUES = (100, 300, 300, 500, 900, 20000)
 """Pawn, knight, bishop, rook, queen, king: whole pieces, so that equal trades come out as zero."""

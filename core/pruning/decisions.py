@@ -44,19 +44,8 @@ from psearch.core.jit import kernel
 from psearch.core.ordering.history import is_quiet, quiet_history
 from psearch.core.ordering.movepick import PICK_BAD_CAPTURES, drop_quiets
 from psearch.core.ordering.see import SEE_VALUES, captured_value, see_at_least, see_value
-from psearch.core.records import (
-    REDUCTIONS,
-    Learning,
-    Node,
-    Position,
-    Pruning,
-    Tables,
-    Visit,
-    Worker,
-    boolean,
-    i64,
-    void,
-)
+from psearch.core.records import REDUCTIONS
+from psearch.core.views import Learning, Node, Position, Pruning, Tables, Visit, Worker, boolean, i64, void
 
 # What is counted: `TECHNIQUE_NAMES`, in the same order
 (

@@ -97,7 +97,7 @@ PARAMETERS = {
     "delta": _switch("quiescence: captures that cannot reach alpha are left out"),
     "delta_margin": Parameter("centipawns a capture may gain beside what it takes"),
     "table_in_quiescence": _switch("quiescence reads and writes the transposition table"),
-    "sound": _switch("sound futility at depth 1 (docs/soundness.md); needs table_in_quiescence 0"),
+    "sound": _switch("sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0"),
     "sound_delta": _switch("the same in quiescence"),
 }
 

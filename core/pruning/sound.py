@@ -3,7 +3,7 @@
 Node P, side S to move, legal move m to the child C, and C is quiescence: it stands pat on its evaluation E(C), which
 is M(C) + rest with |rest| <= B, or that scaled towards zero. So for S the move is worth at most U(m) = M(C) + B, with
 M(C) the tapered piece-square sum of C seen by S. If U(m) <= alpha, m cannot raise alpha. This holds under gates, and
-under all of them only; each has a bit, so that tests can leave one out and see it missed (docs/soundness.md).
+under all of them only; each has a bit, so that tests can leave one out and see it missed (docs/design/soundness.md).
 
 The idea is Heinz's (2000, "scalable search in computer chess", futility pruning at frontier nodes, `max_posn_score`).
 """
@@ -37,6 +37,8 @@ from psearch.core.records import (
     SOUND_SCALING,
     STACK_SIZE,
     VIOLATIONS,
+)
+from psearch.core.views import (
     Context,
     Node,
     Position,

@@ -9,22 +9,9 @@ from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import piece_to
 from psearch.core.pruning.decisions import LMR, count_tried, extension_of, null_reduction, reduction_of
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_PLY,
-    STACK_SIZE,
-    Context,
-    Frame,
-    Node,
-    Worker,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    tables_at,
-    void,
-)
+from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE
 from psearch.core.search.tt import prefetch_entry
+from psearch.core.views import Context, Frame, Node, Worker, frame_at, header_at, i64, stack_at, tables_at, void
 
 
 @kernel(i64(Context, i64))

@@ -52,23 +52,11 @@ from psearch.core.pruning.decisions import (
     decide_futility,
     prune_node,
 )
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_PLY,
-    STACK_SIZE,
-    Context,
-    Node,
-    Worker,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    tables_at,
-    void,
-)
+from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE
 from psearch.core.search.children import update_pv
 from psearch.core.search.table_node import estimate_of, probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
+from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, stack_at, tables_at, void
 
 
 @kernel(i64(Context, Worker, i64))

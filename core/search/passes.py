@@ -48,8 +48,9 @@ from psearch.core.pruning.decisions import (
     wants_probcut,
     wants_singular,
 )
-from psearch.core.records import (
-    STACK_SIZE,
+from psearch.core.records import STACK_SIZE
+from psearch.core.search.table_node import store_result
+from psearch.core.views import (
     Context,
     Node,
     Position,
@@ -62,7 +63,6 @@ from psearch.core.records import (
     tables_at,
     void,
 )
-from psearch.core.search.table_node import store_result
 
 
 @kernel(boolean(Context, Position, Node))

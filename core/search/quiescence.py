@@ -23,10 +23,11 @@ from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_capture
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.decisions import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
-from psearch.core.records import FRAME_SIZE, Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
+from psearch.core.records import FRAME_SIZE
 from psearch.core.search.children import make_child, set_child, update_pv
 from psearch.core.search.table_node import probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
+from psearch.core.views import Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
 
 
 @kernel(void(Node, i64))

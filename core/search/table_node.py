@@ -8,8 +8,8 @@ from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCOR
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.pruning.decisions import is_mate_bound
-from psearch.core.records import Context, Node, Position, Worker, frame_at, header_at, i64, tables_at, u64, void
 from psearch.core.search.tt import probe, score_to_table, store, stored_eval
+from psearch.core.views import Context, Node, Position, Worker, frame_at, header_at, i64, tables_at, u64, void
 
 
 @kernel(u64(Context, Worker, Position))

@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import (
+    AGES,
     BOUND_EXACT,
     BOUND_LOWER,
     BOUND_NONE,
     BOUND_UPPER,
+    CLUSTER_BYTES,
     MATE_IN_MAX_PLY,
     NO_MOVE,
     NO_SCORE,
@@ -23,11 +25,9 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import kernel
-from psearch.core.records import Context, boolean, i64, u64, void
+from psearch.core.views import Context, boolean, i64, u64, void
 
-CLUSTER_BYTES = 64
 ENTRY_BYTES = 16
-AGES = 64
 
 
 @kernel(i64(u64))

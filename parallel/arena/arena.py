@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from psearch.core.constants import CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
     MAX_PLY,
@@ -29,7 +30,6 @@ from psearch.core.records import (
     trace_log_dtype,
     worker_dtype,
 )
-from psearch.core.search.tt import CLUSTER_BYTES
 from psearch.core.tables import make_tables
 from psearch.results import PsearchError
 

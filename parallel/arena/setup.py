@@ -10,13 +10,12 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.core.board.bridge import from_chess_move, set_position
+from psearch.core.constants import AGES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.core.records import MAX_HISTORY, position_dtype
-from psearch.core.search.tt import AGES
-from psearch.defaults import DEFAULT_POLICY
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.policy import POLICIES
-from psearch.scheduler.root import begin_search
+from psearch.scheduler.entries import begin_search
 
 MAX_DEPTH = 100
 DEFAULT_SPLIT_DEPTH = 1
@@ -115,7 +114,7 @@ def write_search(
     record = header["options"]
     record["pruning"] = options.pruning.record()
     for name in set(record.dtype.names) - {"pruning"}:
-        record[name] = POLICIES[options.policy] if name == "policy" else int(getattr(options, name) or 0)
+        record[name] = POLICY_NAMES.index(options.policy) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None and options.policy == "abdada":
         record["defer_depth"] = ABDADA_DEFER_DEPTH
     if arena.workers == 1 or options.policy in ("serial", "lazy"):

@@ -23,6 +23,7 @@ from psearch.cli.study_arguments import (
     simulate_parser,
     speedup_parser,
 )
+from psearch.defaults import POLICY_NAMES
 
 if TYPE_CHECKING:
     from psearch.notation.epd import SuitePosition
@@ -72,12 +73,11 @@ def _read_positions(options: argparse.Namespace) -> list[SuitePosition]:
 def _policies(text: str) -> list[str]:
     """Names of policies, each once, in their order."""
     from psearch.results import PsearchError
-    from psearch.scheduler.policy import POLICIES
 
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
     for name in names:
-        if name not in POLICIES or name == "serial":
-            known = ", ".join(policy for policy in POLICIES if policy != "serial")
+        if name not in POLICY_NAMES or name == "serial":
+            known = ", ".join(policy for policy in POLICY_NAMES if policy != "serial")
             raise PsearchError(f"no policy is called {name[:40]!a}; there are {known}")
     return names
 

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.core import jit
+from psearch.core import kernels
 from psearch.processes.fork_server import GONE, MESSAGE_BYTES, STOP_SIGNALS, fork_worker, open_pidfd
 from psearch.results import PsearchError
 
@@ -169,7 +169,7 @@ class _NurseryLink:
         program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), parent=self.owner)
         environment = {
             **os.environ,
-            "PSEARCH_CACHE_DIR": str(jit.CACHE_FOLDER.parent),  # where this process has put its kernels
+            "PSEARCH_CACHE_DIR": str(kernels.folder().parent),  # where this process has put its kernels
             "OPENBLAS_NUM_THREADS": "1",  # numpy starts no threads in a process that only forks
         }
         # blocked until it ignores them: a Ctrl-C meant for the program must not hit it while it starts

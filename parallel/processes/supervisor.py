@@ -27,7 +27,7 @@ from psearch.processes.launcher import WorkerProcess, fork_is_safe, launch
 from psearch.processes.watch import OnInfo, SearchRequest, Watch
 from psearch.processes.worker import PERFT, QUIT, READY
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
-from psearch.scheduler.root import request_stop
+from psearch.scheduler.entries import request_stop
 from psearch.trace.recorder import Recorder, trace_capacity
 
 _START_TIMEOUT_S = 120.0

@@ -15,13 +15,13 @@ import numpy as np
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
-from psearch.core.inspect.node import evaluate_position
+from psearch.core.entries import evaluate_position
 from psearch.core.records import INFO_RING, evaluation_dtype
 from psearch.processes.control import SearchControl
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.processes.worker import DONE, GO
 from psearch.results import Info, Limits, PsearchError, Result, WorkerStats
-from psearch.scheduler.root import request_stop
+from psearch.scheduler.entries import request_stop
 
 if TYPE_CHECKING:
     from psearch.processes.supervisor import Supervisor

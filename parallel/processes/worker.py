@@ -13,72 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from psearch.core.board.perft import perft
-from psearch.core.constants import STATE_IDLE
-from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
-from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    MAX_PLY,
-    WORKER_SIZE,
-    context_at,
-    frame_dtype,
-    header_at,
-    i64,
-    void,
-    worker_at,
-)
+from psearch.core.entries import perft
+from psearch.core.records import MAX_PLY, frame_dtype
 from psearch.processes.fork_server import open_pidfd
-from psearch.scheduler.splitting import done_of
-from psearch.scheduler.step import step
+from psearch.scheduler.entries import work
 
 READY, GO, DONE, QUIT, PERFT = b"ready", b"go", b"done", b"quit", b"perft"
 
-_BURST = 1024
 _BURSTS_PER_CALL = 64
 """About 20 ms: how long a worker may take to notice that its parent is gone."""
-_SPINS = 64
-_YIELDS = 256
-_NAP_US = 50
 _PARENT_CHECK_S = 0.2
-
-
-@kernel(void(i64))
-def wait_between_polls(rounds):
-    """Pass a little time, more the longer nothing was found: workers may outnumber cores."""
-    if rounds < _SPINS:
-        for _ in range(16):
-            pause()
-    elif rounds < _SPINS + _YIELDS:
-        sched_yield()
-    else:
-        usleep(np.uint32(_NAP_US))
-
-
-@entry(i64(i64, i64, i64))
-def work(context, worker, bursts):
-    """Run a worker for a while; 1 when the search is done and this worker has nothing left to do."""
-    ctx = context_at(context)
-    hd = header_at(ctx.header)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
-    rounds = 0
-    last = cycle_counter()
-    while bursts > 0:
-        if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
-            return 1
-        idle = step(ctx, worker, _BURST) == _BURST
-        if idle:
-            wait_between_polls(rounds)
-            rounds += 1
-        else:
-            rounds = 0
-        if not idle or rounds > _SPINS + _YIELDS:
-            bursts -= 1
-        now = cycle_counter()
-        wk.search_cycles += now - last
-        if idle:
-            wk.idle_cycles += now - last
-        last = now
-    return 0
 
 
 def _search(arena: Any, index: int, parent: int) -> None:

@@ -1,0 +1,7 @@
+"""How workers share a search: compiled, in shared memory, without a process of its own. Imports `psearch.core` only.
+
+Begin with `step`, the state machine that every driver calls (`work` is its loop in a worker process), then `splitting`,
+the life of an open node. `root` is iterations and the end; `policy` decides which nodes open, by the types of
+`node_types` and the counters of `prediction`; `abdada` keeps workers apart without splitting; `trace_log` records what
+happens; `entries` is what Python calls. See docs/design/architecture.md.
+"""

@@ -16,21 +16,8 @@ from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import pick_move
 from psearch.core.pruning.decisions import prunes_move
 from psearch.core.pruning.sound import skips_soundly
-from psearch.core.records import (
-    MAX_MOVES,
-    MAX_PLY,
-    Context,
-    Header,
-    Node,
-    Position,
-    Worker,
-    boolean,
-    header_at,
-    i64,
-    tables_at,
-    u64,
-    void,
-)
+from psearch.core.records import MAX_MOVES, MAX_PLY
+from psearch.core.views import Context, Header, Node, Position, Worker, boolean, header_at, i64, tables_at, u64, void
 
 PUT_OFF = 1 << 16
 """Set in what `next_move` returns: the move was put off once, and is searched now whoever else is at it."""

@@ -11,8 +11,8 @@ import numpy as np
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.records import CERTAIN, Context, Node, boolean, header_at, i64
-from psearch.defaults import POLICY_NAMES
+from psearch.core.records import CERTAIN
+from psearch.core.views import Context, Node, boolean, header_at, i64
 from psearch.scheduler.prediction import (
     GAIN_BUSY,
     expected_gain,
@@ -34,13 +34,14 @@ from psearch.scheduler.prediction import (
     POLICY_LAZY,
     POLICY_ABDADA,
 ) = range(10)
+"""In the order of `POLICY_NAMES`.
 
-POLICIES = {name: number for number, name in enumerate(POLICY_NAMES)}
-"""serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
+serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
 knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose
 candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: PV nodes
 likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
-worker searches the whole tree."""
+worker searches the whole tree.
+"""
 
 _UNPROVED = 4
 """calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,

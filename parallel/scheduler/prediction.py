@@ -18,25 +18,9 @@ import numpy as np
 from psearch.core.constants import ALL_NODE, PV_NODE
 from psearch.core.intrinsics import atomic_load, field_address
 from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    BINS,
-    BOUNDS,
-    CERTAIN,
-    DEPTHS,
-    PROGRESS,
-    TYPES,
-    WORKER_SIZE,
-    Context,
-    Header,
-    Node,
-    Prediction,
-    Worker,
-    context_at,
-    header_at,
-    i64,
-    void,
-    worker_at,
-)
+from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES, WORKER_SIZE
+from psearch.core.views import Context, Header, Node, Prediction, Worker, context_at, header_at, i64, void, worker_at
+from psearch.scheduler.entries import PREDICTION
 
 GAIN_BUSY = 64
 """calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
@@ -289,7 +273,7 @@ def merge_outcomes(ctx):
     _find_least_depth(ctx)
 
 
-@entry(void(i64))
+@entry(void(i64), PREDICTION)
 def merge_now(context):
     """`merge_outcomes` for Python, after a search."""
     merge_outcomes(context_at(context))

@@ -31,20 +31,13 @@ from psearch.core.records import (
     FRAME_SIZE,
     INFO_RING,
     MAX_PLY,
+    ROOT_STOPPED,
     STACK_SIZE,
     TECHNIQUES,
     WORKER_SIZE,
-    Context,
-    Worker,
-    boolean,
-    context_at,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    void,
-    worker_at,
 )
+from psearch.core.views import Context, Worker, boolean, context_at, frame_at, header_at, i64, stack_at, void, worker_at
+from psearch.scheduler.entries import SEARCH
 from psearch.scheduler.policy import POLICY_LAZY, splits_nothing
 from psearch.scheduler.prediction import idle_workers_of, merge_outcomes
 from psearch.scheduler.splitting import (
@@ -58,7 +51,7 @@ from psearch.scheduler.splitting import (
     stop_all,
     stop_of,
 )
-from psearch.scheduler.trace_log import ROOT_STOPPED, trace_root, trace_root_entered, trace_take
+from psearch.scheduler.trace_log import trace_root, trace_root_entered, trace_take
 
 MAIN_ROOT = 0
 """The stack whose root gives the answer."""
@@ -335,13 +328,13 @@ def _begin_root(ctx, index):
     wk.state = _enter_root(ctx, wk)
 
 
-@entry(void(i64))
+@entry(void(i64), SEARCH)
 def request_stop(context):
     """Tell all workers to unwind; each notices within one node."""
     stop_all(context_at(context))
 
 
-@entry(void(i64))
+@entry(void(i64), SEARCH)
 def begin_search(context):
     """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
 

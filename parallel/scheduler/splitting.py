@@ -50,10 +50,8 @@ from psearch.core.intrinsics import (
 )
 from psearch.core.jit import kernel
 from psearch.core.pruning.sound import shadow_bound
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_PLY,
-    STACK_SIZE,
+from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE, path_dtype
+from psearch.core.views import (
     Context,
     Header,
     Node,
@@ -63,7 +61,6 @@ from psearch.core.records import (
     frame_at,
     header_at,
     i64,
-    path_dtype,
     stack_at,
     u64,
     void,

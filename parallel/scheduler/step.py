@@ -35,26 +35,14 @@ from psearch.core.constants import (
     VISIT_SCOUT,
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
-from psearch.core.jit import entry, kernel
+from psearch.core.jit import kernel
 from psearch.core.pruning.sound import check_shadow, shadow_bound
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_PLY,
-    WORKER_SIZE,
-    Context,
-    Node,
-    Worker,
-    context_at,
-    frame_at,
-    header_at,
-    i64,
-    void,
-    worker_at,
-)
+from psearch.core.records import FRAME_SIZE, MAX_PLY, WORKER_SIZE
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
 from psearch.core.search.node import after_move, enter, finish, learn
 from psearch.core.search.passes import after_null, begin_moves, finish_phase
 from psearch.core.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
+from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, void, worker_at
 from psearch.scheduler.abdada import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
 from psearch.scheduler.node_types import child_type, null_child_type, refined_type
 from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
@@ -364,9 +352,3 @@ def step(ctx, worker, budget):
             return budget + 1
         wk.state = state
     return 0
-
-
-@entry(i64(i64, i64, i64))
-def step_worker(context, worker, budget):
-    """`step` for Python drivers; context: address of this process's context record."""
-    return step(context_at(context), worker, budget)

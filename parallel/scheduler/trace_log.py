@@ -38,26 +38,15 @@ from psearch.core.records import (
     TRACE_ROOT,
     TRACE_SPLIT,
     TRACE_TAKE,
-    Context,
-    TraceLog,
-    Worker,
-    frame_at,
-    i64,
-    stack_at,
-    trace_event_at,
-    trace_log_at,
-    void,
+    WORKER_BITS,
 )
-
-ROOT_STOPPED = -1
-"""Outcome of a search of the root that was stopped; else a bound."""
-WORKER_BITS = 10
-"""Of the number of an open node: the worker that opened it; above them, how many it had opened before."""
+from psearch.core.views import Context, TraceLog, Worker, frame_at, i64, stack_at, trace_event_at, trace_log_at, void
+from psearch.scheduler.entries import SEARCH
 
 _count_of = field_address(TraceLog, "count")
 
 
-@entry(i64())
+@entry(i64(), SEARCH)
 def read_cycles():
     """The time stamp counter, for the parent."""
     return cycle_counter()

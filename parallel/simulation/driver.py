@@ -23,21 +23,12 @@ from psearch.core.board.zobrist import splitmix64
 from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, atomic_store
 from psearch.core.jit import entry, kernel
-from psearch.core.records import (
-    WORKER_SIZE,
-    Context,
-    Simulation,
-    Worker,
-    context_at,
-    header_at,
-    i64,
-    simulation_at,
-    void,
-    worker_at,
-)
+from psearch.core.records import WORKER_SIZE
+from psearch.core.views import Context, Simulation, Worker, context_at, header_at, i64, simulation_at, void, worker_at
 from psearch.scheduler.splitting import done_of, stop_all, stop_of
 from psearch.scheduler.step import step
 from psearch.scheduler.trace_log import begin_turn, settle_turn
+from psearch.simulation.entries import VIRTUAL
 
 _WORKER_BITS = 10
 _WORKER_MASK = (1 << _WORKER_BITS) - 1
@@ -164,7 +155,7 @@ def _turn(ctx, sim, worker, clock, lock_free):
     return clock
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), VIRTUAL)
 def run_virtual(context, simulation, lock_free, max_events):
     """Run until the search is done or for `max_events` turns; 1 when it is done.
 
@@ -193,7 +184,7 @@ def run_virtual(context, simulation, lock_free, max_events):
     return 1 if atomic_load(done_of(hd)) != 0 else 0
 
 
-@entry(void(i64, i64))
+@entry(void(i64, i64), VIRTUAL)
 def begin_virtual(context, simulation):
     """All clocks at zero; `costs`, `random` and `deadline` must have been set."""
     ctx = context_at(context)

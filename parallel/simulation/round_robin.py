@@ -11,12 +11,13 @@ import numpy as np
 from psearch.core.board.zobrist import splitmix64
 from psearch.core.intrinsics import atomic_load
 from psearch.core.jit import entry
-from psearch.core.records import context_at, header_at, i64
+from psearch.core.views import context_at, header_at, i64
 from psearch.scheduler.splitting import done_of
 from psearch.scheduler.step import step
+from psearch.simulation.entries import ROUND_ROBIN
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), ROUND_ROBIN)
 def run_interleaved(context, seed, max_burst, max_turns):
     """Give random workers bursts of 1 .. max_burst transitions until the search is done.
 
@@ -34,3 +35,9 @@ def run_interleaved(context, seed, max_burst, max_turns):
         burst = 1 + (draw >> 20) % max_burst
         step(ctx, worker, burst)
     return -1 if atomic_load(done_of(hd)) == 0 else max_turns
+
+
+@entry(i64(i64, i64, i64), ROUND_ROBIN)
+def step_worker(context, worker, budget):
+    """`step` for Python drivers; context: address of this process's context record."""
+    return step(context_at(context), worker, budget)

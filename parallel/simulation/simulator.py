@@ -16,7 +16,7 @@ from psearch.core.pruning.modes import pruning_text
 from psearch.core.records import MAX_PLY, simulation_dtype
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
-from psearch.simulation.driver import begin_virtual, run_virtual
+from psearch.simulation.entries import begin_virtual, run_virtual
 from psearch.trace.recorder import Recorder
 
 _EVENTS_PER_CALL = 1 << 20

@@ -1,0 +1,7 @@
+"""What measures the scheduler and the search. Imports processes and simulation and what is below, neither uci nor
+analysis.
+
+Begin with `speedup` (real processes) and `virtual_study` (virtual time). `prediction_study` judges node types,
+`pruning_counts` counts what was left out, `soundness` compares modes, `uniform_tree` counts what `leaf_formulas`
+says, `calibration` measures costs with the loops of `micro_costs`; `raw_log` keeps samples, `plots` draws them.
+"""

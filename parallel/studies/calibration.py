@@ -26,8 +26,8 @@ from psearch.core.constants import ALL_NODE
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.worker import work
 from psearch.results import Limits
+from psearch.scheduler.entries import work
 from psearch.simulation.costs import Costs
 from psearch.studies import micro_costs as microcosts
 from psearch.studies.raw_log import machine

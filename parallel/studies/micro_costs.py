@@ -12,18 +12,8 @@ import numpy as np
 from psearch.core.constants import CLOSED_CUTOFF, STACK_ACTIVE
 from psearch.core.intrinsics import atomic_add, atomic_store, cycle_counter
 from psearch.core.jit import entry
-from psearch.core.records import (
-    FRAME_SIZE,
-    STACK_SIZE,
-    WORKER_SIZE,
-    context_at,
-    frame_at,
-    header_at,
-    i64,
-    stack_at,
-    worker_at,
-)
-from psearch.processes.worker import wait_between_polls
+from psearch.core.records import FRAME_SIZE, STACK_SIZE, WORKER_SIZE
+from psearch.core.views import context_at, frame_at, header_at, i64, stack_at, worker_at
 from psearch.scheduler.prediction import idle_workers_of
 from psearch.scheduler.splitting import (
     acquire,
@@ -38,6 +28,7 @@ from psearch.scheduler.splitting import (
     unwind,
     withdraw,
 )
+from psearch.scheduler.work import wait_between_polls
 
 
 @entry(i64())

@@ -24,7 +24,7 @@ from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.notation.epd import SuitePosition
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
-from psearch.scheduler.prediction import merge_now
+from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 

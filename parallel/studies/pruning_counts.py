@@ -10,7 +10,7 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.pruning.modes import MODES
 from psearch.core.pruning.parameters import PARAMETERS, TECHNIQUES
 from psearch.core.records import TECHNIQUE_NAMES
-from psearch.scheduler.prediction import merge_now
+from psearch.scheduler.entries import merge_now
 
 _TYPES = (("PV", PV_NODE), ("CUT", CUT_NODE), ("ALL", ALL_NODE))
 

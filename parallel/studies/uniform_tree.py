@@ -25,12 +25,13 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISI
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.records import boolean, i64
+from psearch.core.views import boolean, i64
+from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.node_types import child_type
-from psearch.scheduler.policy import POLICIES, POLICY_KNUTH
+from psearch.scheduler.policy import POLICY_KNUTH
 from psearch.studies.leaf_formulas import Leaves
 
-RULES = len(POLICIES)
+RULES = len(POLICY_NAMES)
 TYPES = 3
 """PV, CUT and ALL"""
 INFINITE = 1 << 40
@@ -222,7 +223,7 @@ def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
 
 def _count(breadth: int, depth: int, state: np.void) -> Count:
     def of_rules(field: str) -> dict[str, int]:
-        return {name: int(state[field][POLICIES[name]]) for name in _PREDICTING}
+        return {name: int(state[field][POLICY_NAMES.index(name)]) for name in _PREDICTING}
 
     leaves, inner = state["leaves"], state["inner"]
     return Count(

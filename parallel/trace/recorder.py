@@ -32,16 +32,18 @@ from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, CLOSED
 from psearch.core.records import (
     CERTAIN,
     MAX_PLY,
+    ROOT_STOPPED,
     TRACE_ABORT,
     TRACE_IDLE,
     TRACE_JOIN,
     TRACE_ROOT,
     TRACE_SPLIT,
     TRACE_TAKE,
+    WORKER_BITS,
     trace_event_dtype,
 )
 from psearch.results import PsearchError
-from psearch.scheduler.trace_log import ROOT_STOPPED, WORKER_BITS, read_cycles
+from psearch.scheduler.entries import read_cycles
 from psearch.trace.trace_file import replacing
 from psearch.version import __version__
 

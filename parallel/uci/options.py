@@ -1,6 +1,6 @@
 """The options that the UCI engine declares, and what they are set to.
 
-Each does something; what it does is told in docs/uci.md. Nothing here imports python-chess or numba: the list is
+Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is
 printed before anything heavy is loaded.
 """
 

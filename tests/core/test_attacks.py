@@ -132,17 +132,16 @@ def test_magics_give_each_attack_set_slots_of_its_own(tables, piece, magics, mas
 
 _WITHOUT_PEXT = """
 import chess, numpy as np
-from psearch.core import jit, tables
-from psearch.core.board import perft
+from psearch.core import tables
+from psearch.core.entries import perft
 from psearch.core.board.bridge import set_position
 from psearch.core.intrinsics import HAS_PEXT
-from psearch.core.records import frame_dtype
+from psearch.core.records import (frame_dtype)
 assert not HAS_PEXT
-jit.build()
 tb = tables.make_tables()
 frames = np.zeros(5, frame_dtype)
 set_position(tb, frames["position"][:1], chess.Board({fen!r}))
-print(perft.perft(tb.ctypes.data, frames.ctypes.data, 4))
+print(perft(tb.ctypes.data, frames.ctypes.data, 4))
 """
 
 

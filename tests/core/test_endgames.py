@@ -16,8 +16,8 @@ from psearch.core.board.bridge import to_chess_move
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables
 from psearch.kernels import load_kernels
-from psearch.processes.worker import work
 from psearch.results import Limits
+from psearch.scheduler.entries import work
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 from paths import DATA as ALL_DATA
 
 from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
-from psearch.core.board.perft import perft
 from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE
+from psearch.core.entries import perft
 from psearch.core.inspect.position import Probe
 from psearch.core.records import frame_dtype
 

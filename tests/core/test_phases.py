@@ -34,9 +34,9 @@ from psearch.core.pruning.modes import AEL, MODERN, Pruning
 from psearch.core.records import MAX_PLY
 from psearch.kernels import load_kernels
 from psearch.results import Limits
-from psearch.scheduler.root import request_stop
-from psearch.scheduler.step import step_worker
+from psearch.scheduler.entries import request_stop
 from psearch.simulation.costs import Costs
+from psearch.simulation.entries import step_worker
 from psearch.simulation.simulator import Simulator
 
 _PREPARING = (PHASE_VERIFY, PHASE_IID, PHASE_SINGULAR)

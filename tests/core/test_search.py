@@ -34,9 +34,9 @@ from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY, TECHNIQUE_NAMES
 from psearch.kernels import load_kernels
-from psearch.processes.worker import work
 from psearch.results import Limits
-from psearch.scheduler.step import step_worker
+from psearch.scheduler.entries import work
+from psearch.simulation.entries import step_worker
 
 QUIET_ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 NAIVE_BUDGET = 500_000
@@ -71,8 +71,8 @@ MATES_IN_1 = "terjekir_mate_in_1.epd"
 MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
 MODERN_MATE_DEPTH = 17
-"""Where `modern` sees every mate in 3 and less of these files (docs/search.md): before that it believes a defender who
-is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
+"""Where `modern` sees every mate in 3 and less of these files (docs/design/search.md): before that it believes a
+defender who is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
 
 
 @pytest.mark.parametrize(

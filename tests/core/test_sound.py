@@ -24,19 +24,19 @@ from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe
 from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch.core.records import SOUND_GATES, SOUND_RAW, TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
+from psearch.defaults import POLICY_NAMES
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.notation.fen import parse_position
-from psearch.processes.worker import work
 from psearch.results import Limits
-from psearch.scheduler.policy import POLICIES
-from psearch.simulation.round_robin import run_interleaved
+from psearch.scheduler.entries import work
+from psearch.simulation.entries import run_interleaved
 from psearch.studies.soundness import Comparison, Verifier
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
 GATES = {name.removeprefix("SOUND_"): value for name, value in vars(records).items() if name.startswith("SOUND_")}
 ALL = GATES.pop("GATES")
-SPLITTING = [name for name in POLICIES if name != "serial"]
+SPLITTING = [name for name in POLICY_NAMES if name != "serial"]
 MAX_TURNS = 20_000_000
 NARROW = 100
 """B for most tests, centipawns: the narrower, the more is skipped, and the sooner a mistake is seen."""

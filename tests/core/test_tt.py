@@ -22,10 +22,12 @@ from serial import DEFAULT, clear, found, search
 from psearch.arena.arena import MIB, Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.constants import (
+    AGES,
     BOUND_EXACT,
     BOUND_LOWER,
     BOUND_NONE,
     BOUND_UPPER,
+    CLUSTER_BYTES,
     INFINITE,
     MATE,
     MATE_IN_MAX_PLY,
@@ -36,10 +38,10 @@ from psearch.core.constants import (
 from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe, stored_score
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
-from psearch.core.search.tt import AGES, CLUSTER_BYTES, ENTRY_BYTES
+from psearch.core.search.tt import ENTRY_BYTES
 from psearch.kernels import load_kernels
 from psearch.results import Limits
-from psearch.simulation.round_robin import run_interleaved
+from psearch.simulation.entries import run_interleaved
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1
 

@@ -16,8 +16,8 @@ from psearch.core.inspect.node import TableProbe
 from psearch.processes.control import SearchControl
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
-from psearch.processes.worker import work
 from psearch.results import Info, Limits, PsearchError, Result
+from psearch.scheduler.entries import work
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 ENDING = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")

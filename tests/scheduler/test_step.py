@@ -16,19 +16,18 @@ from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import STACK_FREE
 from psearch.core.jit import build
 from psearch.core.pruning.modes import MODES
+from psearch.defaults import POLICY_NAMES
 from psearch.kernels import load_kernels
 from psearch.results import Limits
-from psearch.scheduler.policy import POLICIES
-from psearch.scheduler.root import request_stop
-from psearch.scheduler.step import step_worker
-from psearch.simulation.round_robin import run_interleaved
+from psearch.scheduler.entries import request_stop
+from psearch.simulation.entries import run_interleaved, step_worker
 
 WORKERS = (2, 3, 8)
 MAX_TURNS = 20_000_000
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 NAIVE_BUDGET = 1_000_000
 """Nodes the naive twin may take: decides how deep each position is compared."""
-SPLITTING = [name for name in POLICIES if name != "serial"]
+SPLITTING = [name for name in POLICY_NAMES if name != "serial"]
 
 
 def positions() -> list[str]:
@@ -220,7 +219,7 @@ def test_one_worker_with_splitting_equals_the_serial_search(arenas: dict[int, Ar
     for fen in positions()[::20]:
         board = chess.Board(fen)
         counts = set()
-        for policy in POLICIES:
+        for policy in POLICY_NAMES:
             arena.clear_table()
             arena.clear_learning()
             run(arena, board, depth, SearchOptions(policy=policy, split_depth=1, pruning=MODES[mode]), 0)

@@ -19,11 +19,11 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import simulation_dtype
+from psearch.defaults import POLICY_NAMES
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
-from psearch.processes.worker import work
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.policy import POLICIES
+from psearch.scheduler.entries import work
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
@@ -33,7 +33,7 @@ MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 SUITE = [SuitePosition("middle game", chess.Board(MIDDLE_GAME)), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
-OTHERS = [name for name in POLICIES if name != "serial"]
+OTHERS = [name for name in POLICY_NAMES if name != "serial"]
 JITTER = replace(Costs(), jitter=0.5)
 
 
@@ -120,7 +120,7 @@ print(json.dumps(asdict(simulator.search("x", chess.Board({KIWIPETE!r}), 6, Sear
     jittery.close()
 
 
-@pytest.mark.parametrize("policy", list(POLICIES))
+@pytest.mark.parametrize("policy", list(POLICY_NAMES))
 @pytest.mark.parametrize("fen", [MIDDLE_GAME, KIWIPETE])
 def test_one_worker_is_the_serial_search(simulators: dict[int, Simulator], policy: str, fen: str) -> None:
     arena = Arena(1, 4)
@@ -357,9 +357,6 @@ def test_what_are_no_costs(tmp_path: Path, text: str) -> None:
 
 
 def test_calibration_measures_every_cost() -> None:
-    from psearch.studies import micro_costs as microcosts  # noqa: F401  # its entries are loaded with the others
-
-    load_kernels()
     from psearch.studies.calibration import calibrate
 
     calibration = calibrate(depth=6, join_depth=6, positions=2)

@@ -17,15 +17,8 @@ from psearch.core.constants import INFINITE, MATE
 from psearch.core.evaluation import weights
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.ordering.see import SEE_VALUES
-from psearch.core.records import (
-    FRAME_SIZE,
-    MAX_PLY,
-    evaluation_at,
-    evaluation_dtype,
-    frame_at,
-    frame_dtype,
-    tables_at,
-)
+from psearch.core.records import FRAME_SIZE, MAX_PLY, evaluation_dtype, frame_dtype
+from psearch.core.views import evaluation_at, frame_at, tables_at
 
 # -- chess ---------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.pruning.modes import MODES
-from psearch.processes.worker import work
 from psearch.results import Limits
+from psearch.scheduler.entries import work
 
 DEFAULT = SearchOptions(policy="serial")
 PLAIN = SearchOptions.plain(policy="serial")

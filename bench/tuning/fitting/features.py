@@ -15,8 +15,9 @@ from psearch.core.evaluation.endgames import SCALE_FULL, SCALING_PHASE, scale
 from psearch.core.evaluation.evaluate import PHASE_MAX, terms_of
 from psearch.core.evaluation.king import danger_units
 from psearch.core.evaluation.pawns import fill_pawn_entry, pawn_slot
-from psearch.core.records import evaluation_at, evaluation_dtype, position_at, tables_at
+from psearch.core.records import evaluation_dtype
 from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, UNIT_COUNT
+from psearch.core.views import evaluation_at, position_at, tables_at
 
 from .columns import N_PSQT, Array
 from .positions import POSITION_SIZE

@@ -13,20 +13,13 @@ import numba
 import numpy as np
 
 from psearch.core.board.movegen import generate_captures
-from psearch.core.board.position import complete, find_pins, make_move
+from psearch.core.board.position import find_pins, make_move
 from psearch.core.constants import U0
+from psearch.core.entries import complete
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.ordering.see import see_at_least
-from psearch.core.records import (
-    FRAME_SIZE,
-    evaluation_at,
-    evaluation_dtype,
-    frame_at,
-    frame_dtype,
-    position_at,
-    position_dtype,
-    tables_at,
-)
+from psearch.core.records import FRAME_SIZE, evaluation_dtype, frame_dtype, position_dtype
+from psearch.core.views import evaluation_at, frame_at, position_at, tables_at
 
 from .columns import Array
 

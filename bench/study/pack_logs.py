@@ -1,0 +1,97 @@
+"""Keep the raw logs of a study in one compressed file, docs/measurements/STUDY/logs.jsonl.xz.
+
+    python bench/study/pack_logs.py add LOGS.jsonl.xz [--commit HASH] LOG.jsonl|FOLDER ...
+    python bench/study/pack_logs.py list LOGS.jsonl.xz
+    python bench/study/pack_logs.py unpack LOGS.jsonl.xz FOLDER
+
+Every line of a packed log is a line of its log with one key more, `run`: the log's file name without `.jsonl`, preceded
+by the folder's name and a slash where a folder is given. A run begins with an `about`, which gets the commit that was
+measured; logs that have none of their own (of `psearch analyse --json`, of matches) get one with nothing else in it.
+What reads logs takes `LOGS.jsonl.xz#RUN` for a file name. A run that is there already is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import lzma
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+Runs = dict[str, list[Line]]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    if options.command == "add":
+        runs = read_packed(options.packed) if options.packed.exists() else {}
+        for name, path in _logs(options.logs):
+            runs[name] = with_commit(_lines(path.read_text("utf-8")), options.commit)
+        write_packed(options.packed, runs)
+    elif options.command == "list":
+        for name, lines in read_packed(options.packed).items():
+            print(f"{name:40} {len(lines):6} lines  {lines[0].get('about', {}).get('commit', '')}")
+    else:
+        for name, lines in read_packed(options.packed).items():
+            path = options.folder / f"{name}.jsonl"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return 0
+
+
+def with_commit(lines: list[Line], commit: str | None) -> list[Line]:
+    """The lines of a log, the first of them an `about` that names the commit, if one is given."""
+    if commit is None:
+        return lines
+    if "about" not in lines[0]:
+        return [{"about": {"commit": commit}}, *lines]
+    return [{**lines[0], "about": {**lines[0]["about"], "commit": commit}}, *lines[1:]]
+
+
+def read_packed(path: Path) -> Runs:
+    """The lines of each run, without the key `run`. Raises KeyError for a line that has none."""
+    runs: Runs = {}
+    for line in _lines(lzma.decompress(path.read_bytes()).decode("utf-8")):
+        runs.setdefault(line.pop("run"), []).append(line)
+    return runs
+
+
+def write_packed(path: Path, runs: Runs) -> None:
+    """The runs in the order of their names: the same runs give the same bytes."""
+    text = "".join(json.dumps({"run": name, **line}) + "\n" for name in sorted(runs) for line in runs[name])
+    path.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+
+
+def _lines(text: str) -> list[Line]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _logs(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:
+    """The name of each run, and its log."""
+    for path in paths:
+        if path.is_dir():
+            for log in sorted(path.rglob("*.jsonl")):
+                yield log.relative_to(path.parent).with_suffix("").as_posix(), log
+        else:
+            yield path.stem, path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pack_logs.py", description="Keep raw logs in one compressed file.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, meaning in (("add", "add logs"), ("list", "name the runs"), ("unpack", "write each run as a file")):
+        command = commands.add_parser(name, help=meaning)
+        command.add_argument("packed", metavar="LOGS.jsonl.xz", type=Path)
+        if name == "add":
+            command.add_argument("--commit", metavar="HASH", help="the commit that was measured")
+            command.add_argument("logs", metavar="LOG", type=Path, nargs="+", help="a log, or a folder of logs")
+        elif name == "unpack":
+            command.add_argument("folder", metavar="FOLDER", type=Path)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""What Python calls of the chess kernels, in machine code; numba is not needed for it."""
+
+from __future__ import annotations
+
+from psearch.core.kernels import Group
+
+CHESS = Group("chess", "psearch.core.fill_tables", "psearch.core.board.position", "psearch.core.evaluation.evaluate")
+fill_tables = CHESS.entry("fill_tables")
+complete = CHESS.entry("complete")
+evaluate_position = CHESS.entry("evaluate_position")
+
+INSPECT = Group("inspect", "psearch.core.inspect.node", "psearch.core.inspect.position", "psearch.core.inspect.pruning")
+"""A look at single steps: for tests, and for debugging."""
+
+PERFT = Group("perft", "psearch.core.board.perft")
+perft = PERFT.entry("perft")

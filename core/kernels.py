@@ -1,0 +1,191 @@
+"""Compiled kernels as Python calls them: loaded from the cache in milliseconds, compiled when there are none.
+
+Python calls an `Entry`; entries that are used together make a `Group`, whose machine code is one object file. A group
+is declared beside those who call it (`entries.py` of a room) and names the modules that hold its kernels; nobody has to
+import these, or numba, to call it. The first call of an entry loads its group; `load` does it for several groups, and
+says what is going on.
+
+An object is loaded by LLVM's own loader (`llvmlite.binding`); an entry takes and returns 64-bit integers and is called
+through ctypes, which lets go of Python's global lock meanwhile. Compiling is done by a process of its own
+(`psearch.core.compiler`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from psearch.core import kernel_cache
+from psearch.core.kernel_cache import Progress as Progress
+
+_lock = threading.RLock()
+_groups: dict[str, Group] = {}
+_engines: list[Any] = []
+"""They own the machine code: kept as long as the process lives."""
+_folder: Path | None = None
+_COMPILER = (
+    "import sys; sys.path[:] = {path!r}; from psearch.core.compiler import main; "
+    "raise SystemExit(main({folder!r}, {groups!r}))"
+)
+
+
+class Entry:
+    """A compiled function that takes and returns 64-bit integers; loads its group when it is first called."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.name = name
+        self._function: Any = None
+
+    def __call__(self, *arguments: int) -> int:
+        if self._function is None:
+            self._function = self.group.function(self.name)
+        return int(self._function(*arguments))
+
+
+class Group:
+    """Kernels that are compiled, kept and loaded together.
+
+    name: of the object file; modules: those that define its entries.
+    """
+
+    def __init__(self, name: str, *modules: str) -> None:
+        if name in _groups:
+            raise AssertionError(f"there are two groups of kernels named {name}")
+        self.name = name
+        self.modules = modules
+        self._functions: dict[str, Any] = {}
+        _groups[name] = self
+
+    @property
+    def is_loaded(self) -> bool:
+        return bool(self._functions)
+
+    def entry(self, name: str) -> Entry:
+        """One of its functions, which need not be there yet."""
+        return Entry(self, name)
+
+    def function(self, name: str) -> Any:
+        """The machine code of an entry; loads, or compiles, the group."""
+        if not self._functions:
+            load(self)
+        return self._functions[name]
+
+    def _take(self, entries: dict[str, int], engine: Any) -> None:
+        functions = {}
+        for name, arguments in entries.items():
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
+            functions[name] = prototype(engine.get_function_address(f"psearch_{name}"))
+        self._functions = functions
+
+
+def group_of(module: str) -> Group:
+    """The group of a module that belongs to no other."""
+    return _groups[module] if module in _groups else Group(module, module)
+
+
+def processor() -> str:
+    """Name and features of this machine's processor, as LLVM sees them."""
+    from llvmlite import binding
+
+    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def folder() -> Path:
+    """The cache folder of this program; the same to its end."""
+    global _folder
+    with _lock:
+        if _folder is None:
+            _folder = kernel_cache.cache_folder(kernel_cache.environment_key(processor()))
+        return _folder
+
+
+def is_cached(*groups: Group) -> bool:
+    """Whether these groups can be loaded without compiling."""
+    names = (kernel_cache.recorded_object(folder(), group.name) for group in groups)
+    return all(name is not None and (folder() / name).exists() for name in names)
+
+
+def load(*groups: Group, progress: Progress | None = None) -> None:
+    """Make the entries of these groups callable; compile those that are not in the cache.
+
+    Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
+    `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises RuntimeError with the
+    compiler's words when it fails.
+    """
+    with _lock:
+        hashes: dict[str, str] = {}
+        missing = [group for group in groups if not group.is_loaded and not _load_recorded(group, hashes)]
+        if not missing:
+            return
+        with kernel_cache.compile_lock(folder(), progress):
+            hashes = {}
+            missing = [group for group in missing if not _load_recorded(group, hashes)]
+            if missing:
+                _compile(missing, progress)
+                hashes = {}
+                for group in missing:
+                    if not _load_recorded(group, hashes):
+                        raise RuntimeError(f"the compiler left no kernels of {group.name}")
+                kernel_cache.prune(folder())
+
+
+def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
+    name = kernel_cache.recorded_object(folder(), group.name, hashes)
+    found = None if name is None else kernel_cache.read_object(folder(), name)
+    if found is None:
+        return False
+    entries, code = found
+    group._take(entries, _link(code))
+    return True
+
+
+def _link(code: bytes) -> Any:
+    """Place an object file in this process's memory."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _engines.append(engine)
+    return engine
+
+
+def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
+    """In another process: this one may have threads, and need not carry numba with it."""
+    wanted = {group.name: list(group.modules) for group in groups}
+    program = _COMPILER.format(path=sys.path, folder=str(folder()), groups=wanted)
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy starts no threads in a process that forks
+    with subprocess.Popen(
+        [sys.executable, *flags, "-c", program],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            assert process.stdout is not None and process.stderr is not None
+            errors: list[str] = []
+            reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+            reader.start()
+            for line in process.stdout:
+                if progress:
+                    progress(json.loads(line))
+            reader.join()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise RuntimeError(f"compiling the kernels failed\n{errors[0].strip()}")

@@ -1,0 +1,102 @@
+"""What all workers share: options, root, the answer so far, reports; and the addresses of it all."""
+
+from __future__ import annotations
+
+from psearch.core.records.chess import position_dtype
+from psearch.core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, MAX_PLY, record
+from psearch.core.records.learning import learning_dtype
+from psearch.core.records.prediction import prediction_dtype
+from psearch.core.records.pruning import pruning_dtype
+
+options_dtype = record(
+    [
+        ("tt", "i4"),  # 1: use the transposition table
+        ("pruning", pruning_dtype),
+        ("see_pruning", "i4"),  # quiescence skips losing captures
+        ("mate_distance", "i4"),
+        ("policy", "i4"),  # POLICY_SERIAL, ... see scheduler/policy.py
+        ("split_depth", "i4"),  # a node of less depth is never opened
+        ("wait", "i4"),  # 1: nothing opens before its first move is done (young brothers wait)
+        ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
+        ("open_idle", "i4"),  # and while somebody is idle
+        ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
+        ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are put off; 0 never
+        ("record", "i4"),  # 1: count outcomes for the prediction
+        ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
+        ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
+    ]
+)
+
+info_dtype = record(
+    [
+        ("nodes", "i8"),
+        ("depth", "i4"),
+        ("seldepth", "i4"),
+        ("score", "i4"),
+        ("bound", "i4"),  # BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
+        ("pv_length", "i4"),
+        ("line", "i4"),  # MultiPV: 0 for the best line, 1 for the one without its move, and so on
+        ("pv", "i4", (MAX_PLY,)),
+    ]
+)
+
+header_dtype = record(
+    [
+        ("stop", "i8"),  # atomic; 1: unwind and store nothing. Supervisor, or a worker at the node limit
+        ("pad_0", "i8", (7,)),
+        ("abort_epoch", "i8"),  # atomic; rises at every cutoff of a shared node and at a stop
+        ("pad_1", "i8", (7,)),
+        ("done", "i8"),  # atomic; 1 when the root is finished. Written by the worker that finishes it
+        ("pad_3", "i8", (7,)),
+        ("info_count", "i8"),  # atomic; reports written to `infos` so far
+        ("pad_4", "i8", (7,)),
+        ("idle_workers", "i8"),  # atomic; workers without a stack. Rises and falls at joins and leaves only
+        ("pad_5", "i8", (7,)),
+        ("roots", "i8"),  # atomic; roots still being searched: one, or one a worker where nothing is split
+        ("pad_6", "i8", (7,)),
+        # from here on: written by the supervisor between searches, then only read
+        ("worker_count", "i8"),
+        ("stack_count", "i8"),
+        ("node_limit", "i8"),  # 0 none
+        ("max_depth", "i8"),
+        ("multipv", "i8"),  # lines to find, 1 .. root_count
+        ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
+        ("age", "i8"),  # of transposition table entries, 0 .. 63
+        ("options", options_dtype),
+        ("root", position_dtype),
+        ("root_count", "i8"),
+        (
+            "root_moves",
+            "i4",
+            (MAX_MOVES,),
+        ),  # best first; reordered between iterations by the worker at the root
+        ("history_count", "i8"),
+        ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
+        # the answer so far; written by the worker that runs the main root, between iterations
+        ("depth", "i8"),
+        ("score", "i8"),  # of the last finished iteration
+        ("best_move", "i8"),
+        ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line
+        ("learning", learning_dtype),
+        ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
+        ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
+        ("infos", info_dtype, (INFO_RING,)),
+    ]
+)
+
+
+context_dtype = record(
+    [
+        # addresses in this process; each process has its own copy of this record
+        ("header", "i8"),
+        ("workers", "i8"),
+        ("stacks", "i8"),
+        ("frames", "i8"),
+        ("tables", "i8"),
+        ("tt", "i8"),
+        ("tt_clusters", "u8"),
+        ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
+        ("trace_capacity", "i8"),  # events in each log
+    ]
+)

@@ -1,0 +1,29 @@
+"""Sizes and the shape of a record: the ground of the layouts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+MAX_PLY = 128
+"""Frames on a stack; a search that gets this deep returns the static evaluation."""
+MAX_MOVES = 256
+"""More than the 218 moves of the richest legal position."""
+MAX_HISTORY = 128
+"""Positions of the game before the root that are kept for repetitions: more than the fifty-move rule needs."""
+INFO_RING = 256
+"""Iteration reports that may wait for the supervisor; more than it can fall behind between two looks."""
+CACHE_LINE = 64
+MAX_VIRTUAL_WORKERS = 1024
+CLAIM_SLOTS = 1 << 16
+"""Most of the table of positions being searched, in groups of four: 64 a worker."""
+PAWN_ENTRIES = 1024
+"""Of the pawn hash of a worker, a power of two."""
+KPK_WORDS = 2 * 24 * 64
+"""Side to move, square of the pawn (files a to d, ranks 2 to 7), square of its king: a bitboard of the other king."""
+
+
+def record(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
+    """A C struct of these fields."""
+    return np.dtype(fields, align=True)

@@ -1,0 +1,39 @@
+"""A line from the root downwards: what its frames share."""
+
+from __future__ import annotations
+
+from psearch.core.records.layout import MAX_MOVES, MAX_PLY, record
+
+path_dtype = record(
+    [
+        ("key", "u8"),  # of the position at this ply
+        ("move", "i4"),  # that led to it; NULL_MOVE after a null move
+        ("eval", "i4"),  # static evaluation there
+    ]
+)
+
+stack_dtype = record(
+    [
+        ("state", "i8"),  # atomic; STACK_FREE, STACK_ACTIVE, STACK_PARKED. Claimed by compare-and-swap
+        (
+            "open_mask",
+            "i8",
+            (2,),
+        ),  # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
+        ("home", "i8"),  # frame of the split node that this stack helps, -1 for the root's stack. Joiner
+        ("base", "i8"),  # ply of that split node; 0 for the root's stack. Joiner
+        (
+            "parked_ply",
+            "i8",
+        ),  # where it was parked: its former runner has left that node. The one who parks it
+        # iterative deepening; meaningful on the stack of a root, but the depth is copied to helpers' stacks
+        ("root_depth", "i8"),
+        ("root_window", "i8"),  # half width of the aspiration window
+        ("root_alpha", "i8"),
+        ("root_beta", "i8"),
+        ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
+        ("root_line", "i8"),  # MultiPV: lines found at this depth; their moves stand in front and are left out
+        ("pad", "i8", (5,)),
+        ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
+    ]
+)

@@ -1,0 +1,66 @@
+"""What belongs to one worker."""
+
+from __future__ import annotations
+
+from psearch.core.records.evaluation import evaluation_dtype
+from psearch.core.records.layout import MAX_PLY, record
+from psearch.core.records.prediction import outcomes_dtype
+from psearch.core.records.pruning import TECHNIQUES
+
+VIOLATIONS = 4
+"""Violations that a worker keeps for the user to look at; all are counted."""
+
+violation_dtype = record(
+    [
+        ("move", "i4"),
+        ("value", "i4"),  # what the search found, centipawns, in the node's view
+        ("bound", "i4"),  # what sound futility claimed
+        ("exact", "i4"),  # M(C) + B from the child's own sums
+        ("alpha", "i4"),  # the window it was searched with
+        ("ply", "i4"),
+        ("line", "u2", (MAX_PLY,)),  # moves from the root to the node, `ply` of them
+    ]
+)
+
+
+worker_dtype = record(
+    [
+        # the first line changes all the time and is read by the supervisor every now and then
+        ("nodes", "i8"),
+        ("index", "i8"),  # this worker's number
+        ("state", "i8"),  # STATE_IDLE .. : which handler runs next
+        ("stack", "i8"),  # -1 when idle
+        ("ply", "i8"),
+        ("value", "i8"),  # what the last finished child returned, in the child's view
+        ("seen_epoch", "i8"),  # the abort epoch this worker has acted on; -1 forces a look
+        ("next_check", "i8"),  # look at the node limit when `nodes` gets here
+        ("seldepth", "i8"),
+        ("qnodes", "i8"),
+        ("tt_probes", "i8"),
+        ("tt_hits", "i8"),
+        ("opens", "i8"),
+        ("splits", "i8"),  # nodes finished that had helpers; counted by the last one out
+        ("joins", "i8"),
+        ("parks", "i8"),
+        ("adopts", "i8"),
+        ("aborts", "i8"),  # unwinds begun
+        ("aborted_nodes", "i8"),
+        ("polls", "i8"),  # looks for work that found none
+        ("failed_joins", "i8"),
+        ("claims", "i8"),  # positions claimed
+        ("last_victim", "i8"),  # where the next look for work begins
+        ("last_stack", "i8"),  # where the next look for a free stack begins
+        ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
+        ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
+        ("idle_cycles", "i8"),  # time stamp counter, by the process driver
+        ("search_cycles", "i8"),  # the same, since this worker began the search
+        ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
+        ("shadow_violations", "i8"),  # those of them whose bound was wrong
+        ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
+        ("outcomes", outcomes_dtype),  # since the last merge
+        ("killers", "i4", (MAX_PLY, 2)),
+        ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
+        ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
+        ("evaluation", evaluation_dtype),
+    ]
+)

@@ -1,0 +1,58 @@
+"""The loop of a worker process around `step`: search, wait for work, notice the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import STATE_IDLE
+from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
+from psearch.core.jit import entry, kernel
+from psearch.core.records import WORKER_SIZE
+from psearch.core.views import context_at, header_at, i64, void, worker_at
+from psearch.scheduler.entries import SEARCH
+from psearch.scheduler.splitting import done_of
+from psearch.scheduler.step import step
+
+_BURST = 1024
+_SPINS = 64
+_YIELDS = 256
+_NAP_US = 50
+
+
+@kernel(void(i64))
+def wait_between_polls(rounds):
+    """Pass a little time, more the longer nothing was found: workers may outnumber cores."""
+    if rounds < _SPINS:
+        for _ in range(16):
+            pause()
+    elif rounds < _SPINS + _YIELDS:
+        sched_yield()
+    else:
+        usleep(np.uint32(_NAP_US))
+
+
+@entry(i64(i64, i64, i64), SEARCH)
+def work(context, worker, bursts):
+    """Run a worker for a while; 1 when the search is done and this worker has nothing left to do."""
+    ctx = context_at(context)
+    hd = header_at(ctx.header)
+    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    rounds = 0
+    last = cycle_counter()
+    while bursts > 0:
+        if wk.state == STATE_IDLE and atomic_load(done_of(hd)) != 0:
+            return 1
+        idle = step(ctx, worker, _BURST) == _BURST
+        if idle:
+            wait_between_polls(rounds)
+            rounds += 1
+        else:
+            rounds = 0
+        if not idle or rounds > _SPINS + _YIELDS:
+            bursts -= 1
+        now = cycle_counter()
+        wk.search_cycles += now - last
+        if idle:
+            wk.idle_cycles += now - last
+        last = now
+    return 0

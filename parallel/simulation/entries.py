@@ -1,0 +1,13 @@
+"""What Python calls of the drivers in virtual time and in turn, in machine code; numba is not needed for it."""
+
+from __future__ import annotations
+
+from psearch.core.kernels import Group
+
+VIRTUAL = Group("virtual", "psearch.simulation.driver")
+begin_virtual = VIRTUAL.entry("begin_virtual")
+run_virtual = VIRTUAL.entry("run_virtual")
+
+ROUND_ROBIN = Group("round_robin", "psearch.simulation.round_robin")
+run_interleaved = ROUND_ROBIN.entry("run_interleaved")
+step_worker = ROUND_ROBIN.entry("step_worker")

@@ -1,0 +1,79 @@
+"""The figures in the README are those of the logs that it names."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pack_logs import read_packed
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+MEASUREMENTS = ROOT / "docs" / "measurements"
+
+Line = dict[str, Any]
+
+
+def _figures() -> Iterator[tuple[str, str]]:
+    """The name of the log and what was measured, of each row."""
+    section = README.split("## Figures\n", 1)[1].split("\n## ", 1)[0]
+    for row in re.findall(r"^\| (.*) \|$", section, re.MULTILINE)[1:]:
+        _, measured, log = row.split(" | ")
+        yield re.findall(r"\[`(.*)`\]", log)[0], measured
+
+
+def _speedups(study: str, run: str, workers: list[int]) -> list[float]:
+    """Of each count: the mean over positions of the time of one worker over the time of this count."""
+    samples = [line for line in read_packed(MEASUREMENTS / study / "logs.jsonl.xz")[run] if "position" in line]
+
+    def seconds(count: int) -> dict[str, float]:
+        times: dict[str, list[float]] = {}
+        for sample in samples:
+            if sample["threads"] == count:
+                times.setdefault(sample["fen"], []).append(sample["seconds"])
+        return {fen: statistics.median(values) for fen, values in times.items()}
+
+    alone = seconds(1)
+    return [statistics.geometric_mean(alone[fen] / taken for fen, taken in seconds(count).items()) for count in workers]
+
+
+def _match(name: str) -> list[int]:
+    result = json.loads((MEASUREMENTS / "games" / f"{name}.json").read_text("utf-8"))
+    return [result["wins"], result["draws"], result["losses"]]
+
+
+def _suite(name: str) -> list[float]:
+    """Solved, all, million nodes a second."""
+    lines = read_packed(MEASUREMENTS / "suites" / "logs.jsonl.xz")[name]
+    rows = [line for line in lines if "id" in line]
+    solved = sum(row["result"] == "right" for row in rows)
+    return [solved, len(rows), sum(row["nodes"] for row in rows) / sum(row["time"] for row in rows) / 1e6]
+
+
+MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
+    "wac_300_arasan_wacnew": lambda: _suite("wac_300_arasan_wacnew"),
+    "glaurung-5s-0.05s": lambda: _match("glaurung-5s-0.05s"),
+    "toga2-5s-0.05s": lambda: _match("toga2-5s-0.05s"),
+    "speedup-2-5s": lambda: _speedups("study-selective", "speedup-2-5s", [2]),
+    "large-plain": lambda: _speedups("study-selective", "large-plain", [8, 16, 32, 64]),
+    "simulate-large-1": lambda: _speedups("study-selective", "simulate-large-1", [8, 16, 32, 64]),
+}
+
+
+def test_every_figure_has_a_log() -> None:
+    assert [log for log, _ in _figures()] == list(MEASURED)
+
+
+@pytest.mark.parametrize(("log", "measured"), list(_figures()))
+def test_figure(log: str, measured: str) -> None:
+    said = re.findall(r"\d+(?:\.\d+)?", measured)
+    found = MEASURED[log]()
+    assert len(said) == len(found)
+    for number, value in zip(said, found, strict=True):
+        decimals = len(number.partition(".")[2])
+        assert f"{value:.{decimals}f}" == number
