@@ -17,7 +17,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -27,6 +26,7 @@ from psearch.kernels import load_kernels
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
+from psearch.studies.progress import Progress
 from psearch.studies.raw_log import RawLog, read_log
 from psearch.studies.speedup import Row, summarise
 from psearch.studies.virtual_study import Study, run_study
@@ -86,7 +86,7 @@ Point = Callable[[Panel, int], list[VirtualSample]]
 """The samples of a panel's value."""
 
 
-def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Any) -> list[VirtualSample]:
+def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Progress) -> list[VirtualSample]:
     """The samples of one point: from its log, or searched now and logged."""
     path = folder / f"{panel.name}-{value}.jsonl"
     if path.exists():
@@ -109,7 +109,10 @@ def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, pro
             samples.append(sample)
             log.add(sample)
 
-        run_study(study, jobs, keep, lambda text: progress(f"{panel.name} {value}: {text}"))
+        def report(text: str, done: float = 0, total: float = 0) -> None:
+            progress(f"{panel.name} {value}: {text}", done, total)
+
+        run_study(study, jobs, keep, report)
     unfinished.rename(path)
     return samples
 

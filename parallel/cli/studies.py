@@ -240,7 +240,7 @@ def simulate(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.simulation.simulator import VirtualSample
     from psearch.studies.raw_log import read_log
     from psearch.studies.speedup import summarise, table
-    from psearch.studies.virtual_study import fit_lines, fit_times
+    from psearch.studies.time_fit import fit_lines, fit_times
 
     if options.from_log is not None:
         samples, _ = read_log(options.from_log, VirtualSample)

@@ -160,6 +160,7 @@ class StatusLine:
         self._live = is_terminal(self._stream)
         self._silent = self._stream is None or (only_terminal and not self._live)
         self._next_line_at = 0.0
+        self._start = time.monotonic()
 
     def __enter__(self) -> StatusLine:
         return self
@@ -169,10 +170,12 @@ class StatusLine:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
 
-    def __call__(self, text: str) -> None:
-        """Show `text`, one line without its end."""
+    def __call__(self, text: str, done: float = 0, total: float = 0) -> None:
+        """Show `text`, one line without its end, and the time left if `done` of `total` is told, in any unit."""
         if self._silent:
             return
+        if total:
+            text += time_left(self._start, done / total)
         if self._live:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r\x1b[K{text[:width]}")
