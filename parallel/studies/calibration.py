@@ -30,11 +30,11 @@ from psearch.results import Limits
 from psearch.scheduler.entries import work
 from psearch.simulation.costs import Costs
 from psearch.studies import micro_costs as microcosts
+from psearch.studies.progress import Progress
 from psearch.studies.raw_log import machine
 from psearch.studies.speedup import hardware_ceiling
-from psearch.studies.virtual_study import non_negative_pair
-
-Progress = Callable[[str], None]
+from psearch.studies.time_fit import non_negative_pair
+from psearch.terminal.table import text_table
 
 _BURSTS_PER_SLICE = 64
 """About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""
@@ -75,11 +75,9 @@ class Calibration:
             ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
             ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
         ]
-        lines = [f"{'cost':<12}{'ns':>10}  what"]
-        lines += [f"{name:<12}{value:>10.1f}  {what}" for name, value, what in rows]
-        lines.append(f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs")
-        lines.append(f"machine: {costs.machine}, {costs.measured}")
-        return "\n".join(lines)
+        table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
+        side_by_side = f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs"
+        return f"{table}\n{side_by_side}\nmachine: {costs.machine}, {costs.measured}"
 
 
 def calibrate(
@@ -88,7 +86,7 @@ def calibrate(
     """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
     load_kernels()
-    tell = progress or (lambda text: None)
+    tell = progress or _ignore
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     tell("calibrate: time stamp counter")
     cycles_per_ns = _cycles_per_ns()
@@ -111,6 +109,10 @@ def calibrate(
         **{name: round(value, 2) for name, value in micro.items()},
     )
     return Calibration(costs, error, slices, joins)
+
+
+def _ignore(text: str, done: float = 0, total: float = 0) -> None:
+    pass
 
 
 def _cycles_per_ns() -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from psearch.notation.epd import SuitePosition
 from psearch.results import PsearchError
-from psearch.studies.speedup import Sample, geometric_mean, hardware_ceiling, measure, summarise, table
+from psearch.studies.speedup import Sample, hardware_ceiling, measure, summarise, table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 SUITE = [SuitePosition("start", chess.Board()), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
@@ -87,10 +87,6 @@ def test_different_depths_cannot_be_compared() -> None:
         summarise([made_up("a", 1, 1.0), replace(made_up("a", 2, 1.0), depth=9)])
 
 
-def test_geometric_mean() -> None:
-    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
-
-
 def test_table_has_the_ceiling_beside_the_speedup() -> None:
     row = replace(summarise(study())[0], low=1.5, high=2.0)
     lines = table([row], {2: 1.9}).splitlines()
@@ -102,12 +98,16 @@ def test_table_has_the_ceiling_beside_the_speedup() -> None:
 
 def test_real_processes() -> None:
     kept: list[Sample] = []
-    lines: list[str] = []
-    samples = measure(
-        SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=5, progress=lines.append, on_sample=kept.append
-    )
+    steps: list[tuple[str, float, float]] = []
+
+    def progress(text: str, done: float = 0, total: float = 0) -> None:
+        steps.append((text, done, total))
+
+    samples = measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=5, progress=progress, on_sample=kept.append)
     assert samples == kept
-    assert len(lines) == len(samples) == 2 * 2 * 3
+    assert [(done, total) for _, done, total in steps] == [(number, 12) for number in range(1, 13)]
+    assert len(samples) == 2 * 2 * 3
+    assert steps[0][0].startswith("1/2 depth 5 repeat 1/2: 1 x calibrated")
     order = [(sample.threads, sample.policy) for sample in samples]
     assert order == [(1, "calibrated"), (2, "calibrated"), (2, "ybw")] * 4
     for sample in samples:
