@@ -95,7 +95,7 @@ class _Sources:
                 (node.name, decorator.lineno): node
                 for node in ast.walk(tree)
                 if isinstance(node, ast.FunctionDef)
-                for decorator in (node.decorator_list or [node])
+                for decorator in (node.decorator_list or [ast.Constant(0, lineno=node.lineno)])
             }
         code = function.__code__
         node = self._functions[file][code.co_name, code.co_firstlineno]
@@ -107,7 +107,7 @@ class _Sources:
             tree = ast.parse(Path(str(sys.modules[name].__file__)).read_bytes())
             for node in ast.walk(tree):
                 if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-                    node.body = _without_docstring(node.body)  # type: ignore[assignment]
+                    node.body = _without_docstring(node.body)
             self._modules[name] = _dump(tree.body)
         return self._modules[name]
 
@@ -169,7 +169,7 @@ def digest_of(kernel: Kernel) -> str:
 
 
 def _flags() -> Any:
-    flags = Flags()
+    flags: Any = Flags()
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True

@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -113,28 +114,35 @@ def is_cached(*groups: Group) -> bool:
     return all(name is not None and (folder() / name).exists() for name in names)
 
 
-def load(*groups: Group, progress: Progress | None = None) -> None:
-    """Make the entries of these groups callable; compile those that are not in the cache.
+def load(*groups: Group, progress: Progress | None = None) -> float:
+    """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
 
     Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
     `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises RuntimeError with the
     compiler's words when it fails.
     """
+    start = time.perf_counter()
     with _lock:
         hashes: dict[str, str] = {}
         missing = [group for group in groups if not group.is_loaded and not _load_recorded(group, hashes)]
-        if not missing:
-            return
-        with kernel_cache.compile_lock(folder(), progress):
-            hashes = {}
-            missing = [group for group in missing if not _load_recorded(group, hashes)]
-            if missing:
-                _compile(missing, progress)
-                hashes = {}
-                for group in missing:
-                    if not _load_recorded(group, hashes):
-                        raise RuntimeError(f"the compiler left no kernels of {group.name}")
-                kernel_cache.prune(folder())
+        if missing:
+            with kernel_cache.compile_lock(folder(), progress):
+                _load_or_compile(missing, progress)
+    return time.perf_counter() - start
+
+
+def _load_or_compile(groups: Sequence[Group], progress: Progress | None) -> None:
+    """Under the lock: another program may have compiled them while this one waited."""
+    hashes: dict[str, str] = {}
+    missing = [group for group in groups if not _load_recorded(group, hashes)]
+    if not missing:
+        return
+    _compile(missing, progress)
+    hashes = {}
+    for group in missing:
+        if not _load_recorded(group, hashes):
+            raise RuntimeError(f"the compiler left no kernels of {group.name}")
+    kernel_cache.prune(folder())
 
 
 def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
@@ -176,11 +184,12 @@ def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
         text=True,
     ) as process:
         try:
-            assert process.stdout is not None and process.stderr is not None
+            lines, words = process.stdout, process.stderr
+            assert lines is not None and words is not None
             errors: list[str] = []
-            reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+            reader = threading.Thread(target=lambda: errors.append(words.read()), daemon=True)
             reader.start()
-            for line in process.stdout:
+            for line in lines:
                 if progress:
                     progress(json.loads(line))
             reader.join()
