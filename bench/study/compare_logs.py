@@ -25,9 +25,9 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.studies.plots import check_plot, plot_simulation
 from psearch.studies.raw_log import log_name, read_log
 from psearch.studies.speedup import Row, summarise
+from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
-_FORMAT = "{:24} {:11} {:>7} {:>9} {:>8} {:>15} {:>7} {:>6} {:>6} {:>7}"
 
 Speedups = dict[str, float]
 """Logarithm of the speedup of each position, by FEN."""
@@ -54,15 +54,25 @@ def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] 
     return len(both), math.exp(differences.mean()), math.exp(low), math.exp(high)
 
 
-def table(rows: dict[str, list[Row]]) -> list[str]:
-    """The lines of all logs together."""
-    lines = [_FORMAT.format(*_COLUMNS)]
-    for label, of_log in rows.items():
-        for row in of_log:
-            cells = (f"{row.speedup:.2f}", f"{row.low:.2f} - {row.high:.2f}", f"{row.nps_scaling:.2f}")
-            shares = (f"{row.node_overhead:.2f}", f"{row.idle_share:.1%}", f"{row.aborted_share:.2%}")
-            lines.append(_FORMAT.format(label, row.policy, row.threads, row.positions, *cells, *shares))
-    return lines
+def table(rows: dict[str, list[Row]]) -> str:
+    """All logs together, as text."""
+    cells = [
+        [
+            label,
+            row.policy,
+            str(row.threads),
+            str(row.positions),
+            f"{row.speedup:.2f}",
+            f"{row.low:.2f} - {row.high:.2f}",
+            f"{row.nps_scaling:.2f}",
+            f"{row.node_overhead:.2f}",
+            f"{row.idle_share:.1%}",
+            f"{row.aborted_share:.2%}",
+        ]
+        for label, of_log in rows.items()
+        for row in of_log
+    ]
+    return text_table(_COLUMNS, cells, left=2)
 
 
 def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
@@ -92,7 +102,7 @@ def named(text: str) -> tuple[str, Path]:
     return (label, Path(path)) if equals and "/" not in label else (log_name(Path(text)), Path(text))
 
 
-def run(options: argparse.Namespace) -> list[str]:
+def run(options: argparse.Namespace) -> str:
     """The whole output. Raises PsearchError."""
     if options.plot:
         check_plot(options.plot)
@@ -110,7 +120,7 @@ def run(options: argparse.Namespace) -> list[str]:
             for row in of_log
         ]
         plot_simulation(options.plot, drawn, options.title)
-    return [*table(rows), "", *comparisons(logs)]
+    return "\n".join([table(rows), "", *comparisons(logs)]).rstrip()
 
 
 def main() -> None:
@@ -120,7 +130,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="PNG")
     parser.add_argument("--title", default="speedup in virtual time")
     try:
-        print("\n".join(run(parser.parse_args())).rstrip())
+        print(run(parser.parse_args()))
     except PsearchError as error:
         raise SystemExit(f"compare_logs: {error}") from None
 

@@ -139,8 +139,10 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
     for panel, where in zip(PANELS, axes, strict=False):
         for (policy, threads), curve in sorted(curves[panel.name].items()):
             style = {"color": f"C{('calibrated', 'ybw').index(policy)}", "linestyle": "-" if threads > 16 else "--"}
-            low = [row.speedup - row.low for row in curve.rows]
-            high = [row.high - row.speedup for row in curve.rows]
+            low = [
+                max(row.speedup - row.low, 0.0) for row in curve.rows
+            ]  # an interval may be a point, but for rounding
+            high = [max(row.high - row.speedup, 0.0) for row in curve.rows]
             label = f"{policy}, {threads} workers"
             speedups = [row.speedup for row in curve.rows]
             where.errorbar(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import chess
 import numpy as np
-from serial_rows import serial_rows
+from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
@@ -48,14 +48,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.times < 1:
         raise SystemExit("serial_spread: --times must be at least 1")
-    serial = serial_rows(options.log, "serial_spread")
+    serial = read_serial_rows(options.log, "serial_spread")
     load_kernels()
     arena = Arena(workers=1, hash_mb=options.hash)
     dice = np.random.default_rng(0)
     logs = np.zeros((len(serial), options.times))
     with StatusLine() as status:
         for row, sample in enumerate(serial):
-            status(f"{row + 1}/{len(serial)} {sample['position']}")
+            status(f"{row + 1}/{len(serial)} {sample['position']}", row, len(serial))
             for column in range(options.times):
                 logs[row, column] = np.log(repeated(arena, sample["fen"], sample["depth"], dice) / sample["nodes"])
     arena.close()
