@@ -184,14 +184,14 @@ def _progress(match: Match) -> Iterator[Any]:
 
     if not console.is_terminal:
 
-        def tell(record: Record | None) -> None:
+        def report(record: Record | None) -> None:
             if record is None:
                 return
             complain(record)
             if len(tally.records) % _REPORT_EVERY == 0:
                 print(f"{len(tally.records)}/{games}  {tally.short()}", file=sys.stderr, flush=True)
 
-        yield tell
+        yield report
         return
     columns = (
         BarColumn(20),

@@ -67,7 +67,7 @@ PANELS = (
           policies=("calibrated",)),
     Panel("join-cost", "cost of join and leave, times the measured one", (1, 4, 16, 64), _join_cost,
           policies=("calibrated",), log_scale=True),
-    Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
+    Panel("defer-depth", "least depth to defer moves (0 never)", (0, 1, 2, 4), _options("defer_depth"),
           policies=("calibrated",)),
     Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
           lambda study, value: replace(study, tree_nodes=value), log_scale=True),
@@ -118,7 +118,7 @@ def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, pro
 
 
 def _measurer(options: argparse.Namespace, status: StatusLine) -> Point:
-    """The points, each measured when it is asked for and not logged yet."""
+    """The points, each measured when it is wanted and not logged yet."""
     workers = [int(word) for word in options.workers.split(",")]
     suite = read_suite(options.suite)
     study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)

@@ -67,7 +67,7 @@ class Answer:
 
 
 class Stopped(Exception):
-    """A signal asked to stop: the position that was searched is not finished."""
+    """A signal came: the position that was searched is not finished."""
 
 
 class _Choices:

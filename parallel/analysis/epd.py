@@ -27,7 +27,7 @@ class Verdict:
     position: SuitePosition
     answer: Answer | None
     solved_by: Choice | None = None
-    """when the right answer was found for good; None when the answer is wrong, or nothing was asked"""
+    """when the right answer was found for good; None when the answer is wrong, or the position has no goal"""
     points: int = 0
 
     @property

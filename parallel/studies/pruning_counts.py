@@ -16,7 +16,7 @@ from psearch.terminal.table import text_table
 
 @dataclass(frozen=True)
 class TechniqueCount:
-    """One technique, over all workers. What is counted: `pruning_parameters.TECHNIQUES`."""
+    """One technique, over all workers. What is counted: `TECHNIQUES`."""
 
     name: str
     tried: int

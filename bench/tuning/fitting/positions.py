@@ -1,6 +1,6 @@
 """Positions out of a file, captures first.
 
-A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is asked about
+A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is for
 quiet positions only.
 """
 
