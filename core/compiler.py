@@ -424,6 +424,7 @@ def _back_end(group: str) -> str:
 def _begin_process(parent: int) -> None:
     """A process of the pool: leaves Ctrl-C to its parent, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the pool ends its processes with it; a worker ignores it
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -435,6 +436,7 @@ def main(folder: str, groups: dict[str, list[str]]) -> int:
     def tell(text: str) -> None:
         print(json.dumps(text), flush=True)
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         Build(Path(folder), groups, tell).run()
     except (KeyboardInterrupt, BrokenPipeError):

@@ -5,8 +5,17 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.cli.common import DEFAULT_HASH_MB, MAX_HASH_MB, usable_cores, whole_number
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
+from psearch.cli.common import usable_cores, whole_number
+from psearch.defaults import (
+    DEFAULT_HASH_MB,
+    DEFAULT_POLICY,
+    DEFAULT_PRUNING,
+    MAX_DEPTH,
+    MAX_HASH_MB,
+    MAX_THREADS,
+    POLICY_NAMES,
+    PRUNING_MODES,
+)
 
 if TYPE_CHECKING:
     from psearch.results import Limits

@@ -25,9 +25,6 @@ EXIT_BAD_INPUT = 2
 EXIT_WORKER_DIED = 3
 EXIT_SIGNAL = 128
 
-DEFAULT_HASH_MB = 64
-MAX_HASH_MB = 2**24
-
 SHELLS = ("bash", "zsh", "fish")
 """that `completion.py` makes scripts for"""
 

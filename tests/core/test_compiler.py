@@ -20,7 +20,7 @@ from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
-from psearch.core import compiler, jit, kernel_cache, kernels
+from psearch.core import compiler, jit, kernel_cache, kernels, machine_code
 from psearch.core.views import i64, u64
 
 COLD_BUILD = SUPPORT / "cold_build.py"
@@ -325,9 +325,8 @@ def test_kernels_that_call_each_other_are_linked_and_run():
     assert sorted(members) == sorted([inner.symbol, outer.symbol])
     compiler.prepare(members.values())
     code = compiler.object_code([compiler.bitcode_of(member) for member in members.values()], [outer])
-    engine = kernels._link(code)
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
-    assert call(engine.get_function_address("psearch_outer"))(10, 3) == 20 - 14
+    assert call(machine_code.place(code, ["psearch_outer"])["psearch_outer"])(10, 3) == 20 - 14
     jit.registry.pop(outer.symbol)
 
 
