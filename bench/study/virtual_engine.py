@@ -18,19 +18,16 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-import chess
-
 from psearch.arena.setup import SearchOptions
-from psearch.cli.common import MAX_HASH_MB
 from psearch.core.board.bridge import to_chess_move
-from psearch.defaults import DEFAULT_POLICY, MAX_THREADS, POLICY_NAMES
+from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.kernels import load_kernels
-from psearch.notation.fen import parse_position
 from psearch.processes.watch import to_score
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.uci.options import Option
+from psearch.uci.position import CurrentPosition
 
 OPTIONS = {
     option.name: option
@@ -48,7 +45,7 @@ class VirtualEngine:
 
     def __init__(self) -> None:
         self._values: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
-        self.board = chess.Board()
+        self._position = CurrentPosition()
         self._simulator: Simulator | None = None
 
     def obey(self, line: str) -> Iterable[str]:
@@ -67,7 +64,7 @@ class VirtualEngine:
         elif command == "ucinewgame" and self._simulator is not None:
             self._simulator.forget()
         elif command == "position":
-            self.board = _parse_board(rest)
+            self._position.set_up(rest, chess960=False)
         elif command == "go":
             yield from self._go(rest)
 
@@ -86,15 +83,16 @@ class VirtualEngine:
     def _go(self, words: list[str]) -> Iterable[str]:
         if len(words) != 2 or words[0] != "nodes" or not words[1].isdecimal():
             raise PsearchError("go takes nodes N")
-        if self.board.is_game_over():
+        board = self._position.board(chess960=False)
+        if board.is_game_over():
             raise PsearchError("the game is over")
         if self._simulator is None:
             self._simulator = Simulator(self._values["Threads"], self._values["Hash"], Costs())
         costs = self._simulator.costs
         seconds = int(words[1]) * (costs.node + costs.qnode) / 2e9
-        found = self._simulator.play(self.board, seconds, SearchOptions(policy=self._values["Policy"]))
-        move = to_chess_move(found.bestmove, self.board)
-        score = to_score(found.score, self.board.turn).relative
+        found = self._simulator.play(board, seconds, SearchOptions(policy=self._values["Policy"]))
+        move = to_chess_move(found.bestmove, board)
+        score = to_score(found.score, board.turn).relative
         mate = score.mate()
         text = f"cp {score.score()}" if mate is None else f"mate {mate}"
         virtual_ms = round(found.seconds * 1000)
@@ -106,18 +104,6 @@ class VirtualEngine:
         if self._simulator is not None:
             self._simulator.close()
             self._simulator = None
-
-
-def _parse_board(words: list[str]) -> chess.Board:
-    """The position of a `position` command."""
-    cut = words.index("moves") if "moves" in words else len(words)
-    board = parse_position("startpos" if words[:cut] == ["startpos"] else words[1:cut])
-    for word in words[cut + 1 :]:
-        try:
-            board.push_uci(word)
-        except ValueError as error:
-            raise PsearchError(str(error)) from None
-    return board
 
 
 def main() -> None:
