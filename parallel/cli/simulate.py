@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
     from psearch.studies.speedup import Row
-    from psearch.studies.virtual_study import Fit, Study
+    from psearch.studies.time_fit import Fit
+    from psearch.studies.virtual_study import Study
     from psearch.trace.recorder import Recorder
 
 _MAX_SEED = 2**63 - 1
@@ -128,7 +129,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         path = log_path("simulate", options)
         samples, interrupted = _simulate(options, path)
     from psearch.studies.speedup import summarise
-    from psearch.studies.virtual_study import fit_times
+    from psearch.studies.time_fit import fit_times
 
     rows = summarise(samples)
     _print(options, rows, fit_times(rows), pruning_of(samples), path, interrupted)
@@ -248,7 +249,7 @@ def _print(
     interrupted: bool,
 ) -> None:
     from psearch.studies.speedup import table
-    from psearch.studies.virtual_study import fit_lines
+    from psearch.studies.time_fit import fit_lines
 
     if options.json:
         print_json(

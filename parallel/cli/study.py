@@ -50,7 +50,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="raw log (default: a new file named by the time)")
-    parser.add_argument("--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log")
+    parser.add_argument(
+        "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
+    )
 
 
 def add_plot(parser: argparse.ArgumentParser, help_text: str) -> None:

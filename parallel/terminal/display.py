@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -42,11 +41,3 @@ class LineDisplay:
         if info.depth > 0 and news != self._shown.get(info.multipv):
             self._shown[info.multipv] = news
             print(iteration_line(self._board, info), flush=True)
-
-
-def time_left(start: float, share: float) -> str:
-    """`, about 3 min left`: after a share of the work, begun at `start` on the monotonic clock."""
-    seconds = (time.monotonic() - start) * (1 - share) / share if share > 0 else 0.0
-    if seconds < 1:
-        return ""
-    return f", about {seconds:.0f} s left" if seconds < 90 else f", about {seconds / 60:.0f} min left"

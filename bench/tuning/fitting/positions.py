@@ -1,6 +1,6 @@
 """Positions out of a file, captures first.
 
-A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is asked about
+A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is for
 quiet positions only.
 """
 
@@ -104,6 +104,7 @@ def _quiesce(tables, evaluation, frames, ply, alpha, beta, leaf):  # type: ignor
 def _resolve_all(tables: int, evaluation: int, frames: int, positions: int, count: int, keep: Array) -> None:
     """Replace each position by the end of its quiescence line; keep becomes false in check."""
     leaf = np.zeros((_QUIESCENCE_PLIES, 65), np.uint8)
+    tb = tables_at(tables)
     for i in range(count):
         pos = position_at(positions + i * POSITION_SIZE)
         if pos.checkers != U0:
@@ -114,12 +115,12 @@ def _resolve_all(tables: int, evaluation: int, frames: int, positions: int, coun
         root.position.side = pos.side
         root.position.castling_bb = U0
         root.position.ep = -1
-        complete_position(tables_at(tables), root.position)
+        complete_position(tb, root.position)
         _quiesce(tables, evaluation, frames, 0, -32000, 32000, leaf)
         pos.board[:] = leaf[0, :64]
         pos.side = np.int32(leaf[0, 64])
         pos.castling_bb = U0
-        complete_position(tables_at(tables), pos)
+        complete_position(tb, pos)
 
 
 def _read_positions(path: Path) -> tuple[Array, Array]:
