@@ -51,6 +51,7 @@ BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 
 # Expected node types (Knuth and Moore 1975: types 1, 2, 3)
 PV_NODE, CUT_NODE, ALL_NODE = 0, 1, 2
+TYPE_NAMES = ("PV", "CUT", "ALL")
 
 CLOSED_CUTOFF = 1
 """A move failed high: the node's value stands, its unfinished moves do not matter."""
