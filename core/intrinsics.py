@@ -281,18 +281,18 @@ def check(typing_context: Any, condition: Any, message: Any) -> Any:
     """
     if not isinstance(message, types.StringLiteral):
         return None
-    text = f"psearch: check failed: {message.literal_value}\n".encode()
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if CHECK:
-            _abort_unless(context, builder, args[0], text)
+            abort_unless(builder, args[0], message.literal_value)
         return context.get_dummy_value()
 
     return types.void(types.boolean, message), codegen
 
 
-def _abort_unless(context: Any, builder: Any, condition: Any, text: bytes) -> None:
-    """Write a text and abort, both by libc's functions."""
+def abort_unless(builder: Any, condition: Any, message: str) -> None:
+    """Code that ends the process, with a line to stderr, where the condition is false. By libc's functions."""
+    text = f"psearch: check failed: {message}\n".encode()
     i32, pointer, void = ir.IntType(32), _I8.as_pointer(), ir.VoidType()
     write = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [i32, pointer, _I64]), "write")
     abort = cgutils.get_or_insert_function(builder.module, ir.FunctionType(void, []), "abort")
