@@ -51,6 +51,7 @@ BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 
 # Expected node types (Knuth and Moore 1975: types 1, 2, 3)
 PV_NODE, CUT_NODE, ALL_NODE = 0, 1, 2
+TYPE_NAMES = ("PV", "CUT", "ALL")
 
 CLOSED_CUTOFF = 1
 """A move failed high: the node's value stands, its unfinished moves do not matter."""
@@ -61,14 +62,16 @@ CLOSED_ABORTED = 2
 STATE_IDLE, STATE_ENTER, STATE_NEXT, STATE_CHILD = 0, 1, 2, 3
 STATE_QNEXT, STATE_QCHILD, STATE_UNWIND, STATE_FINISH = 4, 5, 6, 7
 STATE_ROOT = 8
+STATE_NAMES = ("idle", "enter", "next", "child", "qnext", "qchild", "unwind", "finish", "root")
 
 STACK_FREE, STACK_ACTIVE, STACK_PARKED = 0, 1, 2
+STACK_NAMES = ("free", "active", "parked")
 
 # Which search a visit is waiting for
 VISIT_NULL, VISIT_SCOUT, VISIT_FULL, VISIT_REDUCED = 0, 1, 2, 3
 
-# What a node's present pass over its moves is for; a node goes through some of these in this order
-PHASE_ENTRY, PHASE_VERIFY, PHASE_IID, PHASE_PROBCUT, PHASE_SINGULAR, PHASE_MAIN = range(6)
+# Passes over the moves of a node; it goes through some of these in this order
+PASS_ENTRY, PASS_VERIFY, PASS_IID, PASS_PROBCUT, PASS_SINGULAR, PASS_MAIN = range(6)
 
 # Which moves the picker leaves out
 SKIP_NOTHING = 0

@@ -37,6 +37,67 @@ def view(record: types.Record) -> Any:
     return at
 
 
+def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
+    """An intrinsic `of(parent, number: int64)`: the record of that number in the array whose address is in the field
+    `base` of the parent."""
+    offset = parent.offset(base)
+
+    @intrinsic
+    def of(typing_context: Any, owner: Any, number: Any) -> Any:
+        if owner != parent:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            first = _load_field(builder, args[0], offset)
+            where = builder.add(first, builder.mul(args[1], ir.Constant(_I64, record.size)))
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(parent, types.int64), codegen
+
+    return of
+
+
+def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
+    """An intrinsic `of(parent)`: the record whose address is in a field of the parent."""
+    offset = parent.offset(name)
+
+    @intrinsic
+    def of(typing_context: Any, owner: Any) -> Any:
+        if owner != parent:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = _load_field(builder, args[0], offset)
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(parent), codegen
+
+    return of
+
+
+def neighbour(record: types.Record, step: int) -> Any:
+    """An intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
+
+    @intrinsic
+    def of(typing_context: Any, instance: Any) -> Any:
+        if instance != record:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, step * record.size))
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(record), codegen
+
+    return of
+
+
+def _load_field(builder: Any, instance: Any, offset: int) -> Any:
+    """The int64 at an offset into a record."""
+    where = builder.add(builder.ptrtoint(instance, _I64), ir.Constant(_I64, offset))
+    return builder.load(builder.inttoptr(where, _I64.as_pointer()))
+
+
 def field_address(record: types.Record, name: str) -> Any:
     """An intrinsic that gives the address of a field, for the atomic operations."""
     offset = record.offset(name)

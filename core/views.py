@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numba import types
 
-from psearch.core.intrinsics import view
+from psearch.core.intrinsics import element_of, neighbour, target_of, view
 from psearch.core.records import (
     context_dtype,
     evaluation_dtype,
@@ -80,3 +80,15 @@ context_at = view(Context)
 simulation_at = view(Simulation)
 trace_event_at = view(TraceEvent)
 trace_log_at = view(TraceLog)
+
+# Records that belong to a context: by number, or the only one of their kind
+frame_of = element_of(Context, "frames", Frame)
+"""By number: stack * MAX_PLY + ply."""
+stack_of = element_of(Context, "stacks", Stack)
+worker_of = element_of(Context, "workers", Worker)
+header_of = target_of(Context, "header", Header)
+tables_of = target_of(Context, "tables", Tables)
+
+above = neighbour(Frame, 1)
+"""The frame of the next ply on the same stack."""
+below = neighbour(Frame, -1)

@@ -16,7 +16,7 @@ import numpy as np
 from psearch.core.board.checks import gives_check
 from psearch.core.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch.core.board.position import find_pins
-from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PHASE_MAIN, PV_NODE
+from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PASS_MAIN, PV_NODE
 from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.intrinsics import view
@@ -95,7 +95,7 @@ def node_reduction(pruning, frame):
 
 @entry(i64(i64, i64), INSPECT)
 def node_wishes(pruning, frame):
-    """Which phases the node wants: bits in the order of `_WISHES`."""
+    """Which passes the node wants: bits in the order of `_WISHES`."""
     fr = frame_at(frame)
     record = pruning_at(pruning)
     wishes = 1 if needs_verification(record, fr.position, fr.node) else 0
@@ -182,7 +182,7 @@ class PruningProbe(NodeProbe):
         node["type"] = node["expected"] = ALL_NODE if beta is None else PV_NODE
         node["tt_move"], node["tt_kind"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
         node["best"], node["best_move"], node["moves_done"] = -INFINITE, NO_MOVE, 0
-        node["ply"], node["phase"], node["improving"] = 1, PHASE_MAIN, 0
+        node["ply"], node["pass_kind"], node["improving"] = 1, PASS_MAIN, 0
         node["extended"] = node["extension"] = node["skip"] = node["cont_1"] = node["cont_2"] = 0
         node["killer_1"] = node["killer_2"] = NO_MOVE
         node["futility"] = NO_SCORE
@@ -206,7 +206,7 @@ class PruningProbe(NodeProbe):
         return int(node_reduction(self._pruning.ctypes.data, self._frames.ctypes.data))
 
     def wishes(self) -> set[str]:
-        """The phases that the node wants, of verification, iid, iir, probcut, singular."""
+        """The passes that the node wants, of verification, iid, iir, probcut, singular."""
         bits = node_wishes(self._pruning.ctypes.data, self._frames.ctypes.data)
         return {name for number, name in enumerate(_WISHES) if bits >> number & 1}
 

@@ -29,9 +29,9 @@ from psearch.core.constants import (
     NO_MOVE,
     NO_SCORE,
     NULL_MOVE,
+    PASS_PROBCUT,
+    PASS_SINGULAR,
     PAWN,
-    PHASE_PROBCUT,
-    PHASE_SINGULAR,
     QUEEN,
     ROOK,
     SKIP_QUIETS,
@@ -400,7 +400,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
 @kernel(boolean(Worker, Pruning, Learning, Tables, Position, Node, i64))
 def prunes_move(wk, pruning, learning, tb, pos, node, move):
     """Whether a move that the picker gives is left out. Under the lock if the node is open."""
-    if node.phase == PHASE_PROBCUT:
+    if node.pass_kind == PASS_PROBCUT:
         return is_quiet(pos, move) or not see_at_least(tb, pos, move, np.int64(node.see_threshold))
     if node.ply == 0:
         return False
@@ -440,7 +440,7 @@ def prunes_capture(wk, pruning, tb, pos, node, move):
 def extension_of(wk, pruning, tb, pos, node, visit, in_check, within):
     """Plies more for a move. in_check: 1 if it gives check; within: 1 while the line is not too long already."""
     move = np.int64(visit.move)
-    if node.extension != 0 and move == node.tt_move and node.phase > PHASE_SINGULAR:
+    if node.extension != 0 and move == node.tt_move and node.pass_kind > PASS_SINGULAR:
         return np.int64(node.extension) if within or node.extension < 0 else np.int64(0)
     if in_check and pruning.check_extension and within:
         count_tried(wk, CHECK_EXTENSION)

@@ -29,9 +29,9 @@ from psearch.core.constants import (
     MATE,
     NO_MOVE,
     NO_SCORE,
-    PHASE_MAIN,
-    PHASE_PROBCUT,
-    PHASE_SINGULAR,
+    PASS_MAIN,
+    PASS_PROBCUT,
+    PASS_SINGULAR,
     SKIP_NOTHING,
     U0,
     VISIT_FULL,
@@ -95,7 +95,7 @@ def enter(ctx, wk, frame):
     node.tt_kind = BOUND_NONE
     node.tt_depth = 0
     node.ply = ply
-    node.phase = PHASE_MAIN
+    node.pass_kind = PASS_MAIN
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
@@ -191,7 +191,7 @@ def after_move(ctx, wk, frame, node, value):
 @kernel(void(Context, Worker, i64, Node))
 def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
-    if node.phase == PHASE_SINGULAR or node.phase == PHASE_PROBCUT:
+    if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # these ask another question
     fr = frame_at(frame)
     captures = 1 if node.stage == PICK_CAPTURES else 0

@@ -1,8 +1,8 @@
-"""Phases: passes over a node's moves with another window or depth, before the one that gives its value.
+"""Passes: walks over a node's moves with another window or depth, before the one that gives its value.
 
 A null move that failed high may need to be verified; a node without a table move may first be searched less deep; a
 capture may refute it (ProbCut); the table's move may be the only one that holds (singular). All happen in the node's
-own frame, one after the other, and each may be split like any search: whoever finishes a phase begins the next.
+own frame, one after the other, and each may be split like any search: whoever finishes a pass begins the next.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from psearch.core.constants import (
     INFINITE,
     NO_MOVE,
     NO_SCORE,
-    PHASE_ENTRY,
-    PHASE_IID,
-    PHASE_MAIN,
-    PHASE_PROBCUT,
-    PHASE_SINGULAR,
-    PHASE_VERIFY,
+    PASS_ENTRY,
+    PASS_IID,
+    PASS_MAIN,
+    PASS_PROBCUT,
+    PASS_SINGULAR,
+    PASS_VERIFY,
     SKIP_ALL_QUIETS,
     SKIP_QUIETS,
 )
@@ -74,12 +74,12 @@ def _is_playable(ctx, pos, node):
 
 
 @kernel(void(Context, Worker, i64, i64, i64, i64, i64))
-def _begin_phase(ctx, wk, frame, phase, alpha, beta, depth):
-    """Set up the move picker for a pass over the moves. All but PHASE_MAIN only prepare for it."""
+def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
+    """Set up the move picker for a pass over the moves. All but PASS_MAIN only prepare for it."""
     fr = frame_at(frame)
     node = fr.node
     hd = header_at(ctx.header)
-    node.phase = phase
+    node.pass_kind = pass_kind
     node.alpha = alpha
     node.beta = beta
     node.entry_alpha = alpha
@@ -91,17 +91,17 @@ def _begin_phase(ctx, wk, frame, phase, alpha, beta, depth):
     if wk.ply == 0:
         begin_root_picking(stack_at(ctx.stacks + wk.stack * STACK_SIZE), hd, node)
     else:
-        begin_picking(node, PICK_CAPTURES_START if phase == PHASE_SINGULAR else PICK_TT)
+        begin_picking(node, PICK_CAPTURES_START if pass_kind == PASS_SINGULAR else PICK_TT)
     node.killer_1 = wk.killers[wk.ply, 0]
     node.killer_2 = wk.killers[wk.ply, 1]
-    if phase == PHASE_PROBCUT:
+    if pass_kind == PASS_PROBCUT:
         node.skip = SKIP_ALL_QUIETS
         node.see_threshold = beta - node.eval
 
 
 @kernel(void(Context, Worker, i64, i64))
-def _next_phase(ctx, wk, frame, done):
-    """Begin the first phase after `done` that the node wants; PHASE_MAIN at the latest."""
+def _next_pass(ctx, wk, frame, done):
+    """Begin the first pass after `done` that the node wants; PASS_MAIN at the latest."""
     fr = frame_at(frame)
     node = fr.node
     hd = header_at(ctx.header)
@@ -111,30 +111,30 @@ def _next_phase(ctx, wk, frame, done):
     beta = np.int64(node.full_beta)
     depth = np.int64(node.depth)
     if wk.ply > 0:
-        if done < PHASE_IID and wants_iid(pruning, node):
+        if done < PASS_IID and wants_iid(pruning, node):
             count_tried(wk, IID)
-            _begin_phase(ctx, wk, frame, PHASE_IID, alpha, beta, depth - 2)
+            _begin_pass(ctx, wk, frame, PASS_IID, alpha, beta, depth - 2)
             return
-        if done < PHASE_PROBCUT and wants_probcut(pruning, node):
+        if done < PASS_PROBCUT and wants_probcut(pruning, node):
             count_tried(wk, PROBCUT)
             bound = beta + pruning.probcut_margin
-            _begin_phase(ctx, wk, frame, PHASE_PROBCUT, bound - 1, bound, depth - 3)
+            _begin_pass(ctx, wk, frame, PASS_PROBCUT, bound - 1, bound, depth - 3)
             return
         if (
-            done < PHASE_SINGULAR
+            done < PASS_SINGULAR
             and wants_singular(pruning, node)
             and wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth
             and _is_playable(ctx, fr.position, node)
         ):
             count_tried(wk, SINGULAR)
             bound = node.tt_score - pruning.singular_margin * depth
-            _begin_phase(ctx, wk, frame, PHASE_SINGULAR, bound - 1, bound, (depth - 1) // 2)
+            _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, (depth - 1) // 2)
             return
         if wants_iir(pruning, node):
             count_tried(wk, IIR)
             count_pruned(wk, IIR)
             depth -= 1
-    _begin_phase(ctx, wk, frame, PHASE_MAIN, alpha, beta, depth)
+    _begin_pass(ctx, wk, frame, PASS_MAIN, alpha, beta, depth)
     if node.futility != NO_SCORE and pruning.quiet_shortcut:
         count_tried(wk, QUIET_SHORTCUT)
         if pruning.exempt_seventh:
@@ -153,7 +153,7 @@ def begin_moves(ctx, wk, frame):
     node.full_beta = node.beta
     node.full_depth = node.depth
     node.extension = 0
-    _next_phase(ctx, wk, frame, PHASE_ENTRY)
+    _next_pass(ctx, wk, frame, PASS_ENTRY)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -173,7 +173,7 @@ def after_null(ctx, wk, frame):
         node.full_beta = beta
         node.full_depth = node.depth
         node.extension = 0
-        _begin_phase(ctx, wk, frame, PHASE_VERIFY, beta - 1, beta, max(node.depth - reduction, np.int64(1)))
+        _begin_pass(ctx, wk, frame, PASS_VERIFY, beta - 1, beta, max(node.depth - reduction, np.int64(1)))
         return DO_MOVES
     count_pruned(wk, NULL_MOVE_PRUNING)
     wk.value = beta  # a mate found after passing is no proof; the bound is
@@ -181,32 +181,32 @@ def after_null(ctx, wk, frame):
 
 
 @kernel(i64(Context, Worker, i64))
-def finish_phase(ctx, wk, frame):
-    """A phase other than PHASE_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
+def finish_pass(ctx, wk, frame):
+    """A pass other than PASS_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
     fr = frame_at(frame)
     node = fr.node
     pruning = header_at(ctx.header).options.pruning
-    phase = np.int64(node.phase)
+    pass_kind = np.int64(node.pass_kind)
     best = np.int64(node.best)
     beta = np.int64(node.full_beta)
-    if phase == PHASE_VERIFY:
+    if pass_kind == PASS_VERIFY:
         if best >= beta:
             count_pruned(wk, NULL_MOVE_PRUNING)
             wk.value = beta
             return DO_RETURN
         count_pruned(wk, NULL_VERIFY)
-    elif phase == PHASE_IID:
+    elif pass_kind == PASS_IID:
         if node.best_move != NO_MOVE:
             count_pruned(wk, IID)
             node.tt_move = node.best_move
-    elif phase == PHASE_PROBCUT:
+    elif pass_kind == PASS_PROBCUT:
         if best >= node.beta:
             count_pruned(wk, PROBCUT)
             if header_at(ctx.header).options.tt:
                 store_result(ctx, wk, frame, best, np.int64(node.full_depth) - 3, BOUND_LOWER)
             wk.value = best if is_mate_bound(best) else best - pruning.probcut_margin
             return DO_RETURN
-    elif phase == PHASE_SINGULAR:
+    elif pass_kind == PASS_SINGULAR:
         bound = np.int64(node.beta)
         count_tried(wk, MULTICUT)
         if best < bound:
@@ -218,5 +218,5 @@ def finish_phase(ctx, wk, frame):
             return DO_RETURN
         elif node.tt_score >= beta:
             node.extension = -1
-    _next_phase(ctx, wk, frame, phase)
+    _next_pass(ctx, wk, frame, pass_kind)
     return DO_MOVES

@@ -51,6 +51,7 @@ from psearch.core.intrinsics import (
 from psearch.core.jit import kernel
 from psearch.core.pruning.sound import shadow_bound
 from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE, path_dtype
+from psearch.core.search.next_move import next_move
 from psearch.core.views import (
     Context,
     Header,
@@ -65,7 +66,6 @@ from psearch.core.views import (
     u64,
     void,
 )
-from psearch.scheduler.abdada import next_move
 from psearch.scheduler.policy import open_priority
 from psearch.scheduler.prediction import count_shared_move, idle_workers_of, p_taken_move_needed
 from psearch.scheduler.trace_log import (
@@ -262,7 +262,7 @@ def join(ctx, wk, home):
     copy_record(base.position, split.position)
     base.visit.home = home
     base.visit.move = move & MOVE_MASK
-    base.visit.put_off = move >> 16
+    base.visit.deferred = move >> 16
     base.visit.index = index
     base.visit.picked = picked
     base.visit.p_needed = p_needed

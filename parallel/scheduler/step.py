@@ -19,7 +19,7 @@ from psearch.core.constants import (
     DO_RETURN,
     MOVE_MASK,
     NO_MOVE,
-    PHASE_MAIN,
+    PASS_MAIN,
     STATE_CHILD,
     STATE_ENTER,
     STATE_FINISH,
@@ -39,11 +39,12 @@ from psearch.core.jit import kernel
 from psearch.core.pruning.sound import check_shadow, shadow_bound
 from psearch.core.records import FRAME_SIZE, MAX_PLY, WORKER_SIZE
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
+from psearch.core.search.next_move import defer_move, next_move
 from psearch.core.search.node import after_move, enter, finish, learn
-from psearch.core.search.passes import after_null, begin_moves, finish_phase
+from psearch.core.search.passes import after_null, begin_moves, finish_pass
 from psearch.core.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
 from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, void, worker_at
-from psearch.scheduler.abdada import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
+from psearch.scheduler.abdada import claim_of, is_claimed_by_another, release_claim, take_claim
 from psearch.scheduler.node_types import child_type, null_child_type, refined_type
 from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.scheduler.prediction import (
@@ -157,8 +158,8 @@ def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
 
 
 @kernel(i64(Context, Worker, i64, Node))
-def _put_off(ctx, wk, frame, node):
-    """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
+def _defer(ctx, wk, frame, node):
+    """Defer the move of the visit and go for the next one; `STATE_ENTER` if it has to be searched now."""
     visit = frame_at(frame).visit
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
@@ -166,7 +167,7 @@ def _put_off(ctx, wk, frame, node):
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, np.int64(visit.home))
-    done = put_off(node, np.int64(visit.move))
+    done = defer_move(node, np.int64(visit.move))
     if is_open:
         release(node)
     return STATE_NEXT if done else STATE_ENTER
@@ -185,8 +186,8 @@ def _start_move(ctx, wk, frame):
     defer_depth = header_at(ctx.header).options.defer_depth
     if 0 < defer_depth <= depth:
         claim = claim_of(wk, frame_at(frame + FRAME_SIZE).position.key)
-        if visit.index > 0 and visit.put_off == 0 and is_claimed_by_another(ctx, claim):
-            state = _put_off(ctx, wk, frame, node)
+        if visit.index > 0 and visit.deferred == 0 and is_claimed_by_another(ctx, claim):
+            state = _defer(ctx, wk, frame, node)
             if state != STATE_ENTER:
                 return state
         take_claim(ctx, claim)
@@ -224,7 +225,7 @@ def _next_move(ctx, wk, frame):
         withdraw(ctx, home)
         return leave(ctx, wk, home)
     fr.visit.move = move & MOVE_MASK
-    fr.visit.put_off = move >> 16
+    fr.visit.deferred = move >> 16
     fr.visit.index = node.moves_done
     fr.visit.picked = node.stage
     fr.visit.p_needed = node.p_needed
@@ -321,8 +322,8 @@ def advance(ctx, wk):
         return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
     if state == STATE_FINISH:
         node = frame_at(frame).node
-        if node.phase != PHASE_MAIN:
-            return _pop(ctx, wk, frame) if finish_phase(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+        if node.pass_kind != PASS_MAIN:
+            return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
         if node.depth >= RECORD_DEPTH and header_at(ctx.header).options.record:
             record_outcome(wk, node, 1 if node.best >= node.beta else 0)
         finish(ctx, wk, frame)

@@ -20,7 +20,7 @@ from psearch.core.constants import (
     MATE_IN_MAX_PLY,
     NO_SCORE,
     NULL_MOVE,
-    PHASE_PROBCUT,
+    PASS_PROBCUT,
     PV_NODE,
 )
 from psearch.core.pruning.decisions import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
@@ -223,7 +223,7 @@ def test_nothing_without_a_move_in_check_or_near_mate(tables: np.ndarray, depth:
         assert probe.prune_node()[0] == PRUNE_NOTHING and "probcut" not in probe.wishes(), alpha
 
 
-# -- phases ----------------------------------------------------------------------------------------------------------
+# -- passes ----------------------------------------------------------------------------------------------------------
 
 
 def test_probcut_conditions(tables: np.ndarray) -> None:
@@ -247,7 +247,7 @@ def test_probcut_tries_captures_that_win_enough(tables: np.ndarray) -> None:
     fen = "4k3/8/8/3rpn2/4P3/8/7P/4K3 w - - 0 1"
     probe = probe_of(tables, fen, probcut=1)
     for threshold, kept in ((300, {"e4d5", "e4f5"}), (301, {"e4d5"}), (500, {"e4d5"}), (501, set())):
-        probe.enter(6, 0, None, phase=PHASE_PROBCUT, see_threshold=threshold)
+        probe.enter(6, 0, None, pass_kind=PASS_PROBCUT, see_threshold=threshold)
         given = {uci for uci in ("e4d5", "e4f5", "h2h3", "e1e2") if not probe.prunes_move(code(fen, uci))}
         assert given == kept
 
