@@ -21,7 +21,6 @@ from psearch.core.evaluation.evaluate import PHASE_MAX, material, taper
 from psearch.core.jit import kernel
 from psearch.core.pruning.decisions import SOUND, SOUND_DELTA, count_pruned, count_tried
 from psearch.core.records import (
-    FRAME_SIZE,
     SOUND_BOOKKEEPING,
     SOUND_BOUND,
     SOUND_CASTLING,
@@ -35,21 +34,21 @@ from psearch.core.records import (
     SOUND_PROMOTION,
     SOUND_REPETITION,
     SOUND_SCALING,
-    STACK_SIZE,
     VIOLATIONS,
 )
 from psearch.core.views import (
     Context,
+    Frame,
     Node,
     Position,
     Tables,
     Worker,
+    above,
     boolean,
-    frame_at,
-    header_at,
+    header_of,
     i64,
-    stack_at,
-    tables_at,
+    stack_of,
+    tables_of,
     void,
 )
 
@@ -134,7 +133,7 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     to = move_to(move)
     kind = move_kind(move)
     code = np.int64(pos.board[origin])
-    tb = tables_at(ctx.tables)
+    tb = tables_of(ctx)
     if gates & SOUND_SCALING and _phase_after(tb, pos, move) <= SCALING_PHASE:
         return False
     if kind == KIND_CASTLE:
@@ -150,7 +149,7 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
         key = pos.key ^ tb.zobrist_piece[code, origin] ^ tb.zobrist_piece[code, to] ^ tb.zobrist_side
         if pos.ep >= 0:
             key ^= tb.zobrist_ep[pos.ep & 7]
-        path = stack_at(ctx.stacks + stack * STACK_SIZE)
+        path = stack_of(ctx, stack)
         return not repeats(ctx, path, key, np.int64(pos.reversible) + 1, np.int64(node.ply) + 1)
     return True
 
@@ -161,7 +160,7 @@ def sound_bound(ctx, stack, pos, node, move):
 
     pos: of the node; stack: the one the node lies in. Under the lock if the node is open.
     """
-    pruning = header_at(ctx.header).options.pruning
+    pruning = header_of(ctx).options.pruning
     gates = np.int64(pruning.sound_gates)
     depth = np.int64(node.depth)
     # the child stands pat: depth - 1 + extensions <= 0, and no check. The root's moves all get their value
@@ -169,7 +168,7 @@ def sound_bound(ctx, stack, pos, node, move):
         return NO_SCORE
     if depth > 0 and node.extension > 0 and move == node.tt_move:
         return NO_SCORE
-    tb = tables_at(ctx.tables)
+    tb = tables_of(ctx)
     alpha = np.int64(node.alpha)
     bound = material_after(tb, pos, move, gates)
     if gates & SOUND_BOUND:
@@ -193,7 +192,7 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
     bound = sound_bound(ctx, stack, pos, node, move)
     if bound == NO_SCORE:
         return False
-    gates = np.int64(header_at(ctx.header).options.pruning.sound_gates)
+    gates = np.int64(header_of(ctx).options.pruning.sound_gates)
     count_pruned(wk, technique)
     if gates & SOUND_LEGALITY:
         node.moves_done += 1
@@ -208,25 +207,24 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
 @kernel(i64(Context, i64, Position, Node, i64))
 def shadow_bound(ctx, stack, pos, node, move):
     """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode would not ask."""
-    pruning = header_at(ctx.header).options.pruning
+    pruning = header_of(ctx).options.pruning
     asked = pruning.sound if node.depth > 0 else pruning.sound_delta
     return sound_bound(ctx, stack, pos, node, move) if asked else np.int64(NO_SCORE)
 
 
-@kernel(void(Context, Worker, i64, i64, i64))
+@kernel(void(Context, Worker, Frame, i64, i64))
 def check_shadow(ctx, wk, frame, alpha, value):
     """A move has been searched, with this alpha, and is worth `value` (both in the node's view): was its bound right?
 
     value <= bound <= alpha, and the bound no less than what the child's own sums give.
     """
-    fr = frame_at(frame)
-    visit = fr.visit
+    visit = frame.visit
     bound = np.int64(visit.bound)
     if bound == NO_SCORE:
         return
     visit.bound = NO_SCORE  # once: the same move may be searched again with another window
     wk.shadow_checked += 1
-    exact = tables_at(ctx.tables).rest_bound - material(frame_at(frame + FRAME_SIZE).position)
+    exact = tables_of(ctx).rest_bound - material(above(frame).position)
     if exact <= bound and value <= bound and bound <= alpha:
         return
     if wk.shadow_violations < VIOLATIONS:
@@ -237,7 +235,7 @@ def check_shadow(ctx, wk, frame, alpha, value):
         found.exact = exact
         found.alpha = alpha
         found.ply = wk.ply
-        path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+        path = stack_of(ctx, wk.stack).path
         for ply in range(wk.ply):
             found.line[ply] = path[ply + 1].move
     wk.shadow_violations += 1

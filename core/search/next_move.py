@@ -14,7 +14,7 @@ from psearch.core.ordering.movepick import pick_move
 from psearch.core.pruning.decisions import prunes_move
 from psearch.core.pruning.sound import skips_soundly
 from psearch.core.records import MAX_MOVES, MAX_PLY
-from psearch.core.views import Context, Node, Position, Worker, boolean, header_at, i64, tables_at
+from psearch.core.views import Context, Node, Position, Worker, boolean, header_of, i64, tables_of
 
 DEFERRED = 1 << 16
 """Set in what `next_move` returns: the move was deferred once, and is searched now whoever else is at it."""
@@ -54,8 +54,8 @@ def next_move(ctx, wk, pos, node, home):
     """The next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE when
     there is none. home: number of the node's frame."""
     # step 7: next move
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
     sound = hd.options.pruning.sound != 0 and hd.options.shadow == 0
     while True:
         move = pick_move(tb, hd.learning, pos, node)

@@ -52,21 +52,31 @@ from psearch.core.pruning.decisions import (
     decide_futility,
     prune_node,
 )
-from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE
+from psearch.core.records import MAX_PLY
 from psearch.core.search.children import update_pv
 from psearch.core.search.table_node import estimate_of, probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
-from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, stack_at, tables_at, void
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Worker,
+    above,
+    header_of,
+    i64,
+    stack_of,
+    tables_of,
+    void,
+)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def enter(ctx, wk, frame):
     """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
-    fr = frame_at(frame)
-    node = fr.node
-    pos = fr.position
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
+    node = frame.node
+    pos = frame.position
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
     ply = wk.ply
     node.pv_length = 0
     node.in_check = 1 if pos.checkers != U0 else 0
@@ -118,7 +128,7 @@ def enter(ctx, wk, frame):
     # step 4: static evaluation
     node.eval = NO_SCORE
     node.improving = 0
-    path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+    path = stack_of(ctx, wk.stack).path
     if not node.in_check:
         node.eval = static_eval(ctx, wk, pos, data)
         if ply >= 2:
@@ -146,14 +156,13 @@ def enter(ctx, wk, frame):
     return DO_MOVES
 
 
-@kernel(i64(Context, Worker, i64, Node, i64))
+@kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move(ctx, wk, frame, node, value):
     """Take a move's value (in the node's view) into the node. The caller holds the lock if the node is open.
 
     DO_CHILD: search the move again with the window left in the visit; DO_CUTOFF: failed high; DO_MOVES: go on.
     """
-    fr = frame_at(frame)
-    visit = fr.visit
+    visit = frame.visit
     move = np.int64(visit.move)
     alpha = np.int64(node.alpha)
     beta = np.int64(node.beta)
@@ -181,32 +190,30 @@ def after_move(ctx, wk, frame, node, value):
     node.alpha = value
     if beta - alpha > 1:
         # also at a cutoff: with mate distance pruning the shortest mate equals beta
-        update_pv(node, frame_at(frame + FRAME_SIZE), move)
+        update_pv(node, above(frame), move)
     if value >= beta:
         node.cut_index = visit.index
         return DO_CUTOFF
     return DO_MOVES
 
 
-@kernel(void(Context, Worker, i64, Node))
+@kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # these ask another question
-    fr = frame_at(frame)
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
     learn_cutoff(
-        wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, captures, quiets
+        wk, header_of(ctx).learning, frame.position, node, np.int64(frame.visit.move), wk.ply, captures, quiets
     )
 
 
-@kernel(void(Context, Worker, i64))
+@kernel(void(Context, Worker, Frame))
 def finish(ctx, wk, frame):
     """The node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
-    fr = frame_at(frame)
-    node = fr.node
-    hd = header_at(ctx.header)
+    node = frame.node
+    hd = header_of(ctx)
     ply = wk.ply
     if node.moves_done == 0 and (node.skip == SKIP_NOTHING or not has_legal_move(ctx, wk, frame)):
         wk.value = ply - MATE if node.in_check else DRAW

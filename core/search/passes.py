@@ -48,19 +48,18 @@ from psearch.core.pruning.decisions import (
     wants_probcut,
     wants_singular,
 )
-from psearch.core.records import STACK_SIZE
 from psearch.core.search.table_node import store_result
 from psearch.core.views import (
     Context,
+    Frame,
     Node,
     Position,
     Worker,
     boolean,
-    frame_at,
-    header_at,
+    header_of,
     i64,
-    stack_at,
-    tables_at,
+    stack_of,
+    tables_of,
     void,
 )
 
@@ -68,17 +67,16 @@ from psearch.core.views import (
 @kernel(boolean(Context, Position, Node))
 def _is_playable(ctx, pos, node):
     """Whether the table's move is legal here."""
-    tb = tables_at(ctx.tables)
+    tb = tables_of(ctx)
     find_pins(tb, pos)
     return is_legal(tb, pos, np.int64(node.tt_move))
 
 
-@kernel(void(Context, Worker, i64, i64, i64, i64, i64))
+@kernel(void(Context, Worker, Frame, i64, i64, i64, i64))
 def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
     """Set up the move picker for a pass over the moves. All but PASS_MAIN only prepare for it."""
-    fr = frame_at(frame)
-    node = fr.node
-    hd = header_at(ctx.header)
+    node = frame.node
+    hd = header_of(ctx)
     node.pass_kind = pass_kind
     node.alpha = alpha
     node.beta = beta
@@ -87,9 +85,9 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
     node.best = -INFINITE
     node.best_move = NO_MOVE
     node.pv_length = 0
-    find_pins(tables_at(ctx.tables), fr.position)
+    find_pins(tables_of(ctx), frame.position)
     if wk.ply == 0:
-        begin_root_picking(stack_at(ctx.stacks + wk.stack * STACK_SIZE), hd, node)
+        begin_root_picking(stack_of(ctx, wk.stack), hd, node)
     else:
         begin_picking(node, PICK_CAPTURES_START if pass_kind == PASS_SINGULAR else PICK_TT)
     node.killer_1 = wk.killers[wk.ply, 0]
@@ -99,12 +97,11 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
         node.see_threshold = beta - node.eval
 
 
-@kernel(void(Context, Worker, i64, i64))
+@kernel(void(Context, Worker, Frame, i64))
 def _next_pass(ctx, wk, frame, done):
     """Begin the first pass after `done` that the node wants; PASS_MAIN at the latest."""
-    fr = frame_at(frame)
-    node = fr.node
-    hd = header_at(ctx.header)
+    node = frame.node
+    hd = header_of(ctx)
     pruning = hd.options.pruning
     node.depth = node.full_depth
     alpha = np.int64(node.full_alpha)
@@ -123,8 +120,8 @@ def _next_pass(ctx, wk, frame, done):
         if (
             done < PASS_SINGULAR
             and wants_singular(pruning, node)
-            and wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth
-            and _is_playable(ctx, fr.position, node)
+            and wk.ply < 2 * stack_of(ctx, wk.stack).root_depth
+            and _is_playable(ctx, frame.position, node)
         ):
             count_tried(wk, SINGULAR)
             bound = node.tt_score - pruning.singular_margin * depth
@@ -145,10 +142,10 @@ def _next_pass(ctx, wk, frame, done):
         node.best = node.futility
 
 
-@kernel(void(Context, Worker, i64))
+@kernel(void(Context, Worker, Frame))
 def begin_moves(ctx, wk, frame):
     """Everything is decided that can be without a move: begin with the moves."""
-    node = frame_at(frame).node
+    node = frame.node
     node.full_alpha = node.alpha
     node.full_beta = node.beta
     node.full_depth = node.depth
@@ -156,19 +153,18 @@ def begin_moves(ctx, wk, frame):
     _next_pass(ctx, wk, frame, PASS_ENTRY)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def after_null(ctx, wk, frame):
     """The null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or DO_MOVES."""
-    fr = frame_at(frame)
-    node = fr.node
-    pruning = header_at(ctx.header).options.pruning
+    node = frame.node
+    pruning = header_of(ctx).options.pruning
     beta = np.int64(node.beta)
     if wk.value < beta:
         begin_moves(ctx, wk, frame)
         return DO_MOVES
-    if needs_verification(pruning, fr.position, node):
+    if needs_verification(pruning, frame.position, node):
         count_tried(wk, NULL_VERIFY)
-        reduction = null_reduction(pruning, fr.position, node)
+        reduction = null_reduction(pruning, frame.position, node)
         node.full_alpha = node.alpha
         node.full_beta = beta
         node.full_depth = node.depth
@@ -180,12 +176,11 @@ def after_null(ctx, wk, frame):
     return DO_RETURN
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def finish_pass(ctx, wk, frame):
     """A pass other than PASS_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
-    fr = frame_at(frame)
-    node = fr.node
-    pruning = header_at(ctx.header).options.pruning
+    node = frame.node
+    pruning = header_of(ctx).options.pruning
     pass_kind = np.int64(node.pass_kind)
     best = np.int64(node.best)
     beta = np.int64(node.full_beta)
@@ -202,7 +197,7 @@ def finish_pass(ctx, wk, frame):
     elif pass_kind == PASS_PROBCUT:
         if best >= node.beta:
             count_pruned(wk, PROBCUT)
-            if header_at(ctx.header).options.tt:
+            if header_of(ctx).options.tt:
                 store_result(ctx, wk, frame, best, np.int64(node.full_depth) - 3, BOUND_LOWER)
             wk.value = best if is_mate_bound(best) else best - pruning.probcut_margin
             return DO_RETURN

@@ -23,11 +23,21 @@ from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_capture
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.decisions import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
-from psearch.core.records import FRAME_SIZE
 from psearch.core.search.children import make_child, set_child, update_pv
 from psearch.core.search.table_node import probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
-from psearch.core.views import Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Worker,
+    above,
+    boolean,
+    header_of,
+    i64,
+    tables_of,
+    void,
+)
 
 
 @kernel(void(Node, i64))
@@ -49,18 +59,17 @@ def _lift_move(node):
 @kernel(boolean(Context))
 def _uses_table(ctx):
     """Plain and sound modes stand pat on the evaluation itself, whatever the table knows."""
-    options = header_at(ctx.header).options
+    options = header_of(ctx).options
     return options.tt != 0 and options.pruning.table_in_quiescence != 0
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def enter_quiescence(ctx, wk, frame):
     """Stand pat, or all evasions in check. DO_RETURN or DO_MOVES."""
-    fr = frame_at(frame)
-    node = fr.node
-    pos = fr.position
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
+    node = frame.node
+    pos = frame.position
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
     ply = wk.ply
     wk.qnodes += 1
     uses_table = _uses_table(ctx)
@@ -93,32 +102,31 @@ def enter_quiescence(ctx, wk, frame):
     return DO_MOVES
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def next_quiescence(ctx, wk, frame):
     """Make the next capture or evasion: DO_CHILD, or DO_RETURN when there is none."""
-    fr = frame_at(frame)
-    node = fr.node
-    tb = tables_at(ctx.tables)
-    pruning = header_at(ctx.header).options.pruning
-    prune = header_at(ctx.header).options.see_pruning != 0 and not node.in_check
-    shadow = header_at(ctx.header).options.shadow != 0
+    node = frame.node
+    tb = tables_of(ctx)
+    pruning = header_of(ctx).options.pruning
+    prune = header_of(ctx).options.see_pruning != 0 and not node.in_check
+    shadow = header_of(ctx).options.shadow != 0
     sound = pruning.sound_delta != 0 and not shadow
     while node.cursor < node.end:
         move = take_best(node)
-        if sound and skips_soundly(ctx, wk, wk.stack, fr.position, node, move):
+        if sound and skips_soundly(ctx, wk, wk.stack, frame.position, node, move):
             continue
-        if not node.in_check and prunes_capture(wk, pruning, tb, fr.position, node, move):
+        if not node.in_check and prunes_capture(wk, pruning, tb, frame.position, node, move):
             continue
         if prune:
             count_tried(wk, SEE_QUIESCENCE)
-            if not see_at_least(tb, fr.position, move, 0):
+            if not see_at_least(tb, frame.position, move, 0):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
         if shadow:
-            fr.visit.bound = shadow_bound(ctx, wk.stack, fr.position, node, move)
+            frame.visit.bound = shadow_bound(ctx, wk.stack, frame.position, node, move)
         node.moves_done += 1
-        fr.visit.move = move
-        fr.visit.resume = STATE_QCHILD
+        frame.visit.move = move
+        frame.visit.resume = STATE_QCHILD
         make_child(ctx, frame, move)
         alpha, beta = np.int64(node.alpha), np.int64(node.beta)
         set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
@@ -134,22 +142,21 @@ def next_quiescence(ctx, wk, frame):
     return DO_RETURN
 
 
-@kernel(i64(Context, Worker, i64, i64))
+@kernel(i64(Context, Worker, Frame, i64))
 def after_quiescence(ctx, wk, frame, value):
     """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
-    fr = frame_at(frame)
-    node = fr.node
-    if header_at(ctx.header).options.shadow:
+    node = frame.node
+    if header_of(ctx).options.shadow:
         check_shadow(ctx, wk, frame, np.int64(node.alpha), value)
     if value > node.best:
         node.best = value
         if value > node.alpha:
-            node.best_move = fr.visit.move
+            node.best_move = frame.visit.move
             node.alpha = value
             if value >= node.beta:
                 wk.value = value
                 if _uses_table(ctx):
                     store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
                 return DO_RETURN
-            update_pv(node, frame_at(frame + FRAME_SIZE), np.int64(fr.visit.move))
+            update_pv(node, above(frame), np.int64(frame.visit.move))
     return DO_MOVES

@@ -9,13 +9,24 @@ from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.pruning.decisions import is_mate_bound
 from psearch.core.search.tt import probe, score_to_table, store, stored_eval
-from psearch.core.views import Context, Node, Position, Worker, frame_at, header_at, i64, tables_at, u64, void
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Position,
+    Worker,
+    header_of,
+    i64,
+    tables_of,
+    u64,
+    void,
+)
 
 
 @kernel(u64(Context, Worker, Position))
 def probe_counted(ctx, wk, pos):
     """The table's data word for a position, U0 without one or with the table switched off."""
-    if not header_at(ctx.header).options.tt:
+    if not header_of(ctx).options.tt:
         return U0
     wk.tt_probes += 1
     data = probe(ctx, pos.key)
@@ -28,7 +39,7 @@ def probe_counted(ctx, wk, pos):
 def static_eval(ctx, wk, pos, data):
     """The evaluation of a position not in check: what the table has kept of it, else anew."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), wk.evaluation, pos)
+    return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
 
 
 @kernel(i64(Node))
@@ -41,10 +52,9 @@ def estimate_of(node):
     return score if nearer else np.int64(node.eval)
 
 
-@kernel(void(Context, Worker, i64, i64, i64, i64))
+@kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
     """Write a result for a node into the table."""
-    fr = frame_at(frame)
     score = score_to_table(value, wk.ply)
-    move = np.int64(fr.node.best_move)
-    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(fr.node.eval), depth, bound)
+    move = np.int64(frame.node.best_move)
+    store(ctx, header_of(ctx).age, frame.position.key, move, score, np.int64(frame.node.eval), depth, bound)

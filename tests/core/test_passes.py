@@ -201,7 +201,7 @@ def test_modes_keep_the_invariants(arenas: dict[int, Arena], workers: int, pruni
 
 @pytest.mark.parametrize("pass_kind", PASSES)
 def test_a_stop_in_a_pass_leaves_nothing_behind(arenas: dict[int, Arena], pass_kind: int) -> None:
-    """Stops while nodes are in the middle of a pass_kind: it stores nothing, and nobody is left inside."""
+    """Stops while nodes are in the middle of a pass: it stores nothing, and nobody is left inside."""
     arena = arenas[8]
     given_up = 0
     for seed in range(12):
