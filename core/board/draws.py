@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, insufficient_material
 from psearch.core.constants import U0
@@ -57,6 +55,6 @@ def is_draw(ctx, wk, frame):
         if pos.rule50 >= 100 and (pos.checkers == U0 or has_legal_move(ctx, wk, frame)):
             return True
         path = stack_of(ctx, wk.stack)
-        if repeats(ctx, path, pos.key, np.int64(pos.reversible), wk.ply):
+        if repeats(ctx, path, pos.key, pos.reversible, wk.ply):
             return True
     return insufficient_material(pos)

@@ -10,12 +10,10 @@ H. G. Muller; the others are common ground of today's engines.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.bits import move_from, move_kind, move_to
 from psearch.core.board.checks import gives_check
 from psearch.core.board.movegen import king_can_step
-from psearch.core.board.position import has_pieces, king_square
+from psearch.core.board.position import code_on, has_pieces, king_square, piece_on
 from psearch.core.constants import (
     ALL_NODE,
     BISHOP,
@@ -112,25 +110,25 @@ def decide_futility(wk, pruning, pos, node):
     Limited razoring (depth 3) takes a ply off; then depth 2 counts as for extended futility.
     """
     node.futility = NO_SCORE
-    alpha = np.int64(node.alpha)
-    if node.in_check or node.depth > 3 or is_mate_bound(alpha) or is_mate_bound(np.int64(node.beta)):
+    alpha = node.alpha
+    if node.in_check or node.depth > 3 or is_mate_bound(alpha) or is_mate_bound(node.beta):
         return
-    base = material(pos) if pruning.futility_by_material else np.int64(node.eval)
+    base = material(pos) if pruning.futility_by_material else node.eval
     if (
         node.depth == 3
         and pruning.limited_razoring
         and not node.extended
-        and _officers(pos, 1 - np.int64(pos.side)) > _PIECES_FOR_RAZORING
+        and _officers(pos, 1 - pos.side) > _PIECES_FOR_RAZORING
     ):
         count_tried(wk, LIMITED_RAZORING)
         if base + pruning.limited_razoring_margin <= alpha:
             count_pruned(wk, LIMITED_RAZORING)
             node.depth = 2
-    margin = np.int64(NO_SCORE)
+    margin = NO_SCORE
     if node.depth == 2 and pruning.extended_futility and not node.extended:
-        margin = np.int64(pruning.extended_futility_margin)
+        margin = pruning.extended_futility_margin
     elif node.depth == 1 and pruning.futility:
-        margin = np.int64(pruning.futility_margin)
+        margin = pruning.futility_margin
     if margin != NO_SCORE and base + margin <= alpha:
         node.futility = base + margin
 
@@ -150,18 +148,18 @@ def _two_most_valuable(pos, side):
 @kernel(i64(Pruning, Position, Node))
 def null_reduction(pruning, pos, node):
     """R: the null move is searched at depth - R - 1."""
-    depth = np.int64(node.depth)
+    depth = node.depth
     if pruning.null_adaptive:
         # Heinz 1999: 2 up to depth 6, 3 beyond 8, and between 3 while both sides have pieces enough
         if depth <= 6:
             return 2
         if depth > 8:
             return 3
-        side = np.int64(pos.side)
+        side = pos.side
         enough = min(_officers(pos, side), _officers(pos, 1 - side)) >= _PIECES_FOR_R3
         return 3 if enough else 2
     # deep futility asks far below beta, where nothing is to be taken off
-    surplus = max(np.int64(0), min((np.int64(node.estimate) - node.beta) // pruning.null_eval_divisor, 3))
+    surplus = max(0, min((node.estimate - node.beta) // pruning.null_eval_divisor, 3))
     return pruning.null_base + depth // pruning.null_depth_divisor + surplus
 
 
@@ -171,7 +169,7 @@ def _is_netted(tb, pos):
 
     A mating net: here no material is worth what the evaluation says. It takes two pieces; a king and pawns only press.
     """
-    side = np.int64(pos.side)
+    side = pos.side
     if _officers(pos, 1 - side) < 2:
         return False
     king = king_square(pos, side)
@@ -198,10 +196,10 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
     """
     if node.in_check:
         return PRUNE_NOTHING
-    depth = np.int64(node.depth)
-    alpha = np.int64(node.alpha)
-    beta = np.int64(node.beta)
-    estimate = np.int64(node.estimate)
+    depth = node.depth
+    alpha = node.alpha
+    beta = node.beta
+    estimate = node.estimate
     if is_mate_bound(beta) or is_mate_bound(alpha):
         return PRUNE_NOTHING
     if pruning.razoring and depth <= pruning.razoring_depth:
@@ -218,7 +216,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
             return PRUNE_RETURN
     if pruning.deep_futility and 1 < depth <= 3 + null_reduction(pruning, pos, node):
         count_tried(wk, DEEP_FUTILITY)
-        most = node.eval + _two_most_valuable(pos, 1 - np.int64(pos.side)) + 2 * pruning.deep_futility_margin
+        most = node.eval + _two_most_valuable(pos, 1 - pos.side) + 2 * pruning.deep_futility_margin
         if most <= alpha:
             count_pruned(wk, DEEP_FUTILITY)
             wk.value = most
@@ -229,7 +227,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
         and estimate >= beta
         and node.futility == NO_SCORE
         and came_by != NULL_MOVE
-        and has_pieces(pos, np.int64(pos.side))
+        and has_pieces(pos, pos.side)
     ):
         count_tried(wk, NULL_MOVE_PRUNING)
         return PRUNE_NULL
@@ -241,7 +239,7 @@ def needs_verification(pruning, pos, node):
     """Whether a null move that failed high is no proof: zugzwang is likely with one piece left, and costly far up."""
     if not pruning.null_verify:
         return False
-    return node.depth >= pruning.null_verify_depth or _officers(pos, np.int64(pos.side)) <= 1
+    return node.depth >= pruning.null_verify_depth or _officers(pos, pos.side) <= 1
 
 
 @kernel(boolean(Pruning, Node))
@@ -270,8 +268,8 @@ def wants_probcut(pruning, node):
         or node.full_beta - node.full_alpha > 1
     ):
         return False
-    bound = np.int64(node.full_beta) + pruning.probcut_margin
-    if is_mate_bound(bound) or is_mate_bound(np.int64(node.full_alpha)):
+    bound = node.full_beta + pruning.probcut_margin
+    if is_mate_bound(bound) or is_mate_bound(node.full_alpha):
         return False  # not being mated at reduced depth is no reason to believe it
     unlikely = node.tt_kind != BOUND_NONE and node.tt_depth >= node.depth - 3 and node.tt_score < bound
     return not unlikely
@@ -286,7 +284,7 @@ def wants_singular(pruning, node):
         and node.tt_move != NO_MOVE
         and node.tt_kind >= BOUND_LOWER
         and node.tt_depth >= node.depth - 3
-        and not is_mate_bound(np.int64(node.tt_score))
+        and not is_mate_bound(node.tt_score)
     )
 
 
@@ -306,15 +304,15 @@ def _material_gain(pos, move):
 @kernel(boolean(Pruning, Position, i64))
 def _is_exempt(pruning, pos, move):
     """Moves that change more than they take: the exemptions from futility, but for checks."""
-    side = np.int64(pos.side)
+    side = pos.side
     to = move_to(move)
     relative_rank = to >> 3 if side == 0 else 7 - (to >> 3)
-    piece = (np.int64(pos.board[move_from(move)]) & 7) - 1
+    piece = piece_on(pos, move_from(move))
     if pruning.exempt_seventh and relative_rank == 6 and piece in (PAWN, ROOK, QUEEN):
         return True
     if is_quiet(pos, move) or move_kind(move) == KIND_EP:
         return False
-    code = np.int64(pos.board[to])
+    code = code_on(pos, to)
     captured = (code & 7) - 1
     if pruning.exempt_queen and captured == QUEEN:
         return True
@@ -335,7 +333,7 @@ def _is_futile(wk, pruning, tb, pos, node, move):
     quiet = is_quiet(pos, move)
     if not quiet and not pruning.futility_captures:
         return False
-    bound = np.int64(node.futility)
+    bound = node.futility
     if not quiet:
         bound += _material_gain(pos, move)
     if bound > node.alpha or _is_exempt(pruning, pos, move):
@@ -351,7 +349,7 @@ def _is_futile(wk, pruning, tb, pos, node, move):
 @kernel(i64(Pruning, i64, i64))
 def base_reduction(pruning, depth, index):
     """Late move reduction by depth and move number, in 1/256 ply."""
-    return np.int64(pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)])
+    return pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)]
 
 
 @kernel(void(Worker, Tables, Position, Node, i64))
@@ -366,8 +364,8 @@ def _prune_quiets(wk, tb, pos, node, technique):
 @kernel(boolean(Worker, Pruning, Learning, Tables, Position, Node, i64))
 def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
     """Late move pruning, move futility, history pruning and SEE pruning of a quiet move."""
-    depth = np.int64(node.depth)
-    index = np.int64(node.moves_done)
+    depth = node.depth
+    index = node.moves_done
     if node.in_check or gives_check(tb, pos, move):
         return False
     if pruning.lmp and depth <= pruning.lmp_depth:
@@ -375,7 +373,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
         if index >= (pruning.lmp_base + depth * depth) // (2 - node.improving):
             _prune_quiets(wk, tb, pos, node, LMP)
             return True
-    reduced = max(np.int64(0), depth - 1 - (base_reduction(pruning, depth, index) >> 8))
+    reduced = max(0, depth - 1 - (base_reduction(pruning, depth, index) >> 8))
     if pruning.move_futility and reduced <= pruning.move_futility_depth:
         count_tried(wk, MOVE_FUTILITY)
         bound = node.eval + pruning.move_futility_base + pruning.move_futility_margin * reduced
@@ -401,18 +399,18 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
 def prunes_move(wk, pruning, learning, tb, pos, node, move):
     """Whether a move that the picker gives is left out. Under the lock if the node is open."""
     if node.pass_kind == PASS_PROBCUT:
-        return is_quiet(pos, move) or not see_at_least(tb, pos, move, np.int64(node.see_threshold))
+        return is_quiet(pos, move) or not see_at_least(tb, pos, move, node.see_threshold)
     if node.ply == 0:
         return False
     if node.futility != NO_SCORE and _is_futile(wk, pruning, tb, pos, node, move):
         return True
-    if node.best <= -MATE_IN_MAX_PLY or not has_pieces(pos, np.int64(pos.side)):
+    if node.best <= -MATE_IN_MAX_PLY or not has_pieces(pos, pos.side):
         return False
     if is_quiet(pos, move):
         return _prunes_quiet(wk, pruning, learning, tb, pos, node, move)
     if pruning.see_captures and node.depth <= pruning.see_depth:
         count_tried(wk, SEE_CAPTURES)
-        if not see_at_least(tb, pos, move, -pruning.see_captures_margin * np.int64(node.depth)):
+        if not see_at_least(tb, pos, move, -pruning.see_captures_margin * node.depth):
             count_pruned(wk, SEE_CAPTURES)
             return True
     return False
@@ -421,7 +419,7 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
 @kernel(boolean(Worker, Pruning, Tables, Position, Node, i64))
 def prunes_capture(wk, pruning, tb, pos, node, move):
     """Delta pruning in quiescence: what a capture wins, and a margin, do not reach alpha."""
-    if not pruning.delta or is_mate_bound(np.int64(node.alpha)):
+    if not pruning.delta or is_mate_bound(node.alpha):
         return False
     count_tried(wk, DELTA)
     bound = node.eval + pruning.delta_margin + _material_gain(pos, move)
@@ -439,15 +437,15 @@ def prunes_capture(wk, pruning, tb, pos, node, move):
 @kernel(i64(Worker, Pruning, Tables, Position, Node, Visit, i64, i64))
 def extension_of(wk, pruning, tb, pos, node, visit, in_check, within):
     """Plies more for a move. in_check: 1 if it gives check; within: 1 while the line is not too long already."""
-    move = np.int64(visit.move)
+    move = visit.move
     if node.extension != 0 and move == node.tt_move and node.pass_kind > PASS_SINGULAR:
-        return np.int64(node.extension) if within or node.extension < 0 else np.int64(0)
+        return node.extension if within or node.extension < 0 else 0
     if in_check and pruning.check_extension and within:
         count_tried(wk, CHECK_EXTENSION)
         if pruning.check_extension > 1 or see_at_least(tb, pos, move, 0):
             count_pruned(wk, CHECK_EXTENSION)
-            return np.int64(1)
-    return np.int64(0)
+            return 1
+    return 0
 
 
 @kernel(i64(Worker, Pruning, Learning, Position, Node, Visit, i64))
@@ -455,12 +453,12 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
     """Late move reduction in plies, 0 for none. gives: 1 if the move gives check."""
     if not pruning.lmr or node.depth < 3 or node.in_check:
         return 0
-    index = np.int64(visit.index)
+    index = visit.index
     pv_node = node.beta - node.alpha > 1
     if index < (3 if pv_node else 2):
         return 0
-    move = np.int64(visit.move)
-    reduction = base_reduction(pruning, np.int64(node.depth), index)
+    move = visit.move
+    reduction = base_reduction(pruning, node.depth, index)
     if is_quiet(pos, move):
         reduction -= quiet_history(learning, pos, node, move) * 256 // pruning.lmr_history
         if move == node.killer_1 or move == node.killer_2:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.position import likely_key, make_move, make_null
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.intrinsics import address
@@ -46,7 +44,7 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, expected_type, expected)
     entered.type = expected_type
     entered.expected = expected
     entered.cont_2 = node.cont_1
-    move = np.int64(frame.visit.move)
+    move = frame.visit.move
     entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
     child.visit.home = frame_number(ctx, frame) + 1
     path = stack_of(ctx, wk.stack).path
@@ -64,7 +62,7 @@ def push_null(ctx, wk, frame, node, expected_type, expected):
     child = above(frame)
     make_null(tables_of(ctx), frame.position, child.position)
     child.node.extended = 0
-    beta = np.int64(node.beta)
+    beta = node.beta
     set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, expected_type, expected)
 
 
@@ -105,7 +103,7 @@ def child_depth(ctx, wk, frame, node):
     if extension != 0:
         return depth
     reduction = reduction_of(wk, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
-    reduced = min(depth, max(depth - reduction, np.int64(1)))
+    reduced = min(depth, max(depth - reduction, 1))
     if reduced < depth:
         count_tried(wk, LMR)
     return reduced
@@ -114,7 +112,7 @@ def child_depth(ctx, wk, frame, node):
 @kernel(void(Node, Frame, i64))
 def update_pv(node, child, move):
     """The node's line: this move, then the child's line."""
-    length = min(np.int64(child.node.pv_length), MAX_PLY - 1)
+    length = min(child.node.pv_length, MAX_PLY - 1)
     node.pv[0] = move
     for i in range(length):
         node.pv[i + 1] = child.node.pv[i]

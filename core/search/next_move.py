@@ -6,8 +6,6 @@ take the next move from where the last one left off.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.constants import NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import pick_move
@@ -42,7 +40,7 @@ def _take_deferred(node):
     if node.deferred == 0:
         return NO_MOVE
     # the first is at the end: take it and move the others up
-    move = np.int64(node.moves[MAX_MOVES - 1]) | DEFERRED
+    move = node.moves[MAX_MOVES - 1] | DEFERRED
     for i in range(1, node.deferred):
         node.moves[MAX_MOVES - i] = node.moves[MAX_MOVES - i - 1]
     node.deferred -= 1

@@ -10,8 +10,6 @@ all others a null window and, if they beat alpha, the full one.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.draws import has_legal_move, is_draw
 from psearch.core.constants import (
     BOUND_EXACT,
@@ -92,10 +90,10 @@ def enter(ctx, wk, frame):
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
-            node.alpha = max(np.int64(node.alpha), -MATE + ply)
-            node.beta = min(np.int64(node.beta), MATE - ply - 1)
+            node.alpha = max(node.alpha, -MATE + ply)
+            node.beta = min(node.beta, MATE - ply - 1)
             if node.alpha >= node.beta:
-                wk.value = np.int64(node.alpha)
+                wk.value = node.alpha
                 return DO_RETURN
     node.entry_alpha = node.alpha
     node.best = -INFINITE
@@ -118,10 +116,10 @@ def enter(ctx, wk, frame):
         node.tt_kind = bound
         node.tt_score = entry_score(data, ply)
         node.tt_depth = entry_depth(data)
-    alpha = np.int64(node.alpha)
-    beta = np.int64(node.beta)
+    alpha = node.alpha
+    beta = node.beta
     pv_node = beta - alpha > 1
-    if data != U0 and not pv_node and ply > 0 and cuts(data, np.int64(node.depth), alpha, beta, ply):
+    if data != U0 and not pv_node and ply > 0 and cuts(data, node.depth, alpha, beta, ply):
         wk.value = entry_score(data, ply)
         return DO_RETURN
 
@@ -132,7 +130,7 @@ def enter(ctx, wk, frame):
     if not node.in_check:
         node.eval = static_eval(ctx, wk, pos, data)
         if ply >= 2:
-            before = np.int64(path[ply - 2].eval)
+            before = path[ply - 2].eval
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
     path[ply].eval = node.eval
     node.estimate = estimate_of(node)
@@ -144,7 +142,7 @@ def enter(ctx, wk, frame):
         decide_futility(wk, pruning, pos, node)
         node.full_depth = node.depth
         if not pv_node:
-            action = prune_node(wk, pruning, tb, pos, node, np.int64(path[ply].move))
+            action = prune_node(wk, pruning, tb, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
                 return DO_RETURN
             if action == PRUNE_NULL:
@@ -163,9 +161,9 @@ def after_move(ctx, wk, frame, node, value):
     DO_CHILD: search the move again with the window left in the visit; DO_CUTOFF: failed high; DO_MOVES: go on.
     """
     visit = frame.visit
-    move = np.int64(visit.move)
-    alpha = np.int64(node.alpha)
-    beta = np.int64(node.beta)
+    move = visit.move
+    alpha = node.alpha
+    beta = node.beta
     if value > visit.alpha and visit.stage == VISIT_REDUCED:
         # the reduced search says that it is worth the full depth
         visit.alpha = alpha
@@ -204,9 +202,7 @@ def learn(ctx, wk, frame, node):
         return  # these ask another question
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(
-        wk, header_of(ctx).learning, frame.position, node, np.int64(frame.visit.move), wk.ply, captures, quiets
-    )
+    learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
 
 
 @kernel(void(Context, Worker, Frame))
@@ -218,7 +214,7 @@ def finish(ctx, wk, frame):
     if node.moves_done == 0 and (node.skip == SKIP_NOTHING or not has_legal_move(ctx, wk, frame)):
         wk.value = ply - MATE if node.in_check else DRAW
         return
-    best = np.int64(node.best)
+    best = node.best
     wk.value = best
     if not hd.options.tt:
         return
@@ -229,4 +225,4 @@ def finish(ctx, wk, frame):
         bound = BOUND_LOWER
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
-    store_result(ctx, wk, frame, best, np.int64(node.depth), bound)
+    store_result(ctx, wk, frame, best, node.depth, bound)

@@ -7,8 +7,6 @@ own frame, one after the other, and each may be split like any search: whoever f
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.movegen import is_legal
 from psearch.core.board.position import find_pins
 from psearch.core.constants import (
@@ -69,7 +67,7 @@ def _is_playable(ctx, pos, node):
     """Whether the table's move is legal here."""
     tb = tables_of(ctx)
     find_pins(tb, pos)
-    return is_legal(tb, pos, np.int64(node.tt_move))
+    return is_legal(tb, pos, node.tt_move)
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64, i64))
@@ -104,9 +102,9 @@ def _next_pass(ctx, wk, frame, done):
     hd = header_of(ctx)
     pruning = hd.options.pruning
     node.depth = node.full_depth
-    alpha = np.int64(node.full_alpha)
-    beta = np.int64(node.full_beta)
-    depth = np.int64(node.depth)
+    alpha = node.full_alpha
+    beta = node.full_beta
+    depth = node.depth
     if wk.ply > 0:
         if done < PASS_IID and wants_iid(pruning, node):
             count_tried(wk, IID)
@@ -158,7 +156,7 @@ def after_null(ctx, wk, frame):
     """The null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or DO_MOVES."""
     node = frame.node
     pruning = header_of(ctx).options.pruning
-    beta = np.int64(node.beta)
+    beta = node.beta
     if wk.value < beta:
         begin_moves(ctx, wk, frame)
         return DO_MOVES
@@ -169,7 +167,7 @@ def after_null(ctx, wk, frame):
         node.full_beta = beta
         node.full_depth = node.depth
         node.extension = 0
-        _begin_pass(ctx, wk, frame, PASS_VERIFY, beta - 1, beta, max(node.depth - reduction, np.int64(1)))
+        _begin_pass(ctx, wk, frame, PASS_VERIFY, beta - 1, beta, max(node.depth - reduction, 1))
         return DO_MOVES
     count_pruned(wk, NULL_MOVE_PRUNING)
     wk.value = beta  # a mate found after passing is no proof; the bound is
@@ -181,9 +179,9 @@ def finish_pass(ctx, wk, frame):
     """A pass other than PASS_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
     node = frame.node
     pruning = header_of(ctx).options.pruning
-    pass_kind = np.int64(node.pass_kind)
-    best = np.int64(node.best)
-    beta = np.int64(node.full_beta)
+    pass_kind = node.pass_kind
+    best = node.best
+    beta = node.full_beta
     if pass_kind == PASS_VERIFY:
         if best >= beta:
             count_pruned(wk, NULL_MOVE_PRUNING)
@@ -198,11 +196,11 @@ def finish_pass(ctx, wk, frame):
         if best >= node.beta:
             count_pruned(wk, PROBCUT)
             if header_of(ctx).options.tt:
-                store_result(ctx, wk, frame, best, np.int64(node.full_depth) - 3, BOUND_LOWER)
+                store_result(ctx, wk, frame, best, node.full_depth - 3, BOUND_LOWER)
             wk.value = best if is_mate_bound(best) else best - pruning.probcut_margin
             return DO_RETURN
     elif pass_kind == PASS_SINGULAR:
-        bound = np.int64(node.beta)
+        bound = node.beta
         count_tried(wk, MULTICUT)
         if best < bound:
             count_pruned(wk, SINGULAR)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins
 from psearch.core.constants import (
@@ -44,16 +42,16 @@ from psearch.core.views import (
 def _lift_captures(node, captures_end):
     """Among evasions captures come first: history scores reach as high as capture scores."""
     for i in range(captures_end):
-        score = min((np.int64(node.moves[i]) >> 16) + 16384, 32000)
-        node.moves[i] = (score << 16) | (np.int64(node.moves[i]) & 0xFFFF)
+        score = min((node.moves[i] >> 16) + 16384, 32000)
+        node.moves[i] = (score << 16) | (node.moves[i] & 0xFFFF)
 
 
 @kernel(void(Node))
 def _lift_move(node):
     """The table's move first."""
     for i in range(node.end):
-        if np.int64(node.moves[i]) & 0xFFFF == node.tt_move:
-            node.moves[i] = (32767 << 16) | np.int64(node.tt_move)
+        if node.moves[i] & 0xFFFF == node.tt_move:
+            node.moves[i] = (32767 << 16) | node.tt_move
 
 
 @kernel(boolean(Context))
@@ -75,7 +73,7 @@ def enter_quiescence(ctx, wk, frame):
     uses_table = _uses_table(ctx)
     data = probe_counted(ctx, wk, pos) if uses_table else U0
     if data != U0:
-        if node.beta - node.alpha == 1 and cuts(data, 0, np.int64(node.alpha), np.int64(node.beta), ply):
+        if node.beta - node.alpha == 1 and cuts(data, 0, node.alpha, node.beta, ply):
             wk.value = entry_score(data, ply)
             return DO_RETURN
         node.tt_move = entry_move(data)
@@ -84,9 +82,9 @@ def enter_quiescence(ctx, wk, frame):
         node.eval = static_eval(ctx, wk, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
-            wk.value = np.int64(node.best)
+            wk.value = node.best
             if uses_table and data == U0:
-                store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
+                store_result(ctx, wk, frame, node.best, 0, BOUND_LOWER)
             return DO_RETURN
         node.alpha = max(node.alpha, node.best)
     begin_picking(node, PICK_TT)
@@ -96,7 +94,7 @@ def enter_quiescence(ctx, wk, frame):
     node.end = captures_end
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
-        score_quiets(hd.learning, pos, node, captures_end, np.int64(node.end))
+        score_quiets(hd.learning, pos, node, captures_end, node.end)
         _lift_captures(node, captures_end)
     _lift_move(node)
     return DO_MOVES
@@ -128,17 +126,15 @@ def next_quiescence(ctx, wk, frame):
         frame.visit.move = move
         frame.visit.resume = STATE_QCHILD
         make_child(ctx, frame, move)
-        alpha, beta = np.int64(node.alpha), np.int64(node.beta)
-        set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
+        alpha, beta = node.alpha, node.beta
+        set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.type, node.expected)
         return DO_CHILD
     if node.in_check and node.moves_done == 0:
         wk.value = wk.ply - MATE
         return DO_RETURN
-    wk.value = np.int64(node.best)
+    wk.value = node.best
     if _uses_table(ctx):
-        store_result(
-            ctx, wk, frame, np.int64(node.best), 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER
-        )
+        store_result(ctx, wk, frame, node.best, 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER)
     return DO_RETURN
 
 
@@ -147,7 +143,7 @@ def after_quiescence(ctx, wk, frame, value):
     """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
     node = frame.node
     if header_of(ctx).options.shadow:
-        check_shadow(ctx, wk, frame, np.int64(node.alpha), value)
+        check_shadow(ctx, wk, frame, node.alpha, value)
     if value > node.best:
         node.best = value
         if value > node.alpha:
@@ -156,7 +152,7 @@ def after_quiescence(ctx, wk, frame, value):
             if value >= node.beta:
                 wk.value = value
                 if _uses_table(ctx):
-                    store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
+                    store_result(ctx, wk, frame, node.best, 0, BOUND_LOWER)
                 return DO_RETURN
-            update_pv(node, above(frame), np.int64(frame.visit.move))
+            update_pv(node, above(frame), frame.visit.move)
     return DO_MOVES

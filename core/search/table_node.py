@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
@@ -45,16 +43,16 @@ def static_eval(ctx, wk, pos, data):
 @kernel(i64(Node))
 def estimate_of(node):
     """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
-    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(np.int64(node.tt_score)):
-        return np.int64(node.eval)
-    score = np.int64(node.tt_score)
+    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(node.tt_score):
+        return node.eval
+    score = node.tt_score
     nearer = (node.tt_kind & BOUND_LOWER and score > node.eval) or (node.tt_kind & BOUND_UPPER and score < node.eval)
-    return score if nearer else np.int64(node.eval)
+    return score if nearer else node.eval
 
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
     """Write a result for a node into the table."""
     score = score_to_table(value, wk.ply)
-    move = np.int64(frame.node.best_move)
-    store(ctx, header_of(ctx).age, frame.position.key, move, score, np.int64(frame.node.eval), depth, bound)
+    move = frame.node.best_move
+    store(ctx, header_of(ctx).age, frame.position.key, move, score, frame.node.eval, depth, bound)
