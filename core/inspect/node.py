@@ -28,6 +28,7 @@ from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, 
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.sound import material_after
 from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
+from psearch.core.scores import score_to_table
 from psearch.core.search.tt import (
     cuts,
     entry_age,
@@ -38,7 +39,6 @@ from psearch.core.search.tt import (
     entry_score,
     pack_entry,
     probe,
-    score_to_table,
     store,
 )
 from psearch.core.views import (

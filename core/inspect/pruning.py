@@ -22,25 +22,23 @@ from psearch.core.inspect.node import NodeProbe
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.pruning.decisions import (
+from psearch.core.pruning.move import prunes_capture, prunes_move
+from psearch.core.pruning.node import (
     decide_futility,
-    extension_of,
     needs_verification,
     null_reduction,
     prune_node,
-    prunes_capture,
-    prunes_move,
-    reduction_of,
     wants_iid,
     wants_iir,
     wants_probcut,
     wants_singular,
 )
-from psearch.core.pruning.modes import Pruning as PruningParameters
-from psearch.core.records import TECHNIQUE_NAMES
-from psearch.core.views import Pruning, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
+from psearch.core.pruning.reductions import extension_of, reduction_of
+from psearch.core.records.pruning import Pruning
+from psearch.core.techniques import TECHNIQUE_NAMES
+from psearch.core.views import PruningRecord, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
 
-pruning_at = view(Pruning)
+pruning_at = view(PruningRecord)
 
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 
@@ -143,7 +141,7 @@ def move_reduction(worker, pruning, learning, frame, gives):
 class PruningProbe(NodeProbe):
     """A node of a search, and what selective search would do at it."""
 
-    def __init__(self, tables: np.ndarray, pruning: PruningParameters, board: chess.Board | None = None) -> None:
+    def __init__(self, tables: np.ndarray, pruning: Pruning, board: chess.Board | None = None) -> None:
         super().__init__(tables, board)
         self._pruning = np.array([pruning.record()])
 

@@ -18,7 +18,7 @@ from psearch.core.constants import DRAW, KIND_CASTLE, KIND_EP, KIND_PROMOTE, KNI
 from psearch.core.evaluation.endgames import SCALING_PHASE
 from psearch.core.evaluation.evaluate import PHASE_MAX, material, taper
 from psearch.core.jit import kernel
-from psearch.core.pruning.decisions import SOUND, SOUND_DELTA, count_pruned, count_tried
+from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.records import (
     SOUND_BOOKKEEPING,
     SOUND_BOUND,
@@ -35,6 +35,7 @@ from psearch.core.records import (
     SOUND_SCALING,
     VIOLATIONS,
 )
+from psearch.core.techniques import SOUND, SOUND_DELTA
 from psearch.core.views import (
     Context,
     Frame,

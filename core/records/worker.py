@@ -5,8 +5,12 @@ from __future__ import annotations
 from psearch.core.records.evaluation import evaluation_dtype
 from psearch.core.records.layout import MAX_PLY, record
 from psearch.core.records.prediction import outcomes_dtype
-from psearch.core.records.pruning import TECHNIQUES
+from psearch.core.techniques import TECHNIQUES
 
+TECHNIQUE_ROOM = 32
+"""For the counts of techniques."""
+if len(TECHNIQUES) > TECHNIQUE_ROOM:
+    raise AssertionError(f"no room for {len(TECHNIQUES)} techniques")
 VIOLATIONS = 4
 """Violations that a worker keeps for the user to look at; all are counted."""
 
@@ -59,7 +63,7 @@ worker_dtype = record(
         ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
+        ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
         ("evaluation", evaluation_dtype),
     ]

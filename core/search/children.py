@@ -7,9 +7,12 @@ from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.intrinsics import address
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import piece_to
-from psearch.core.pruning.decisions import LMR, count_tried, extension_of, null_reduction, reduction_of
+from psearch.core.pruning.counters import count_tried
+from psearch.core.pruning.node import null_reduction
+from psearch.core.pruning.reductions import extension_of, reduction_of
 from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.search.tt import prefetch_entry
+from psearch.core.techniques import LMR
 from psearch.core.views import (
     Context,
     Frame,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from psearch.core.constants import NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import pick_move
-from psearch.core.pruning.decisions import prunes_move
+from psearch.core.pruning.move import prunes_move
 from psearch.core.pruning.sound import skips_soundly
 from psearch.core.records import MAX_MOVES, MAX_PLY
 from psearch.core.views import Context, Node, Position, Worker, boolean, header_of, i64, tables_of

@@ -40,20 +40,13 @@ from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
-from psearch.core.pruning.decisions import (
-    LMR,
-    PRUNE_NULL,
-    PRUNE_RAZOR,
-    PRUNE_RETURN,
-    RAZORING,
-    count_pruned,
-    decide_futility,
-    prune_node,
-)
+from psearch.core.pruning.counters import count_pruned
+from psearch.core.pruning.node import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
 from psearch.core.records import MAX_PLY
 from psearch.core.search.children import update_pv
 from psearch.core.search.table_node import estimate_of, probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
+from psearch.core.techniques import LMR, RAZORING
 from psearch.core.views import (
     Context,
     Frame,

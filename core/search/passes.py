@@ -27,7 +27,18 @@ from psearch.core.constants import (
 )
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import PICK_CAPTURES_START, PICK_TT, begin_picking, begin_root_picking
-from psearch.core.pruning.decisions import (
+from psearch.core.pruning.counters import count_pruned, count_tried
+from psearch.core.pruning.node import (
+    needs_verification,
+    null_reduction,
+    wants_iid,
+    wants_iir,
+    wants_probcut,
+    wants_singular,
+)
+from psearch.core.scores import is_mate_bound
+from psearch.core.search.table_node import store_result
+from psearch.core.techniques import (
     IID,
     IIR,
     MULTICUT,
@@ -36,17 +47,7 @@ from psearch.core.pruning.decisions import (
     PROBCUT,
     QUIET_SHORTCUT,
     SINGULAR,
-    count_pruned,
-    count_tried,
-    is_mate_bound,
-    needs_verification,
-    null_reduction,
-    wants_iid,
-    wants_iir,
-    wants_probcut,
-    wants_singular,
 )
-from psearch.core.search.table_node import store_result
 from psearch.core.views import (
     Context,
     Frame,

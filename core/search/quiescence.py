@@ -19,11 +19,13 @@ from psearch.core.constants import (
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
 from psearch.core.ordering.see import see_at_least
-from psearch.core.pruning.decisions import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
+from psearch.core.pruning.counters import count_pruned, count_tried
+from psearch.core.pruning.move import prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
 from psearch.core.search.children import make_child, set_child, update_pv
 from psearch.core.search.table_node import probe_counted, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
+from psearch.core.techniques import SEE_QUIESCENCE
 from psearch.core.views import (
     Context,
     Frame,

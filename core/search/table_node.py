@@ -5,8 +5,8 @@ from __future__ import annotations
 from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
-from psearch.core.pruning.decisions import is_mate_bound
-from psearch.core.search.tt import probe, score_to_table, store, stored_eval
+from psearch.core.scores import is_mate_bound, score_to_table
+from psearch.core.search.tt import probe, store, stored_eval
 from psearch.core.views import (
     Context,
     Frame,

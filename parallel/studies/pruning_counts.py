@@ -8,8 +8,8 @@ from typing import Any
 from psearch.arena.arena import Arena
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.pruning.modes import MODES
-from psearch.core.pruning.parameters import PARAMETERS, TECHNIQUES
-from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.scheduler.entries import merge_now
 
 _TYPES = (("PV", PV_NODE), ("CUT", CUT_NODE), ("ALL", ALL_NODE))
@@ -17,7 +17,7 @@ _TYPES = (("PV", PV_NODE), ("CUT", CUT_NODE), ("ALL", ALL_NODE))
 
 @dataclass(frozen=True)
 class TechniqueCount:
-    """One technique, over all workers. What is counted: `pruning_parameters.TECHNIQUES`."""
+    """One technique, over all workers. What is counted: `psearch.core.techniques`."""
 
     name: str
     tried: int

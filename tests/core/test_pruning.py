@@ -23,10 +23,10 @@ from psearch.core.constants import (
     PASS_PROBCUT,
     PV_NODE,
 )
-from psearch.core.pruning.decisions import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.pruning.modes import (
     AEL,
 )
+from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 
 # -- decisions about a node ------------------------------------------------------------------------------------------
 

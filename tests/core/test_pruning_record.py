@@ -22,8 +22,8 @@ from psearch.core.pruning.modes import (
     parse_pruning,
     pruning_text,
 )
-from psearch.core.pruning.parameters import PARAMETERS
-from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------
 

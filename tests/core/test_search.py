@@ -32,7 +32,8 @@ from psearch.core.constants import (
 )
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
-from psearch.core.records import MAX_PLY, TECHNIQUE_NAMES
+from psearch.core.records import MAX_PLY
+from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.kernels import load_kernels
 from psearch.results import Limits
 from psearch.scheduler.entries import work
