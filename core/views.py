@@ -19,7 +19,6 @@ from psearch.core.records import (
     learning_dtype,
     node_dtype,
     options_dtype,
-    outcomes_dtype,
     pawn_entry_dtype,
     position_dtype,
     prediction_dtype,
@@ -59,7 +58,6 @@ Worker = _numba_record(worker_dtype)
 PruningRecord = _numba_record(pruning_dtype)
 Options = _numba_record(options_dtype)
 Info = _numba_record(info_dtype)
-Outcomes = _numba_record(outcomes_dtype)
 Prediction = _numba_record(prediction_dtype)
 Learning = _numba_record(learning_dtype)
 Header = _numba_record(header_dtype)

@@ -17,7 +17,7 @@ import chess
 import numpy as np
 
 from psearch.core.board.position import find_pins
-from psearch.core.constants import CLUSTER_BYTES, MOVE_MASK, NO_MOVE
+from psearch.core.constants import MOVE_MASK, NO_MOVE
 from psearch.core.entries import INSPECT, evaluate_position
 from psearch.core.evaluation.evaluate import material, taper
 from psearch.core.inspect.position import Probe
@@ -275,8 +275,6 @@ class TableProbe:
 
     context: address of an arena's context record; the arena must outlive the probe. Keys are 0 to 2**64 - 1.
     """
-
-    bytes_per_cluster = CLUSTER_BYTES
 
     def __init__(self, context: int) -> None:
         self._context = context

@@ -124,7 +124,9 @@ def move_extension(worker, pruning, tables, frame, gives, within):
     """`extension_of` the move in the frame's visit."""
     fr = frame_at(frame)
     tb = tables_at(tables)
-    return extension_of(worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives, within)
+    return extension_of(
+        worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives != 0, within != 0
+    )
 
 
 @entry(i64(i64, i64, i64, i64, i64), INSPECT)
@@ -132,7 +134,7 @@ def move_reduction(worker, pruning, learning, frame, gives):
     """`reduction_of` the move in the frame's visit."""
     fr = frame_at(frame)
     wk = worker_at(worker)
-    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives)
+    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
 
 # -- for Python ------------------------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ class PruningProbe(NodeProbe):
         node["in_check"] = int(self.in_check)
         node["eval"] = node["estimate"] = NO_SCORE if self.in_check else self.evaluate()
         node["type"] = node["expected"] = ALL_NODE if beta is None else PV_NODE
-        node["tt_move"], node["tt_kind"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
+        node["tt_move"], node["tt_bound"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
         node["best"], node["best_move"], node["moves_done"] = -INFINITE, NO_MOVE, 0
         node["ply"], node["pass_kind"], node["improving"] = 1, PASS_MAIN, 0
         node["extended"] = node["extension"] = node["skip"] = node["cont_1"] = node["cont_2"] = 0

@@ -6,6 +6,8 @@ move. The move list holds `score << 16 | move`, so that the best move is the gre
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.board.bits import move_from, move_kind
 from psearch.core.board.checks import gives_check
 from psearch.core.board.movegen import (
@@ -45,16 +47,31 @@ from psearch.core.views import Header, Learning, Node, Position, Stack, Tables, 
 ) = range(11)
 
 
+# Scores of captures. What is taken counts most: a pawn more outweighs all that history can say; the attacker, 0 to 5,
+# breaks ties
+_VICTIM_WEIGHT = 8
+_HISTORY_SHIFT = 4
+_PROMOTION_STEP = 1000
+"""For each step from knight to queen."""
+
+
+@kernel(i64(i64, i64))
+def scored(score, move):
+    """A move as the list holds it; -32,768 <= score < 32,768."""
+    return (score << 16) | move
+
+
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_captures(learning, pos, node, begin, end):
     """Most valuable victim first, then by what has done well, then the least valuable attacker."""
     for i in range(begin, end):
         move = node.moves[i]
         attacker = piece_on(pos, move_from(move))
-        score = 8 * captured_value(pos, move) + (capture_history(learning, pos, move) >> 4) - attacker
+        learnt = capture_history(learning, pos, move) >> _HISTORY_SHIFT
+        score = _VICTIM_WEIGHT * captured_value(pos, move) + learnt - attacker
         if move_kind(move) >= KIND_PROMOTE:
-            score += 1000 * (move_kind(move) - KIND_PROMOTE)
-        node.moves[i] = (score << 16) | move
+            score += _PROMOTION_STEP * (move_kind(move) - KIND_PROMOTE)
+        node.moves[i] = scored(score, move)
 
 
 @kernel(void(Learning, Position, Node, i64, i64))
@@ -66,18 +83,18 @@ def score_quiets(learning, pos, node, begin, end):
             score = -4 * HISTORY_MAX + 1  # an underpromotion is hardly ever right
         else:
             score = quiet_history(learning, pos, node, move)
-        node.moves[i] = (score << 16) | move
+        node.moves[i] = scored(score, move)
 
 
 @kernel(i64(Node))
 def take_best(node):
     """Remove and return the best entry of moves[cursor:end]."""
-    begin = node.cursor
+    begin = np.int64(node.cursor)
     best = begin
-    greatest = node.moves[begin]
+    greatest = np.int64(node.moves[begin])
     for i in range(begin + 1, node.end):
-        # no branch: which entry is greater cannot be foretold
-        entry = node.moves[i]
+        # no branch: which entry is greater cannot be foretold. In 64 bits, or LLVM makes one all the same
+        entry = np.int64(node.moves[i])
         best = i if entry > greatest else best
         greatest = max(entry, greatest)
     node.moves[best] = node.moves[begin]

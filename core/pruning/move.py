@@ -28,6 +28,7 @@ from psearch.core.ordering.movepick import drop_quiets
 from psearch.core.ordering.see import SEE_VALUES, captured_value, see_at_least, see_value
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.reductions import base_reduction
+from psearch.core.records import PLY_SHIFT
 from psearch.core.scores import is_mate_bound
 from psearch.core.techniques import (
     DELTA,
@@ -118,7 +119,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
         if index >= (pruning.lmp_base + depth * depth) // (2 - node.improving):
             _prune_quiets(wk, tb, pos, node, LMP)
             return True
-    reduced = max(0, depth - 1 - (base_reduction(pruning, depth, index) >> 8))
+    reduced = max(0, depth - 1 - (base_reduction(pruning, depth, index) >> PLY_SHIFT))
     if pruning.move_futility and reduced <= pruning.move_futility_depth:
         count_tried(wk, MOVE_FUTILITY)
         bound = node.eval + pruning.move_futility_base + pruning.move_futility_margin * reduced

@@ -33,6 +33,12 @@ from psearch.core.techniques import DEEP_FUTILITY, LIMITED_RAZORING, NULL_MOVE_P
 from psearch.core.views import Node, Position, PruningRecord, Tables, Worker, boolean, i64, void
 
 PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL, PRUNE_RAZOR = range(4)
+PROBCUT_REDUCTION = 3
+"""Plies less that a ProbCut is searched."""
+IID_REDUCTION = 2
+"""Plies less that a node without a table move is searched for one."""
+_SINGULAR_TABLE_GAP = 3
+"""Plies that the table's entry may be less deep than the node for its move to be thought singular."""
 _PIECES_FOR_RAZORING = 3
 _PIECES_FOR_R3 = 3
 
@@ -211,7 +217,7 @@ def wants_probcut(pruning, node):
     bound = node.full_beta + pruning.probcut_margin
     if is_mate_bound(bound) or is_mate_bound(node.full_alpha):
         return False  # not being mated at reduced depth is no reason to believe it
-    unlikely = node.tt_kind != BOUND_NONE and node.tt_depth >= node.depth - 3 and node.tt_score < bound
+    unlikely = node.tt_bound != BOUND_NONE and node.tt_depth >= node.depth - PROBCUT_REDUCTION and node.tt_score < bound
     return not unlikely
 
 
@@ -222,7 +228,13 @@ def wants_singular(pruning, node):
         pruning.singular != 0
         and node.depth >= pruning.singular_depth
         and node.tt_move != NO_MOVE
-        and node.tt_kind >= BOUND_LOWER
-        and node.tt_depth >= node.depth - 3
+        and node.tt_bound >= BOUND_LOWER
+        and node.tt_depth >= node.depth - _SINGULAR_TABLE_GAP
         and not is_mate_bound(node.tt_score)
     )
+
+
+@kernel(i64(i64))
+def singular_search_depth(depth):
+    """The depth at which all moves but the table's are searched: deep enough to believe, and cheap."""
+    return (depth - 1) // 2

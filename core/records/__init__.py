@@ -39,6 +39,7 @@ from psearch.core.records.prediction import TYPES as TYPES
 from psearch.core.records.prediction import outcomes_dtype as outcomes_dtype
 from psearch.core.records.prediction import prediction_dtype as prediction_dtype
 from psearch.core.records.pruning import PLY as PLY
+from psearch.core.records.pruning import PLY_SHIFT as PLY_SHIFT
 from psearch.core.records.pruning import REDUCTIONS as REDUCTIONS
 from psearch.core.records.pruning import SOUND_BOOKKEEPING as SOUND_BOOKKEEPING
 from psearch.core.records.pruning import SOUND_BOUND as SOUND_BOUND

@@ -65,11 +65,8 @@ header_dtype = record(
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),
-        (
-            "root_moves",
-            "i4",
-            (MAX_MOVES,),
-        ),  # best first; reordered between iterations by the worker at the root
+        # best first; reordered between iterations by the worker at the root
+        ("root_moves", "i4", (MAX_MOVES,)),
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
         # the answer so far; written by the worker that runs the main root, between iterations

@@ -30,26 +30,21 @@ node_dtype = record(
         ("bad_end", "i4"),  # losing captures are kept in moves[0:bad_end]
         ("moves_done", "i4"),  # moves handed out
         ("in_check", "i4"),
-        (
-            "futility",
-            "i4",
-        ),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        ("futility", "i4"),
         ("priority", "i4"),  # for offers: bigger is more worth joining. Under the lock
-        ("tt_bound", "i4"),  # bound of the table entry found at entry: a hint at the type. BOUND_NONE without one
         ("cut_index", "i4"),  # number of the move that failed high
         ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
         ("owner", "i4"),  # the worker that entered it
         ("deferred", "i4"),  # moves deferred while another worker searches the position; from the end of `moves`
         ("ply", "i4"),
-        (
-            "expected",
-            "i4",
-        ),  # type by Kannan's rule whatever the policy: steers reductions
+        # type by Kannan's rule whatever the policy: steers reductions
+        ("expected", "i4"),
         ("estimate", "i4"),  # static evaluation, or the table's score where its bound is on the right side of it
         ("improving", "i4"),  # 1: the static evaluation has risen since this side's last move
         ("tt_score", "i4"),  # of the entry found at entry, NO_SCORE without one
         ("tt_depth", "i4"),
-        ("tt_kind", "i4"),  # its bound; BOUND_NONE without one
+        ("tt_bound", "i4"),  # BOUND_NONE without one
         ("pass_kind", "i4"),  # PASS_ENTRY .. PASS_MAIN: what the present pass over the moves is for
         ("full_alpha", "i4"),  # window and depth of the node itself, while a pass searches it with others
         ("full_beta", "i4"),
@@ -104,9 +99,9 @@ frame_dtype = record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 72 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
-        ("pad", "u1", (40,)),
+        ("pad", "u1", (48,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )

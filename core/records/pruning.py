@@ -35,7 +35,8 @@ SOUND_GATES = (1 << 14) - 1
 
 REDUCTIONS = 64
 """Depths and move numbers in the table of reductions, the last for all above."""
-PLY = 256
+PLY_SHIFT = 8
+PLY = 1 << PLY_SHIFT
 """The unit of reductions is 1/256 ply."""
 
 MODE_NAMES = ("plain", "sound", "ael", "modern")

@@ -13,18 +13,10 @@ from psearch.core.pruning.reductions import extension_of, reduction_of
 from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.search.tt import prefetch_entry
 from psearch.core.techniques import LMR
-from psearch.core.views import (
-    Context,
-    Frame,
-    Node,
-    Worker,
-    above,
-    header_of,
-    i64,
-    stack_of,
-    tables_of,
-    void,
-)
+from psearch.core.views import Context, Frame, Node, Worker, above, boolean, header_of, i64, stack_of, tables_of, void
+
+_LONGEST_LINE = 2
+"""Beyond so many times the depth of the iteration nothing is extended."""
 
 
 @kernel(i64(Context, Frame))
@@ -72,6 +64,7 @@ def push_null(ctx, wk, frame, node, expected_type, expected):
 @kernel(void(Context, Frame, i64))
 def make_child(ctx, frame, move):
     """Make a move of the node on this stack."""
+    # step 8: make it
     child = above(frame)
     tb = tables_of(ctx)
     prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: ask before the work
@@ -90,15 +83,21 @@ def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, expected_type, ex
     set_child(ctx, wk, frame, node, -beta, -alpha, depth, expected_type, expected)
 
 
+@kernel(boolean(Context, Worker))
+def may_extend(ctx, wk):
+    """Whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
+
+
 @kernel(i64(Context, Worker, Frame, Node))
 def child_depth(ctx, wk, frame, node):
     """The depth for the move of the visit, already made: extended or reduced. What it is without reduction goes into
     the visit."""
     child = above(frame)
     hd = header_of(ctx)
-    gives = 1 if child.position.checkers != U0 else 0
-    # beyond twice the nominal depth a line is no longer extended
-    within = 1 if wk.ply < 2 * stack_of(ctx, wk.stack).root_depth else 0
+    # step 9: search it, first of all: how deep
+    gives = child.position.checkers != U0
+    within = may_extend(ctx, wk)
     extension = extension_of(wk, hd.options.pruning, tables_of(ctx), frame.position, node, frame.visit, gives, within)
     child.node.extended = 1 if extension > 0 else 0
     depth = node.depth - 1 + extension

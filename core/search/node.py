@@ -44,7 +44,7 @@ from psearch.core.pruning.counters import count_pruned
 from psearch.core.pruning.node import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
 from psearch.core.records import MAX_PLY
 from psearch.core.search.children import update_pv
-from psearch.core.search.table_node import estimate_of, probe_counted, static_eval, store_result
+from psearch.core.search.table_node import estimate_of, probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
 from psearch.core.techniques import LMR, RAZORING
 from psearch.core.views import (
@@ -93,7 +93,6 @@ def enter(ctx, wk, frame):
     node.best_move = NO_MOVE
     node.tt_move = NO_MOVE
     node.tt_bound = BOUND_NONE
-    node.tt_kind = BOUND_NONE
     node.tt_depth = 0
     node.ply = ply
     node.pass_kind = PASS_MAIN
@@ -101,12 +100,10 @@ def enter(ctx, wk, frame):
         return DO_QUIESCENCE
 
     # step 3: transposition table
-    data = probe_counted(ctx, wk, pos)
+    data = probe_table(ctx, pos)
     if data != U0:
         node.tt_move = entry_move(data)
-        bound = entry_bound(data)
-        node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
-        node.tt_kind = bound
+        node.tt_bound = entry_bound(data)
         node.tt_score = entry_score(data, ply)
         node.tt_depth = entry_depth(data)
     alpha = node.alpha
@@ -157,6 +154,7 @@ def after_move(ctx, wk, frame, node, value):
     move = visit.move
     alpha = node.alpha
     beta = node.beta
+    # step 10: after the child
     if value > visit.alpha and visit.stage == VISIT_REDUCED:
         # the reduced search says that it is worth the full depth
         visit.alpha = alpha
@@ -191,6 +189,7 @@ def after_move(ctx, wk, frame, node, value):
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
+    # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # these ask another question
     captures = 1 if node.stage == PICK_CAPTURES else 0
@@ -204,6 +203,7 @@ def finish(ctx, wk, frame):
     node = frame.node
     hd = header_of(ctx)
     ply = wk.ply
+    # step 12: finish
     if node.moves_done == 0 and (node.skip == SKIP_NOTHING or not has_legal_move(ctx, wk, frame)):
         wk.value = ply - MATE if node.in_check else DRAW
         return

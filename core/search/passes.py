@@ -29,14 +29,18 @@ from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import PICK_CAPTURES_START, PICK_TT, begin_picking, begin_root_picking
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.node import (
+    IID_REDUCTION,
+    PROBCUT_REDUCTION,
     needs_verification,
     null_reduction,
+    singular_search_depth,
     wants_iid,
     wants_iir,
     wants_probcut,
     wants_singular,
 )
 from psearch.core.scores import is_mate_bound
+from psearch.core.search.children import may_extend
 from psearch.core.search.table_node import store_result
 from psearch.core.techniques import (
     IID,
@@ -99,6 +103,7 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
 @kernel(void(Context, Worker, Frame, i64))
 def _next_pass(ctx, wk, frame, done):
     """Begin the first pass after `done` that the node wants; PASS_MAIN at the latest."""
+    # step 6: begin a pass
     node = frame.node
     hd = header_of(ctx)
     pruning = hd.options.pruning
@@ -109,22 +114,22 @@ def _next_pass(ctx, wk, frame, done):
     if wk.ply > 0:
         if done < PASS_IID and wants_iid(pruning, node):
             count_tried(wk, IID)
-            _begin_pass(ctx, wk, frame, PASS_IID, alpha, beta, depth - 2)
+            _begin_pass(ctx, wk, frame, PASS_IID, alpha, beta, depth - IID_REDUCTION)
             return
         if done < PASS_PROBCUT and wants_probcut(pruning, node):
             count_tried(wk, PROBCUT)
             bound = beta + pruning.probcut_margin
-            _begin_pass(ctx, wk, frame, PASS_PROBCUT, bound - 1, bound, depth - 3)
+            _begin_pass(ctx, wk, frame, PASS_PROBCUT, bound - 1, bound, depth - PROBCUT_REDUCTION)
             return
         if (
             done < PASS_SINGULAR
             and wants_singular(pruning, node)
-            and wk.ply < 2 * stack_of(ctx, wk.stack).root_depth
+            and may_extend(ctx, wk)
             and _is_playable(ctx, frame.position, node)
         ):
             count_tried(wk, SINGULAR)
             bound = node.tt_score - pruning.singular_margin * depth
-            _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, (depth - 1) // 2)
+            _begin_pass(ctx, wk, frame, PASS_SINGULAR, bound - 1, bound, singular_search_depth(depth))
             return
         if wants_iir(pruning, node):
             count_tried(wk, IIR)
@@ -178,6 +183,7 @@ def after_null(ctx, wk, frame):
 @kernel(i64(Context, Worker, Frame))
 def finish_pass(ctx, wk, frame):
     """A pass other than PASS_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
+    # step 12 of a pass that prepares: back to step 6
     node = frame.node
     pruning = header_of(ctx).options.pruning
     pass_kind = node.pass_kind
@@ -197,7 +203,7 @@ def finish_pass(ctx, wk, frame):
         if best >= node.beta:
             count_pruned(wk, PROBCUT)
             if header_of(ctx).options.tt:
-                store_result(ctx, wk, frame, best, node.full_depth - 3, BOUND_LOWER)
+                store_result(ctx, wk, frame, best, node.full_depth - PROBCUT_REDUCTION, BOUND_LOWER)
             wk.value = best if is_mate_bound(best) else best - pruning.probcut_margin
             return DO_RETURN
     elif pass_kind == PASS_SINGULAR:

@@ -12,18 +12,19 @@ from psearch.core.constants import (
     DO_MOVES,
     DO_RETURN,
     MATE,
+    MOVE_MASK,
     NO_SCORE,
     STATE_QCHILD,
     U0,
 )
 from psearch.core.jit import kernel
-from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
+from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, scored, take_best
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.move import prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
 from psearch.core.search.children import make_child, set_child, update_pv
-from psearch.core.search.table_node import probe_counted, static_eval, store_result
+from psearch.core.search.table_node import probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
 from psearch.core.techniques import SEE_QUIESCENCE
 from psearch.core.views import (
@@ -39,21 +40,25 @@ from psearch.core.views import (
     void,
 )
 
+_TABLE_MOVE_SCORE = (1 << 15) - 1
+"""The greatest score of a move list."""
+_LIFT = 1 << 14
+"""Lifts the score of a capture above most that history gives a quiet move; the sum stays below the table move's."""
+
 
 @kernel(void(Node, i64))
 def _lift_captures(node, captures_end):
     """Among evasions captures come first: history scores reach as high as capture scores."""
     for i in range(captures_end):
-        score = min((node.moves[i] >> 16) + 16384, 32000)
-        node.moves[i] = (score << 16) | (node.moves[i] & 0xFFFF)
+        node.moves[i] += scored(_LIFT, 0)
 
 
 @kernel(void(Node))
 def _lift_move(node):
     """The table's move first."""
     for i in range(node.end):
-        if node.moves[i] & 0xFFFF == node.tt_move:
-            node.moves[i] = (32767 << 16) | node.tt_move
+        if node.moves[i] & MOVE_MASK == node.tt_move:
+            node.moves[i] = scored(_TABLE_MOVE_SCORE, node.tt_move)
 
 
 @kernel(boolean(Context))
@@ -73,7 +78,7 @@ def enter_quiescence(ctx, wk, frame):
     ply = wk.ply
     wk.qnodes += 1
     uses_table = _uses_table(ctx)
-    data = probe_counted(ctx, wk, pos) if uses_table else U0
+    data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
         if node.beta - node.alpha == 1 and cuts(data, 0, node.alpha, node.beta, ply):
             wk.value = entry_score(data, ply)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.scores import is_mate_bound, score_to_table
@@ -21,16 +21,16 @@ from psearch.core.views import (
 )
 
 
-@kernel(u64(Context, Worker, Position))
-def probe_counted(ctx, wk, pos):
+@kernel(u64(Context, Position))
+def probe_table(ctx, pos):
     """The table's data word for a position, U0 without one or with the table switched off."""
-    if not header_of(ctx).options.tt:
-        return U0
-    wk.tt_probes += 1
-    data = probe(ctx, pos.key)
-    if data != U0:
-        wk.tt_hits += 1
-    return data
+    return probe(ctx, pos.key) if header_of(ctx).options.tt else U0
+
+
+@kernel(i64(Node))
+def bound_class(node):
+    """The bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as none."""
+    return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
 @kernel(i64(Context, Worker, Position, u64))
@@ -43,10 +43,10 @@ def static_eval(ctx, wk, pos, data):
 @kernel(i64(Node))
 def estimate_of(node):
     """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
-    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(node.tt_score):
+    if node.eval == NO_SCORE or node.tt_bound == BOUND_NONE or is_mate_bound(node.tt_score):
         return node.eval
     score = node.tt_score
-    nearer = (node.tt_kind & BOUND_LOWER and score > node.eval) or (node.tt_kind & BOUND_UPPER and score < node.eval)
+    nearer = (node.tt_bound & BOUND_LOWER and score > node.eval) or (node.tt_bound & BOUND_UPPER and score < node.eval)
     return score if nearer else node.eval
 
 

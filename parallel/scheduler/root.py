@@ -278,8 +278,6 @@ def _reset_worker(wk, index):
     wk.next_check = 0
     wk.seldepth = 0
     wk.qnodes = 0
-    wk.tt_probes = 0
-    wk.tt_hits = 0
     wk.opens = 0
     wk.splits = 0
     wk.joins = 0

@@ -117,6 +117,7 @@ def _check_node_limit(ctx, wk):
 def _enter(ctx, wk, frame):
     node = frame.node
     hd = header_of(ctx)
+    # step 0: link (1 to 6: `enter`, `begin_moves`)
     node.owner = wk.index
     node.nodes_before = wk.nodes
     if wk.ply == 0:
@@ -187,6 +188,7 @@ def _defer(ctx, wk, frame, node):
 @kernel(i64(Context, Worker, Frame))
 def _start_move(ctx, wk, frame):
     """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
+    # steps 8 and 9: make it, search it
     visit = frame.visit
     node = frame_of(ctx, visit.home).node
     visit.worker = wk.index
@@ -214,6 +216,7 @@ def _start_move(ctx, wk, frame):
 @kernel(i64(Context, Worker, Frame))
 def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
+    # step 7: next move
     home = np.int64(frame.visit.home)
     split = frame_of(ctx, home)
     node = split.node

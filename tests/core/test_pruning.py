@@ -235,11 +235,11 @@ def test_probcut_conditions(tables: np.ndarray) -> None:
     assert "probcut" not in probe.wishes(), "PV node"
     probe.enter(6, MATE_IN_MAX_PLY - 181)
     assert "probcut" not in probe.wishes(), "the bound is a mate"
-    entry = {"tt_kind": BOUND_UPPER, "tt_score": 180}
+    entry = {"tt_bound": BOUND_UPPER, "tt_score": 180}
     for tt_depth, unlikely in ((2, False), (3, True), (6, True)):
         probe.enter(6, 0, None, tt_depth=tt_depth, **entry)
         assert ("probcut" in probe.wishes()) == (not unlikely), "the table knows better"
-    probe.enter(6, 0, None, tt_depth=6, tt_kind=BOUND_LOWER, tt_score=181)
+    probe.enter(6, 0, None, tt_depth=6, tt_bound=BOUND_LOWER, tt_score=181)
     assert "probcut" in probe.wishes()
 
 
@@ -265,18 +265,18 @@ def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
 
 def test_singular_conditions(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, singular=1)
-    entry = {"tt_move": code(QUIET, "a2a3"), "tt_kind": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
+    entry = {"tt_move": code(QUIET, "a2a3"), "tt_bound": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
     for depth, wanted in ((7, False), (8, True), (10, True), (11, False)):
         probe.enter(depth, 0, None, **entry)
         assert ("singular" in probe.wishes()) == wanted, "deep enough, and so is the entry"
     for changed in (
         {"tt_move": 0},
-        {"tt_kind": BOUND_UPPER},
+        {"tt_bound": BOUND_UPPER},
         {"tt_score": MATE - 10},
         {"tt_score": 10 - MATE},
         {"tt_depth": 4},
     ):
         probe.enter(8, 0, None, **{**entry, **changed})
         assert "singular" not in probe.wishes(), changed
-    probe.enter(8, 0, None, **{**entry, "tt_kind": BOUND_EXACT})
+    probe.enter(8, 0, None, **{**entry, "tt_bound": BOUND_EXACT})
     assert "singular" in probe.wishes()
