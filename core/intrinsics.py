@@ -165,40 +165,58 @@ def _word(builder: Any, value: Any) -> Any:
     return builder.inttoptr(value, _I64.as_pointer())
 
 
-@intrinsic
-def atomic_load(typing_context: Any, where: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_word(builder, args[0]), "acquire", 8)
+def _load(ordering: str, result: types.Integer) -> Any:
+    """An intrinsic that reads a word as one."""
 
-    return types.int64(types.int64), codegen
+    @intrinsic
+    def load(typing_context: Any, where: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load_atomic(_word(builder, args[0]), ordering, 8)
 
+        return result(types.int64), codegen
 
-@intrinsic
-def atomic_store(typing_context: Any, where: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _word(builder, args[0]), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+    return load
 
 
-@intrinsic
-def relaxed_load_u64(typing_context: Any, where: Any) -> Any:
-    """One untorn 64-bit read with no ordering: for the transposition table, which validates what it reads."""
+def _store(ordering: str, kind: types.Integer) -> Any:
+    """An intrinsic that writes a word as one."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_word(builder, args[0]), "monotonic", 8)
+    @intrinsic
+    def store(typing_context: Any, where: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            builder.store_atomic(args[1], _word(builder, args[0]), ordering, 8)
+            return context.get_dummy_value()
 
-    return types.uint64(types.int64), codegen
+        return types.void(types.int64, kind), codegen
+
+    return store
 
 
-@intrinsic
-def relaxed_store_u64(typing_context: Any, where: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _word(builder, args[0]), "monotonic", 8)
-        return context.get_dummy_value()
+atomic_load = _load("acquire", types.int64)
+atomic_store = _store("release", types.int64)
+relaxed_load_u64 = _load("monotonic", types.uint64)
+"""Untorn, with no ordering: for the transposition table, which validates what it reads."""
+relaxed_store_u64 = _store("monotonic", types.uint64)
 
-    return types.void(types.int64, types.uint64), codegen
+
+def racing_read(record: types.Record, name: str) -> Any:
+    """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
+    offset = record.offset(name)
+    bits = record.typeof(name).bitwidth
+
+    @intrinsic
+    def read(typing_context: Any, instance: Any) -> Any:
+        if instance != record:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, offset))
+            pointer = builder.inttoptr(where, ir.IntType(bits).as_pointer())
+            return builder.sext(builder.load_atomic(pointer, "monotonic", bits // 8), _I64)
+
+        return types.int64(instance), codegen
+
+    return read
 
 
 def _read_modify_write(operation: str) -> Any:
@@ -319,14 +337,25 @@ def pause(typing_context: Any) -> Any:
     return types.void(), codegen
 
 
+def emit_cycle_counter(builder: Any, triple: str) -> Any:
+    """The instruction that reads the counter, for a target.
+
+    LLVM's own intrinsic reads a counter on ARM that Linux does not let programs read, before LLVM 18.
+    """
+    if triple.startswith("aarch64"):
+        function_type = ir.FunctionType(_I64, [ir.MetaDataType()])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.read_volatile_register.i64")
+        return builder.call(function, [builder.module.add_metadata(["cntvct_el0"])])
+    function_type = ir.FunctionType(_I64, [])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter"), [])
+
+
 @intrinsic
 def cycle_counter(typing_context: Any) -> Any:
     """The time stamp counter: for shares of time, never for decisions of the search."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_I64, [])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter")
-        return builder.call(function, [])
+        return emit_cycle_counter(builder, llvmlite.binding.get_process_triple())
 
     return types.int64(), codegen
 

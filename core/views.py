@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numba import types
 
-from psearch.core.intrinsics import element_of, neighbour, target_of, view
+from psearch.core.intrinsics import element_of, neighbour, racing_read, target_of, view
 from psearch.core.records import (
     context_dtype,
     evaluation_dtype,
@@ -78,6 +78,13 @@ context_at = view(Context)
 simulation_at = view(Simulation)
 trace_event_at = view(TraceEvent)
 trace_log_at = view(TraceLog)
+
+# Fields of an open node that may be read without its lock: whoever holds it may be writing them
+racing_alpha = racing_read(Node, "alpha")
+racing_tt_move = racing_read(Node, "tt_move")
+racing_killer_1 = racing_read(Node, "killer_1")
+racing_killer_2 = racing_read(Node, "killer_2")
+racing_priority = racing_read(Node, "priority")
 
 # Records that belong to a context: by number, or the only one of their kind
 frame_of = element_of(Context, "frames", Frame)

@@ -10,7 +10,21 @@ from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.records import PLY, PLY_SHIFT, REDUCTIONS
 from psearch.core.techniques import CHECK_EXTENSION
-from psearch.core.views import Learning, Node, Position, PruningRecord, Tables, Visit, Worker, boolean, i64
+from psearch.core.views import (
+    Learning,
+    Node,
+    Position,
+    PruningRecord,
+    Tables,
+    Visit,
+    Worker,
+    boolean,
+    i64,
+    racing_alpha,
+    racing_killer_1,
+    racing_killer_2,
+    racing_tt_move,
+)
 
 
 @kernel(i64(PruningRecord, i64, i64))
@@ -23,7 +37,7 @@ def base_reduction(pruning, depth, index):
 def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
     """Plies more for a move. gives: it gives check; within: the line is not too long already."""
     move = visit.move
-    if node.extension != 0 and move == node.tt_move and node.pass_kind == PASS_MAIN:
+    if node.extension != 0 and move == racing_tt_move(node) and node.pass_kind == PASS_MAIN:
         return node.extension if within or node.extension < 0 else 0
     if gives and pruning.check_extension and within:
         count_tried(wk, CHECK_EXTENSION)
@@ -39,14 +53,14 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
     if not pruning.lmr or node.depth < 3 or node.in_check:
         return 0
     index = visit.index
-    pv_node = node.beta - node.alpha > 1
+    pv_node = node.beta - racing_alpha(node) > 1
     if index < (3 if pv_node else 2):
         return 0
     move = visit.move
     reduction = base_reduction(pruning, node.depth, index)
     if is_quiet(pos, move):
         reduction -= quiet_history(learning, pos, node, move) * PLY // pruning.lmr_history
-        if move == node.killer_1 or move == node.killer_2:
+        if move == racing_killer_1(node) or move == racing_killer_2(node):
             reduction -= PLY
         if node.expected == CUT_NODE:
             reduction += PLY

@@ -60,8 +60,10 @@ from psearch.core.views import (
     Worker,
     boolean,
     frame_at,
+    frame_of,
     header_at,
     i64,
+    racing_priority,
     stack_at,
     u64,
     void,
@@ -190,7 +192,7 @@ def _best_in_word(ctx, first_frame, mask_bits, best):
     while mask_bits != np.uint64(0):
         frame_index = first_frame + lowest_bit(mask_bits)
         mask_bits &= mask_bits - np.uint64(1)
-        priority = np.int64(frame_at(ctx.frames + frame_index * FRAME_SIZE).node.priority)
+        priority = racing_priority(frame_of(ctx, frame_index).node)
         if priority > best >> 32:
             best = (priority << 32) | frame_index
     return best

@@ -53,6 +53,7 @@ from psearch.core.views import (
     frame_of,
     header_of,
     i64,
+    racing_alpha,
     void,
     worker_of,
 )
@@ -205,8 +206,7 @@ def _start_move(ctx, wk, frame):
         take_claim(ctx, claim)
         wk.claims += 1
         visit.claim = claim
-    # alpha may be rising under other hands: read it once
-    alpha = np.int64(node.alpha)
+    alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
     beta = np.int64(node.beta) if full else alpha + 1
