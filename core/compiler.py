@@ -95,7 +95,7 @@ class _Sources:
                 (node.name, decorator.lineno): node
                 for node in ast.walk(tree)
                 if isinstance(node, ast.FunctionDef)
-                for decorator in (node.decorator_list or [node])
+                for decorator in (node.decorator_list or [ast.Constant(0, lineno=node.lineno)])
             }
         code = function.__code__
         node = self._functions[file][code.co_name, code.co_firstlineno]
@@ -107,7 +107,7 @@ class _Sources:
             tree = ast.parse(Path(str(sys.modules[name].__file__)).read_bytes())
             for node in ast.walk(tree):
                 if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
-                    node.body = _without_docstring(node.body)  # type: ignore[assignment]
+                    node.body = _without_docstring(node.body)
             self._modules[name] = _dump(tree.body)
         return self._modules[name]
 
@@ -169,7 +169,7 @@ def digest_of(kernel: Kernel) -> str:
 
 
 def _flags() -> Any:
-    flags = Flags()
+    flags: Any = Flags()
     flags.no_compile = True
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
@@ -424,6 +424,7 @@ def _back_end(group: str) -> str:
 def _begin_process(parent: int) -> None:
     """A process of the pool: leaves Ctrl-C to its parent, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the pool ends its processes with it; a worker ignores it
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -435,6 +436,7 @@ def main(folder: str, groups: dict[str, list[str]]) -> int:
     def tell(text: str) -> None:
         print(json.dumps(text), flush=True)
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     try:
         Build(Path(folder), groups, tell).run()
     except (KeyboardInterrupt, BrokenPipeError):

@@ -45,7 +45,7 @@ DRAW = 0
 CLUSTER_BYTES = 64
 """Of the transposition table: one cache line of four entries."""
 AGES = 64
-"""Of table entries; a search is told from so many before it."""
+"""Of table entries: searches are numbered modulo this."""
 
 BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 

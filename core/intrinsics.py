@@ -303,7 +303,7 @@ def high_product(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, where: Any) -> Any:
-    """Ask for the cache line at an address; never faults."""
+    """Begin to load the cache line at an address; never faults."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         i32 = ir.IntType(32)
@@ -326,7 +326,7 @@ def prefetch(typing_context: Any, where: Any) -> Any:
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
-    """Tell the core that this is a spin loop."""
+    """A hint to the processor: this is a spin loop."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [])

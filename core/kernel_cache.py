@@ -20,6 +20,7 @@ import fcntl
 import hashlib
 import json
 import os
+import platform
 import shutil
 import stat
 import sys
@@ -77,8 +78,43 @@ def cache_folder(key: str) -> Path:
     return folder
 
 
+_PROCESSOR_FIELDS = {
+    "vendor_id",
+    "cpu family",
+    "model",
+    "model name",
+    "stepping",
+    "flags",
+    "CPU implementer",
+    "CPU architecture",
+    "CPU variant",
+    "CPU part",
+    "CPU revision",
+    "Features",
+}
+_ENOUGH = 1 << 16
+
+
+def processor() -> str:
+    """What kind of processor this is, with all that it can do: machine code is made for it.
+
+    As the system tells it, for to ask LLVM one has to load it.
+    """
+    said = [platform.machine()]
+    with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+        for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # the first one stands for all
+            name, _, value = line.partition(":")
+            if name.strip() in _PROCESSOR_FIELDS:
+                said.append(value.strip())
+    if len(said) == 1:
+        from llvmlite import binding
+
+        said += [binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()]
+    return "\n".join(said)
+
+
 def environment_key(processor: str) -> str:
-    """Names a cache folder. processor: name and features of the processor the code is for."""
+    """Names a cache folder. processor: see `processor`."""
     digest = hashlib.sha256(_FORMAT)
     for part in (sys.version, processor, *(os.environ.get(name, "") for name in SWITCHES)):
         digest.update(part.encode() + b"\0")

@@ -5,9 +5,8 @@ is declared beside those who call it (`entries.py` of a room) and names the modu
 import these, or numba, to call it. The first call of an entry loads its group; `load` does it for several groups, and
 says what is going on.
 
-An object is loaded by LLVM's own loader (`llvmlite.binding`); an entry takes and returns 64-bit integers and is called
-through ctypes, which lets go of Python's global lock meanwhile. Compiling is done by a process of its own
-(`psearch.core.compiler`).
+An entry takes and returns 64-bit integers and is called through ctypes, which lets go of Python's global lock
+meanwhile. Compiling is done by a process of its own (`compiler.py`), placing an object in memory by `machine_code.py`.
 """
 
 from __future__ import annotations
@@ -18,17 +17,16 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from psearch.core import kernel_cache
+from psearch.core import kernel_cache, machine_code
 from psearch.core.kernel_cache import Progress as Progress
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
-_engines: list[Any] = []
-"""They own the machine code: kept as long as the process lives."""
 _folder: Path | None = None
 _COMPILER = (
     "import sys; sys.path[:] = {path!r}; from psearch.core.compiler import main; "
@@ -78,11 +76,13 @@ class Group:
             load(self)
         return self._functions[name]
 
-    def _take(self, entries: dict[str, int], engine: Any) -> None:
+    def _take(self, entries: dict[str, int], code: bytes) -> None:
+        """entries: name and number of arguments of each function."""
+        addresses = machine_code.place(code, [f"psearch_{name}" for name in entries])
         functions = {}
         for name, arguments in entries.items():
             prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
-            functions[name] = prototype(engine.get_function_address(f"psearch_{name}"))
+            functions[name] = prototype(addresses[f"psearch_{name}"])
         self._functions = functions
 
 
@@ -91,19 +91,12 @@ def group_of(module: str) -> Group:
     return _groups[module] if module in _groups else Group(module, module)
 
 
-def processor() -> str:
-    """Name and features of this machine's processor, as LLVM sees them."""
-    from llvmlite import binding
-
-    return f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
-
-
 def folder() -> Path:
     """The cache folder of this program; the same to its end."""
     global _folder
     with _lock:
         if _folder is None:
-            _folder = kernel_cache.cache_folder(kernel_cache.environment_key(processor()))
+            _folder = kernel_cache.cache_folder(kernel_cache.environment_key(kernel_cache.processor()))
         return _folder
 
 
@@ -113,28 +106,35 @@ def is_cached(*groups: Group) -> bool:
     return all(name is not None and (folder() / name).exists() for name in names)
 
 
-def load(*groups: Group, progress: Progress | None = None) -> None:
-    """Make the entries of these groups callable; compile those that are not in the cache.
+def load(*groups: Group, progress: Progress | None = None) -> float:
+    """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
 
     Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
     `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises RuntimeError with the
     compiler's words when it fails.
     """
+    start = time.perf_counter()
     with _lock:
         hashes: dict[str, str] = {}
         missing = [group for group in groups if not group.is_loaded and not _load_recorded(group, hashes)]
-        if not missing:
-            return
-        with kernel_cache.compile_lock(folder(), progress):
-            hashes = {}
-            missing = [group for group in missing if not _load_recorded(group, hashes)]
-            if missing:
-                _compile(missing, progress)
-                hashes = {}
-                for group in missing:
-                    if not _load_recorded(group, hashes):
-                        raise RuntimeError(f"the compiler left no kernels of {group.name}")
-                kernel_cache.prune(folder())
+        if missing:
+            with kernel_cache.compile_lock(folder(), progress):
+                _load_or_compile(missing, progress)
+    return time.perf_counter() - start
+
+
+def _load_or_compile(groups: Sequence[Group], progress: Progress | None) -> None:
+    """Under the lock: another program may have compiled them while this one waited."""
+    hashes: dict[str, str] = {}
+    missing = [group for group in groups if not _load_recorded(group, hashes)]
+    if not missing:
+        return
+    _compile(missing, progress)
+    hashes = {}
+    for group in missing:
+        if not _load_recorded(group, hashes):
+            raise RuntimeError(f"the compiler left no kernels of {group.name}")
+    kernel_cache.prune(folder())
 
 
 def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
@@ -142,23 +142,8 @@ def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
     found = None if name is None else kernel_cache.read_object(folder(), name)
     if found is None:
         return False
-    entries, code = found
-    group._take(entries, _link(code))
+    group._take(*found)
     return True
-
-
-def _link(code: bytes) -> Any:
-    """Place an object file in this process's memory."""
-    from llvmlite import binding
-
-    binding.initialize_native_target()
-    binding.initialize_native_asmprinter()
-    machine = binding.Target.from_default_triple().create_target_machine()
-    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
-    engine.add_object_file(binding.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _engines.append(engine)
-    return engine
 
 
 def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
@@ -176,11 +161,12 @@ def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
         text=True,
     ) as process:
         try:
-            assert process.stdout is not None and process.stderr is not None
+            lines, words = process.stdout, process.stderr
+            assert lines is not None and words is not None
             errors: list[str] = []
-            reader = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
+            reader = threading.Thread(target=lambda: errors.append(words.read()), daemon=True)
             reader.start()
-            for line in process.stdout:
+            for line in lines:
                 if progress:
                     progress(json.loads(line))
             reader.join()

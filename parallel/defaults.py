@@ -5,6 +5,9 @@ from __future__ import annotations
 MAX_THREADS = 1024
 MAX_DEPTH = 100
 """Plies of nominal depth, for a search and for perft."""
+DEFAULT_HASH_MB = 64
+MAX_HASH_MB = 2**24
+"""MiB of transposition table."""
 DEFAULT_MOVETIME_MS = 5_000
 """How long a search without any limit takes."""
 

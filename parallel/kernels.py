@@ -8,6 +8,6 @@ from psearch.core.kernels import Progress as Progress
 from psearch.scheduler.entries import SEARCH
 
 
-def load_kernels(progress: Progress | None = None) -> None:
-    """Make them callable; compiles on the first run, with one line at a time to `progress`."""
-    kernels.load(CHESS, SEARCH, progress=progress)
+def load_kernels(progress: Progress | None = None) -> float:
+    """Make them callable; compiles on the first run, with one line at a time to `progress`. Returns seconds."""
+    return kernels.load(CHESS, SEARCH, progress=progress)

@@ -294,7 +294,14 @@ with psearch.Engine(threads=2, hash_mb=1) as engine:
             assert running.wait(20) == 0
 
 
-DOCUMENTED = ("psearch", "psearch.engine", "psearch.processes.time_manager", "psearch.uci.strength", "psearch.uci.go")
+DOCUMENTED = (
+    "psearch",
+    "psearch.engine",
+    "psearch.processes.time_manager",
+    "psearch.uci.strength",
+    "psearch.uci.go_command",
+    "psearch.uci.numbers",
+)
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)

@@ -43,14 +43,14 @@ from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
 from matchplay.errors import MatchError, Parser
 from matchplay.game import Pairing, Record, Rules
-from matchplay.journal import Journal
+from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
 from matchplay.slot import Failed, Ready, run_slot
 from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from psearch.cli.common import whole_number
+from psearch.cli.numbers import whole_number
 from psearch.studies.raw_log import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
@@ -101,7 +101,7 @@ class Match:
         options: argparse.Namespace,
         specs: tuple[EngineSpec, EngineSpec],
         openings: list[Opening],
-        journal: Journal,
+        journal: MatchJournal,
     ) -> None:
         self.options = options
         self.specs = specs
@@ -184,14 +184,14 @@ def _progress(match: Match) -> Iterator[Any]:
 
     if not console.is_terminal:
 
-        def tell(record: Record | None) -> None:
+        def report(record: Record | None) -> None:
             if record is None:
                 return
             complain(record)
             if len(tally.records) % _REPORT_EVERY == 0:
                 print(f"{len(tally.records)}/{games}  {tally.short()}", file=sys.stderr, flush=True)
 
-        yield tell
+        yield report
         return
     columns = (
         BarColumn(20),
@@ -340,7 +340,7 @@ def run(arguments: list[str] | None = None) -> int:
         random.Random(options.seed).shuffle(openings)
     settings = settings_of(options, specs, openings)
     begun, loads = time.time(), _loads()
-    with Journal(options.out, settings, resume=options.resume) as journal:
+    with MatchJournal(options.out, settings, resume=options.resume) as journal:
         match = Match(options, specs, openings, journal)
         if len(openings) < (pairs := (options.games + 1) // 2):
             print(f"match.py: {pairs} pairs from {len(openings)} openings: openings are repeated", file=sys.stderr)

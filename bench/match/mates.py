@@ -31,7 +31,7 @@ from matchplay.errors import MatchError, Parser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from psearch.cli.common import whole_number
+from psearch.cli.numbers import whole_number
 from psearch.defaults import MAX_THREADS
 
 EXIT_MISSED = 1

@@ -22,8 +22,7 @@ def run(engine: Supervisor, policy: str, depth: int) -> tuple[int, int, float]:
     nodes = opens = 0
     seconds = 0.0
     for fen in BENCH_POSITIONS:
-        engine.arena.clear_table()
-        engine.arena.clear_learning()
+        engine.forget()
         info = engine.search(parse_position(fen), Limits(depth=depth), options=SearchOptions(policy=policy)).info
         nodes += info.nodes
         seconds += info.time_s

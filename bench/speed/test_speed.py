@@ -182,8 +182,7 @@ def test_serial_search(benchmark: Any, arena: Arena) -> None:
     """From an empty table to a fixed depth: nodes in `extra_info`, the same in every round."""
 
     def prepare() -> None:
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
 
     def run() -> int:

@@ -3,10 +3,10 @@
     python bench/study/compare_logs.py plain=plain.jsonl modern=modern.jsonl [--plot speedup.png]
     python bench/study/compare_logs.py ecm.jsonl ecm-ybw.jsonl
 
-Each LABEL=LOG is the raw log of a `psearch simulate`; without a label the file's name is one. The table has a row for
-each log, policy and worker count. Below it stands each log's speedup over the first one's at the same count, position
-by position (the two may have searched it to different depths), with 95% bootstrap intervals. So two policies are
-compared on many trees, or one policy on trees that were pruned differently.
+Each LABEL=LOG is the raw log of a `psearch simulate`, FILE or FILE#RUN; without a label it is called by its run or its
+file. The table has a row for each log, policy and worker count. Below it stands each log's speedup over the first one's
+at the same count, position by position (the two may have searched it to different depths), with 95% bootstrap
+intervals. So two policies are compared on many trees, or one policy on trees that were pruned differently.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from bootstrap import mean_interval
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.studies.plots import check_plot, plot_simulation
-from psearch.studies.raw_log import read_log
+from psearch.studies.raw_log import log_name, read_log
 from psearch.studies.speedup import Row, summarise
+from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
-_FORMAT = "{:24} {:11} {:>7} {:>9} {:>8} {:>15} {:>7} {:>6} {:>6} {:>7}"
 
 Speedups = dict[str, float]
 """Logarithm of the speedup of each position, by FEN."""
@@ -54,15 +54,25 @@ def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] 
     return len(both), math.exp(differences.mean()), math.exp(low), math.exp(high)
 
 
-def table(rows: dict[str, list[Row]]) -> list[str]:
-    """The lines of all logs together."""
-    lines = [_FORMAT.format(*_COLUMNS)]
-    for label, of_log in rows.items():
-        for row in of_log:
-            cells = (f"{row.speedup:.2f}", f"{row.low:.2f} - {row.high:.2f}", f"{row.nps_scaling:.2f}")
-            shares = (f"{row.node_overhead:.2f}", f"{row.idle_share:.1%}", f"{row.aborted_share:.2%}")
-            lines.append(_FORMAT.format(label, row.policy, row.threads, row.positions, *cells, *shares))
-    return lines
+def table(rows: dict[str, list[Row]]) -> str:
+    """All logs together, as text."""
+    cells = [
+        [
+            label,
+            row.policy,
+            str(row.threads),
+            str(row.positions),
+            f"{row.speedup:.2f}",
+            f"{row.low:.2f} - {row.high:.2f}",
+            f"{row.nps_scaling:.2f}",
+            f"{row.node_overhead:.2f}",
+            f"{row.idle_share:.1%}",
+            f"{row.aborted_share:.2%}",
+        ]
+        for label, of_log in rows.items()
+        for row in of_log
+    ]
+    return text_table(_COLUMNS, cells, left=2)
 
 
 def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
@@ -89,10 +99,10 @@ def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
 def named(text: str) -> tuple[str, Path]:
     """`LABEL=LOG` or `LOG`."""
     label, equals, path = text.partition("=")
-    return (label, Path(path)) if equals and "/" not in label else (Path(text).stem, Path(text))
+    return (label, Path(path)) if equals and "/" not in label else (log_name(Path(text)), Path(text))
 
 
-def run(options: argparse.Namespace) -> list[str]:
+def run(options: argparse.Namespace) -> str:
     """The whole output. Raises PsearchError."""
     if options.plot:
         check_plot(options.plot)
@@ -110,7 +120,7 @@ def run(options: argparse.Namespace) -> list[str]:
             for row in of_log
         ]
         plot_simulation(options.plot, drawn, options.title)
-    return [*table(rows), "", *comparisons(logs)]
+    return "\n".join([table(rows), "", *comparisons(logs)]).rstrip()
 
 
 def main() -> None:
@@ -120,7 +130,7 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, metavar="PNG")
     parser.add_argument("--title", default="speedup in virtual time")
     try:
-        print("\n".join(run(parser.parse_args())).rstrip())
+        print(run(parser.parse_args()))
     except PsearchError as error:
         raise SystemExit(f"compare_logs: {error}") from None
 

@@ -15,17 +15,18 @@ from typing import Any
 
 import chess
 import numpy as np
-from serial_rows import serial_rows
+from study_log import read_serial_rows
 
 from psearch.arena.setup import SearchOptions
+from psearch.core.constants import TYPE_NAMES
 from psearch.core.records import DEPTHS
 from psearch.kernels import load_kernels
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 
-TYPES = ("PV", "CUT", "ALL")
 _FEWEST = 100
 """Nodes of one worker at a depth, below which a ratio says nothing."""
 
@@ -33,7 +34,7 @@ _FEWEST = 100
 def nodes_by_depth(positions: list[dict[str, Any]], workers: int, policy: str, hash_mb: int) -> np.ndarray:
     """Nodes by type and depth, all positions and iterations together; float64, shape (3, depths)."""
     simulator = Simulator(workers, hash_mb, Costs())
-    total = np.zeros((len(TYPES), DEPTHS))
+    total = np.zeros((len(TYPE_NAMES), DEPTHS))
     with StatusLine() as status:
         for row in positions:
             status(f"{workers} workers, {row['position']}")
@@ -76,7 +77,7 @@ def main() -> None:
     parser.add_argument("--hash", type=int, default=64)
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
-    positions = serial_rows(options.log, "overhead_by_depth")[:: options.every]
+    positions = read_serial_rows(options.log, "overhead_by_depth")[:: options.every]
     load_kernels()
     alone = nodes_by_depth(positions, 1, "serial", options.hash)
     enough = alone.sum(axis=0) >= _FEWEST
@@ -86,15 +87,16 @@ def main() -> None:
     print(f"{len(positions)} positions; nodes over those of one worker")
     for count in (int(word) for word in options.workers.split(",")):
         shared = nodes_by_depth(positions, count, options.policy, options.hash)
-        print(f"{'workers':>7} {'type':>4}" + "".join(f"{depth:>6}" for depth in depths))
-        for kind, name in enumerate(TYPES):
-            cells = [
-                f"{shared[kind, d] / alone[kind, d]:>6.2f}" if alone[kind, d] >= _FEWEST else f"{'':>6}" for d in depths
-            ]
-            print(f"{count:>7} {name:>4}" + "".join(cells))
         ratios = shared.sum(axis=0)[depths] / alone.sum(axis=0)[depths]
-        print(f"{count:>7}  all" + "".join(f"{ratio:>6.2f}" for ratio in ratios))
-        print(f"{count:>7} workers: x{growth_per_ply(ratios, depths):.3f} for each ply nearer to the leaves")
+        rows = [
+            [f"{shared[kind, d] / alone[kind, d]:.2f}" if alone[kind, d] >= _FEWEST else "" for d in depths]
+            for kind in range(len(TYPE_NAMES))
+        ]
+        rows.append([f"{ratio:.2f}" for ratio in ratios])
+        names = (*TYPE_NAMES, "all")
+        head = ["workers", "type", *(str(depth) for depth in depths)]
+        print(text_table(head, [[str(count), name, *row] for name, row in zip(names, rows, strict=True)], left=0))
+        print(f"{count} workers: x{growth_per_ply(ratios, depths):.3f} for each ply nearer to the leaves")
         curves.append((count, depths, ratios))
     if options.plot:
         draw(options.plot, curves)

@@ -13,24 +13,27 @@ the same positions. The raw log holds one line for each position, configuration 
 from __future__ import annotations
 
 import argparse
-import math
+import statistics
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.core.board.bridge import to_chess_move
+from psearch.core.constants import BOUND_EXACT
 from psearch.core.pruning.modes import parse_pruning
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
+from psearch.studies.job_pool import share_out
 from psearch.studies.raw_log import RawLog, read_log
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 
 STEPS = {
     "plain": "plain",
@@ -58,8 +61,13 @@ class Iteration:
     solved: bool
 
 
-def iterations(position: SuitePosition, step: str, depth: int, cap: int, hash_mb: int) -> list[Iteration]:
+Task = tuple[SuitePosition, str]
+"""A position and the configuration to search it in."""
+
+
+def iterations(task: Task, depth: int, cap: int, hash_mb: int) -> list[Iteration]:
     """Search a position to `depth`, or to the last depth within `cap` nodes."""
+    position, step = task
     arena = Arena(workers=1, hash_mb=hash_mb)
     try:
         options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS[step]))
@@ -72,9 +80,8 @@ def iterations(position: SuitePosition, step: str, depth: int, cap: int, hash_mb
 
 def _finished(arena: Arena, position: SuitePosition, step: str) -> Iterator[Iteration]:
     header = arena.header[0]
-    exact = 3
     for info in header["infos"][: int(header["info_count"])]:
-        if int(info["bound"]) == exact:
+        if int(info["bound"]) == BOUND_EXACT:
             move = to_chess_move(int(info["pv"][0]), position.board)
             yield Iteration(
                 position=position.name,
@@ -94,7 +101,7 @@ def table(found: Sequence[Iteration]) -> str:
     for one in found:
         by_case[one.depth, one.step][one.fen] = one
     steps = [step for step in STEPS if any(one.step == step for one in found)]
-    lines = [f"{'depth':>5} {'configuration':<12}{'positions':>10}{'nodes':>16}{'to the first':>14}{'solved':>8}"]
+    rows = []
     for depth in sorted({one.depth for one in found}):
         shared = set.intersection(*(set(by_case[depth, step]) for step in steps))
         if not shared:
@@ -105,8 +112,9 @@ def table(found: Sequence[Iteration]) -> str:
             nodes = sum(case.nodes for case in cases)
             first = first or nodes
             solved = sum(case.solved for case in cases)
-            lines.append(f"{depth:>5} {step:<12}{len(cases):>10}{nodes:>16,}{nodes / first:>14.4f}{solved:>8}")
-    return "\n".join(lines)
+            rows.append([str(depth), step, str(len(cases)), f"{nodes:,}", f"{nodes / first:.4f}", str(solved)])
+    head = ["depth", "configuration", "positions", "nodes", "to the first", "solved"]
+    return text_table(head, rows, left=(1,))
 
 
 def plot(path: Path, found: Sequence[Iteration]) -> None:
@@ -127,7 +135,7 @@ def plot(path: Path, found: Sequence[Iteration]) -> None:
             shared = set.intersection(*(set(cases[other, depth]) for other in steps))
             if shared:
                 depths.append(depth)
-                means.append(math.exp(sum(math.log(cases[step, depth][fen]) for fen in shared) / len(shared)))
+                means.append(statistics.geometric_mean(cases[step, depth][fen] for fen in shared))
         axes.plot(depths, means, marker="o", markersize=4, label=step)
     axes.set_yscale("log")
     axes.set_xlabel("depth")
@@ -167,22 +175,21 @@ def _measure(options: argparse.Namespace) -> list[Iteration]:
     found: list[Iteration] = []
     about = {"study": "pruning", "suite": options.suite.name, "every": options.every, "depth": options.depth}
     about |= {"cap": options.cap, "hash": options.hash, "steps": STEPS}
-    with (
-        RawLog(options.log, about) as log,
-        StatusLine() as status,
-        ProcessPoolExecutor(max_workers=options.jobs) as pool,
-    ):
-        jobs = [
-            pool.submit(iterations, position, step, options.depth, options.cap, options.hash)
-            for position in suite
-            for step in STEPS
-        ]
-        for number, job in enumerate(as_completed(jobs), start=1):
-            for one in job.result():
+    tasks = [(position, step) for position in suite for step in STEPS]
+    make = partial(_begin_job, options.depth, options.cap, options.hash)
+    with RawLog(options.log, about) as log, StatusLine() as status:
+        for number, (_, answers) in enumerate(share_out(make, tasks, options.jobs), start=1):
+            for one in answers:
                 log.add(one)
                 found.append(one)
-            status(f"{number}/{len(jobs)} searches")
+            status(f"{number}/{len(tasks)} searches", number, len(tasks))
     return found
+
+
+def _begin_job(depth: int, cap: int, hash_mb: int) -> Callable[[Task], list[Iteration]]:
+    """In a process of several: what searches there."""
+    load_kernels()
+    return partial(iterations, depth=depth, cap=cap, hash_mb=hash_mb)
 
 
 if __name__ == "__main__":

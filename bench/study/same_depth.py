@@ -16,7 +16,7 @@ from pathlib import Path
 import chess
 import numpy as np
 from bootstrap import mean_interval
-from serial_rows import serial_rows
+from study_log import Row, read_rows, serial_rows
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
@@ -26,8 +26,8 @@ from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
-from psearch.studies.raw_log import read_log
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 
 Moves = dict[str, chess.Move]
 """What is played in each position, by FEN."""
@@ -35,21 +35,19 @@ Moves = dict[str, chess.Move]
 
 def answer(arena: Arena, board: chess.Board, nodes: int) -> chess.Move:
     """The best move of one worker from an empty table, after so many nodes."""
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
     work_alone(arena.context)
     return to_chess_move(int(arena.header[0]["best_move"]), board)
 
 
-def logged_moves(path: Path, suite: dict[str, SuitePosition]) -> dict[str, Moves]:
+def logged_moves(rows: list[Row], suite: dict[str, SuitePosition]) -> dict[str, Moves]:
     """The answers in the log, by policy and workers."""
-    samples, _ = read_log(path, dict)
     found: dict[str, Moves] = {}
-    for sample in samples:
-        if position := suite.get(sample["fen"]):
-            name = "serial" if sample["policy"] == "serial" else f"{sample['policy']}, {sample['threads']}"
-            found.setdefault(name, {})[sample["fen"]] = to_chess_move(sample["bestmove"], position.board)
+    for row in rows:
+        if position := suite.get(row["fen"]):
+            name = "serial" if row["policy"] == "serial" else f"{row['policy']}, {row['threads']}"
+            found.setdefault(name, {})[row["fen"]] = to_chess_move(row["bestmove"], position.board)
     return found
 
 
@@ -66,13 +64,19 @@ def table(found: dict[str, Moves], suite: dict[str, SuitePosition]) -> str:
     for name, moves in found.items():
         solved[name] = np.array([100.0 * suite[fen].accepts(moves[fen]) for fen in fens])
         points[name] = np.array([float(suite[fen].points.get(moves[fen], 0)) for fen in fens])
-    lines = [f"{len(fens)} positions", f"{'searched by':<18}{'solved':>8}  {'% against serial':<26}points a position"]
-    for name in found:
-        line = f"{name:<18}{int(solved[name].sum() / 100):>8}  {interval(solved[name] - solved['serial']):<26}"
-        if points["serial"].any():
-            line += f"{points[name].mean():.2f}, {interval(points[name] - points['serial'])}"
-        lines.append(line.rstrip())
-    return "\n".join(lines)
+    head = ["searched by", "solved", "% against serial", "points a position", "against serial"]
+    rows = [
+        [
+            name,
+            str(int(solved[name].sum() / 100)),
+            interval(solved[name] - solved["serial"]),
+            f"{points[name].mean():.2f}",
+            interval(points[name] - points["serial"]),
+        ]
+        for name in found
+    ]
+    columns = len(head) if points["serial"].any() else 3
+    return f"{len(fens)} positions\n" + text_table(head[:columns], [row[:columns] for row in rows])
 
 
 def main() -> None:
@@ -87,9 +91,10 @@ def main() -> None:
         times = [float(word) for word in options.more.split(",") if word]
     except ValueError:
         raise SystemExit(f"same_depth: --more wants numbers, not {options.more[:40]!a}") from None
-    rows = serial_rows(options.log, "same_depth")
+    rows = read_rows(options.log, "same_depth")
+    serial = serial_rows(rows, options.log, "same_depth")
     suite = {position.board.fen(): position for position in parse_suite(read_source(options.suite)) if position.scored}
-    found = logged_moves(options.log, suite)
+    found = logged_moves(rows, suite)
     if "serial" not in found:
         raise SystemExit(f"same_depth: no position of {options.suite} is in {options.log}")
     load_kernels()
@@ -97,8 +102,8 @@ def main() -> None:
     with StatusLine() as status:
         for more in times:
             moves = found[f"serial, nodes x{more:g}"] = {}
-            for number, row in enumerate(rows, start=1):
-                status(f"x{more:g}: {number}/{len(rows)}")
+            for number, row in enumerate(serial, start=1):
+                status(f"x{more:g}: {number}/{len(serial)}")
                 if position := suite.get(row["fen"]):
                     moves[row["fen"]] = answer(arena, position.board, max(1, int(more * row["nodes"])))
     arena.close()

@@ -2,10 +2,12 @@
 
     python bench/study/sensitivity.py --suite FILE --out FOLDER [--tree-nodes N] [--tree-sizes N,N] [--hash MB]
                                 [--workers 16,64] [--jobs J]
+    python bench/study/sensitivity.py --from-log LOGS.jsonl.xz#NAME --out FOLDER [--tree-sizes N,N]
 
 One thing is varied at a time, everything else stays at its default. Every point is a log in FOLDER
 (`split-depth-4.jsonl` and so on); a log that is there is not measured again, so an interrupted run goes on where it
-was. Then the picture `sensitivity.png` and a table are made from the logs.
+was. Then the picture `sensitivity.png`, the figures as `sensitivity.json` and a table are made from the logs; with
+--from-log from those that one file holds as the runs `NAME/split-depth-4` and so on.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -25,10 +26,11 @@ from psearch.kernels import load_kernels
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
+from psearch.studies.progress import Progress
 from psearch.studies.raw_log import RawLog, read_log
 from psearch.studies.speedup import Row, summarise
 from psearch.studies.virtual_study import Study, run_study
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ PANELS = (
           policies=("calibrated",)),
     Panel("join-cost", "cost of join and leave, times the measured one", (1, 4, 16, 64), _join_cost,
           policies=("calibrated",), log_scale=True),
-    Panel("defer-depth", "least depth to put moves off (0 never)", (0, 1, 2, 4), _options("defer_depth"),
+    Panel("defer-depth", "least depth to defer moves (0 never)", (0, 1, 2, 4), _options("defer_depth"),
           policies=("calibrated",)),
     Panel("tree-nodes", "nodes that one worker may search", (20_000, 100_000, 500_000, 2_000_000),
           lambda study, value: replace(study, tree_nodes=value), log_scale=True),
@@ -80,7 +82,11 @@ class Curve:
     rows: list[Row] = field(default_factory=list)
 
 
-def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Any) -> list[VirtualSample]:
+Point = Callable[[Panel, int], list[VirtualSample]]
+"""The samples of a panel's value."""
+
+
+def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Progress) -> list[VirtualSample]:
     """The samples of one point: from its log, or searched now and logged."""
     path = folder / f"{panel.name}-{value}.jsonl"
     if path.exists():
@@ -103,9 +109,26 @@ def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, pro
             samples.append(sample)
             log.add(sample)
 
-        run_study(study, jobs, keep, lambda text: progress(f"{panel.name} {value}: {text}"))
+        def report(text: str, done: float = 0, total: float = 0) -> None:
+            progress(f"{panel.name} {value}: {text}", done, total)
+
+        run_study(study, jobs, keep, report)
     unfinished.rename(path)
     return samples
+
+
+def _measurer(options: argparse.Namespace, status: StatusLine) -> Point:
+    """The points, each measured when it is wanted and not logged yet."""
+    workers = [int(word) for word in options.workers.split(",")]
+    suite = read_suite(options.suite)
+    study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
+    load_kernels()
+    return lambda panel, value: measure(panel, value, study, options.out, options.jobs, status)
+
+
+def _reader(logs: str) -> Point:
+    """The points of a file that holds them all, given as `FILE#NAME`."""
+    return lambda panel, value: read_log(Path(f"{logs}/{panel.name}-{value}"), VirtualSample)[0]
 
 
 def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
@@ -116,8 +139,10 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
     for panel, where in zip(PANELS, axes, strict=False):
         for (policy, threads), curve in sorted(curves[panel.name].items()):
             style = {"color": f"C{('calibrated', 'ybw').index(policy)}", "linestyle": "-" if threads > 16 else "--"}
-            low = [row.speedup - row.low for row in curve.rows]
-            high = [row.high - row.speedup for row in curve.rows]
+            low = [
+                max(row.speedup - row.low, 0.0) for row in curve.rows
+            ]  # an interval may be a point, but for rounding
+            high = [max(row.high - row.speedup, 0.0) for row in curve.rows]
             label = f"{policy}, {threads} workers"
             speedups = [row.speedup for row in curve.rows]
             where.errorbar(
@@ -140,7 +165,9 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
 def main() -> None:
     """Measure what is missing, then draw and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", required=True)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--suite")
+    source.add_argument("--from-log", metavar="FILE#NAME")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tree-nodes", type=int, default=500_000)
     sizes = ",".join(str(value) for value in PANELS[-1].values)
@@ -149,18 +176,15 @@ def main() -> None:
     parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
-    load_kernels()
-    workers = [int(word) for word in options.workers.split(",")]
-    suite = read_suite(options.suite)
-    study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
     panels = (*PANELS[:-1], replace(PANELS[-1], values=tuple(int(word) for word in options.tree_sizes.split(","))))
     options.out.mkdir(exist_ok=True)
     curves: dict[str, dict[tuple[str, int], Curve]] = {}
     with StatusLine() as status:
+        samples_of = _measurer(options, status) if options.from_log is None else _reader(options.from_log)
         for panel in panels:
             lines = curves.setdefault(panel.name, {})
             for value in panel.values:
-                for row in summarise(measure(panel, value, study, options.out, options.jobs, status)):
+                for row in summarise(samples_of(panel, value)):
                     curve = lines.setdefault((row.policy, row.threads), Curve())
                     curve.values.append(value)
                     curve.rows.append(row)

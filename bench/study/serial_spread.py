@@ -16,14 +16,14 @@ from pathlib import Path
 
 import chess
 import numpy as np
-from serial_rows import serial_rows
+from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
 from psearch.kernels import load_kernels
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
 
 _LARGEST = 32
 """A sixty-fourth of what one deep cutoff adds."""
@@ -31,8 +31,7 @@ _LARGEST = 32
 
 def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> int:
     """Nodes of one serial search from a history of small random numbers."""
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     quiet = arena.header[0]["learning"]["quiet"]
     quiet[...] = dice.integers(-_LARGEST, _LARGEST, quiet.shape, endpoint=True)
     write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
@@ -49,14 +48,14 @@ def main() -> None:
     options = parser.parse_args()
     if options.times < 1:
         raise SystemExit("serial_spread: --times must be at least 1")
-    serial = serial_rows(options.log, "serial_spread")
+    serial = read_serial_rows(options.log, "serial_spread")
     load_kernels()
     arena = Arena(workers=1, hash_mb=options.hash)
     dice = np.random.default_rng(0)
     logs = np.zeros((len(serial), options.times))
     with StatusLine() as status:
         for row, sample in enumerate(serial):
-            status(f"{row + 1}/{len(serial)} {sample['position']}")
+            status(f"{row + 1}/{len(serial)} {sample['position']}", row, len(serial))
             for column in range(options.times):
                 logs[row, column] = np.log(repeated(arena, sample["fen"], sample["depth"], dice) / sample["nodes"])
     arena.close()

@@ -29,7 +29,8 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.studies.raw_log import read_log
 from psearch.studies.speedup import Sample
 from psearch.studies.virtual_study import Study, run_study
-from psearch.terminal.display import StatusLine
+from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 
 
 def main() -> None:
@@ -58,12 +59,12 @@ def main() -> None:
             position = SuitePosition(group[0].position, board)
             study = Study([position], group[0].depth, counts, (options.policy,), costs, hash_mb=options.hash)
             run_study(study, options.jobs, virtual.append)
-            status(f"{place + 1}/{len(chosen)} {position.name}")
+            status(f"{place + 1}/{len(chosen)} {position.name}", place + 1, len(chosen))
     if options.out:
         options.out.write_text("".join(json.dumps(asdict(sample)) + "\n" for sample in virtual), "utf-8")
-    print(f"{'position':14} {'workers':>7} {'real':>6} {'virtual':>8} {'error':>7} {'nodes':>7} {'virtual':>8}")
+    head = ["position", "workers", "real", "virtual", "error", "nodes", "virtual"]
     for count in counts:
-        found = []
+        rows, found = [], []
         for group in chosen:
             mine = [s for s in virtual if s.fen == group[0].fen]
             alone = next(s for s in mine if s.threads == 1)
@@ -78,10 +79,10 @@ def main() -> None:
             real_nodes = median("nodes", count) / median("nodes", 1)
             virtual_nodes = shared.nodes / alone.nodes
             found.append((real_speedup, virtual_speedup, real_nodes, virtual_nodes))
-            print(
-                f"{group[0].position[:14]:14} {count:7} {real_speedup:6.2f} {virtual_speedup:8.2f} "
-                f"{virtual_speedup / real_speedup - 1:+7.1%} {real_nodes:7.2f} {virtual_nodes:8.2f}"
-            )
+            error = virtual_speedup / real_speedup - 1
+            speedups = [f"{real_speedup:.2f}", f"{virtual_speedup:.2f}", f"{error:+.1%}"]
+            rows.append([group[0].position, str(count), *speedups, f"{real_nodes:.2f}", f"{virtual_nodes:.2f}"])
+        print(text_table(head, rows))
         logs = np.log(found)
         errors = logs[:, 1] - logs[:, 0]
         spread = errors.std(ddof=1) if len(errors) > 1 else 0.0

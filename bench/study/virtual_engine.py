@@ -16,31 +16,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-
-import chess
+from typing import Any
 
 from psearch.arena.setup import SearchOptions
 from psearch.core.board.bridge import to_chess_move
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.kernels import load_kernels
-from psearch.notation.fen import parse_position
 from psearch.processes.watch import to_score
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch.uci.options import Option
+from psearch.uci.position import CurrentPosition
 
-_MOST_THREADS = 1024
-_MOST_HASH_MB = 65536
+OPTIONS = {
+    option.name: option
+    for option in (
+        Option("Threads", "spin", 1, 1, MAX_THREADS),
+        Option("Hash", "spin", 16, 1, MAX_HASH_MB),
+        Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
+    )
+}
+"""By name; declared and read as in `psearch uci`."""
 
 
 class VirtualEngine:
     """One conversation; answers each line of input with lines of output."""
 
     def __init__(self) -> None:
-        self.threads = 1
-        self.hash_mb = 16
-        self.policy = DEFAULT_POLICY
-        self.board = chess.Board()
+        self._values: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+        self._position = CurrentPosition()
         self._simulator: Simulator | None = None
 
     def obey(self, line: str) -> Iterable[str]:
@@ -49,9 +54,7 @@ class VirtualEngine:
         command, rest = (words[0], words[1:]) if words else ("", [])
         if command == "uci":
             yield "id name psearch in virtual time"
-            yield f"option name Threads type spin default 1 min 1 max {_MOST_THREADS}"
-            yield f"option name Hash type spin default {self.hash_mb} min 1 max {_MOST_HASH_MB}"
-            yield f"option name Policy type combo default {self.policy}" + "".join(f" var {p}" for p in POLICY_NAMES)
+            yield from (option.declaration() for option in OPTIONS.values())
             yield "uciok"
         elif command == "isready":
             load_kernels()
@@ -61,36 +64,35 @@ class VirtualEngine:
         elif command == "ucinewgame" and self._simulator is not None:
             self._simulator.forget()
         elif command == "position":
-            self.board = _parse_board(rest)
+            self._position.set_up(rest, chess960=False)
         elif command == "go":
             yield from self._go(rest)
 
     def _set_option(self, words: list[str]) -> None:
         if len(words) != 4 or words[0] != "name" or words[2] != "value":
             raise PsearchError("setoption takes name NAME value VALUE")
-        name, value = words[1], words[3]
-        if name == "Policy" and value in POLICY_NAMES:
-            self.policy = value
-        elif name == "Threads" and value.isdecimal() and 1 <= int(value) <= _MOST_THREADS:
-            self.threads = int(value)
-        elif name == "Hash" and value.isdecimal() and 1 <= int(value) <= _MOST_HASH_MB:
-            self.hash_mb = int(value)
-        else:
-            raise PsearchError(f"{name} cannot be {value!r}")
+        option = OPTIONS.get(words[1])
+        if option is None:
+            raise PsearchError(f"no option is called {words[1]!a}")
+        try:
+            self._values[option.name] = option.parse(words[3])
+        except ValueError as error:
+            raise PsearchError(str(error)) from None
         self.close()
 
     def _go(self, words: list[str]) -> Iterable[str]:
         if len(words) != 2 or words[0] != "nodes" or not words[1].isdecimal():
             raise PsearchError("go takes nodes N")
-        if self.board.is_game_over():
+        board = self._position.board(chess960=False)
+        if board.is_game_over():
             raise PsearchError("the game is over")
         if self._simulator is None:
-            self._simulator = Simulator(self.threads, self.hash_mb, Costs())
+            self._simulator = Simulator(self._values["Threads"], self._values["Hash"], Costs())
         costs = self._simulator.costs
         seconds = int(words[1]) * (costs.node + costs.qnode) / 2e9
-        found = self._simulator.play(self.board, seconds, SearchOptions(policy=self.policy))
-        move = to_chess_move(found.bestmove, self.board)
-        score = to_score(found.score, self.board.turn).relative
+        found = self._simulator.play(board, seconds, SearchOptions(policy=self._values["Policy"]))
+        move = to_chess_move(found.bestmove, board)
+        score = to_score(found.score, board.turn).relative
         mate = score.mate()
         text = f"cp {score.score()}" if mate is None else f"mate {mate}"
         virtual_ms = round(found.seconds * 1000)
@@ -102,18 +104,6 @@ class VirtualEngine:
         if self._simulator is not None:
             self._simulator.close()
             self._simulator = None
-
-
-def _parse_board(words: list[str]) -> chess.Board:
-    """The position of a `position` command."""
-    cut = words.index("moves") if "moves" in words else len(words)
-    board = parse_position("startpos" if words[:cut] == ["startpos"] else words[1:cut])
-    for word in words[cut + 1 :]:
-        try:
-            board.push_uci(word)
-        except ValueError as error:
-            raise PsearchError(str(error)) from None
-    return board
 
 
 def main() -> None:

@@ -86,8 +86,7 @@ def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
     start = time.monotonic()
     for number, fen in enumerate(fens):
         board = chess.Board(fen)
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         write_search(arena, board, Limits(nodes=nodes), options)
         work_alone(arena.context)
         found[:, number] = int(arena.header[0]["score"]), material(board), 1 if board.turn else -1

@@ -3,12 +3,12 @@
     python bench/tuning/selfplay_positions.py OUT.txt --starts tcec_positions.txt.xz --syzygy DIRECTORY
         [--games N] [--nodes N] [--seed S]
 
-Games of strong engines never show what a search asks about most: positions where a man is simply lost. So the games
-begin where no such engine would go on: after 6 to 12 random moves from the first position (40%), or at a position of
-the file of starts and up to two random moves (60%); from 45% of all starts one or two men are taken off at random. Both
+Games of strong engines never show what a search meets most: positions where a piece is simply lost. So the games begin
+where no such engine would go on: after 6 to 12 random moves from the first position (40%), or at a position of the file
+of starts and up to two random moves (60%); from 45% of all starts one or two pieces are taken off at random. Both
 sides then play with a fixed number of nodes, so the same arguments give the same games on every machine.
 
-Score and result are White's view. A game ends by the rules, by tables of three and four men, after 300 plies, as won
+Score and result are White's view. A game ends by the rules, by tables of three and four pieces, after 300 plies, as won
 when nine scores in a row are beyond nine pawns for one side, and as drawn after sixteen scores in a row of at most 8
 centipawns late in the game. Half of its positions are kept, drawn by chance, none in check or beyond 15 pawns.
 """
@@ -40,7 +40,7 @@ WON, WON_RUN = 900, 8
 DEAD, DEAD_RUN, DEAD_AFTER_PLIES = 8, 16, 80
 KEPT_SCORE = 1500
 KEPT_SHARE = 0.5
-TABLE_MEN = 4
+TABLE_PIECES = 4
 
 
 def _play_random(board: chess.Board, plies: int, dice: random.Random) -> None:
@@ -64,12 +64,12 @@ def _start(starts: list[str], dice: random.Random) -> chess.Board:
         board = chess.Board(board.fen())
         if kind > 0.65 or kind < 0.1:
             for _ in range(dice.choice((1, 1, 2))):
-                men = [square for square, piece in board.piece_map().items() if piece.piece_type != chess.KING]
-                if men:
-                    board.remove_piece_at(dice.choice(men))
+                pieces = [square for square, piece in board.piece_map().items() if piece.piece_type != chess.KING]
+                if pieces:
+                    board.remove_piece_at(dice.choice(pieces))
             board.castling_rights = board.clean_castling_rights()
             board.ep_square = None
-        if board.is_valid() and not board.is_game_over() and len(board.piece_map()) > TABLE_MEN:
+        if board.is_valid() and not board.is_game_over() and len(board.piece_map()) > TABLE_PIECES:
             return board
 
 
@@ -83,8 +83,7 @@ class Player:
         self.options = SearchOptions(policy="serial")
 
     def new_game(self) -> None:
-        self.arena.clear_table()
-        self.arena.clear_learning()
+        self.arena.forget()
 
     def think(self, board: chess.Board) -> tuple[int, chess.Move]:
         """Score for the side to move in centipawns, and the best move."""
@@ -99,7 +98,7 @@ def _ended(board: chess.Board, tables: chess.syzygy.Tablebase) -> float | None:
     outcome = board.outcome(claim_draw=True)
     if outcome is not None:
         return 0.5 if outcome.winner is None else float(outcome.winner)
-    if len(board.piece_map()) <= TABLE_MEN and not board.castling_rights:
+    if len(board.piece_map()) <= TABLE_PIECES and not board.castling_rights:
         wdl = tables.probe_wdl(board) * (1 if board.turn else -1)
         return 1.0 if wdl == 2 else 0.0 if wdl == -2 else 0.5
     return 0.5 if len(board.move_stack) > MOST_PLIES else None
@@ -138,7 +137,7 @@ def main() -> int:
     )
     parser.add_argument("out", type=Path, help="text file to write; must not exist")
     parser.add_argument("--starts", type=Path, required=True, help="xz file with a FEN before the first ; of each line")
-    parser.add_argument("--syzygy", type=Path, required=True, help="folder with all tables of three and four men")
+    parser.add_argument("--syzygy", type=Path, required=True, help="folder with all tables of three and four pieces")
     parser.add_argument("--games", type=int, default=9_000)
     parser.add_argument("--nodes", type=int, default=4_000, help="of each move's search")
     parser.add_argument("--seed", type=int, default=1)

@@ -8,7 +8,7 @@ seen from White. docs/design/evaluation.md says which files made the weights, an
 
 The method, each step said in full at the head of its module in `bench/tuning/fitting/`:
 
-1. `positions`: a position is replaced by the one at the end of its captures; the evaluation is asked about quiet ones.
+1. `positions`: a position is replaced by the one at the end of its captures; the evaluation is for quiet ones.
 2. `features`: the evaluation's own kernel says how often a position has each term, so there is no second version of it.
 3. `data`: a tenth is held out, and the errors reported are of that tenth.
 4. `model`: the weights and the features make E, and E the expected score.

@@ -1,4 +1,4 @@
-"""Whether a move gives check: asked before it is made."""
+"""Whether a move gives check, seen before it is made."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ def count_legal(tb, pos):
 
 @kernel(boolean(Tables, Position, i64, i64, i64))
 def _pawn_move_is_possible(tb, pos, origin, to, kind):
-    """Push, double push or capture with the right kind; en passant is not asked here."""
+    """Push, double push or capture with the right kind; en passant is not looked at here."""
     side = pos.side
     promotes = bit(to) & _LAST_RANKS_BB != U0
     if promotes != (kind >= KIND_PROMOTE) or kind > _LAST_KIND:

@@ -97,5 +97,5 @@ def evaluate(tb, ev, pos):
 
 @entry(i64(i64, i64, i64), CHESS)
 def evaluate_position(tables, evaluation, position):
-    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
+    """E of a position, for the side to move; evaluation: scratch and pawn hash, private to the caller."""
     return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))

@@ -104,16 +104,16 @@ def null_reduction(pruning, pos, node):
         side = pos.side
         enough = min(_officers(pos, side), _officers(pos, 1 - side)) >= _PIECES_FOR_R3
         return 3 if enough else 2
-    # deep futility asks far below beta, where nothing is to be taken off
+    # no less than R at beta: deep futility needs R far below it
     surplus = max(0, min((node.estimate - node.beta) // pruning.null_eval_divisor, 3))
     return pruning.null_base + depth // pruning.null_depth_divisor + surplus
 
 
 @kernel(boolean(Tables, Position))
 def _is_netted(tb, pos):
-    """Whether the king of the side to move has at most one square to go to, and the enemy takes two or more from him.
+    """Whether the king of the side to move has at most one square to go to, and the opponent attacks two or more around it.
 
-    A mating net: here no material is worth what the evaluation says. It takes two pieces; a king and pawns only press.
+    A mating net: here no material is worth what the evaluation says. It takes two pieces (docs/decisions/010).
     """
     side = pos.side
     if _officers(pos, 1 - side) < 2:

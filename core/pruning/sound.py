@@ -145,7 +145,7 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     if gates & SOUND_FIFTY_MOVES and pos.rule50 >= 99:
         return False
     if gates & SOUND_REPETITION and pos.reversible >= 3:
-        # rights to castle that are lost make it another key still: then this one is asked for in vain
+        # rights to castle that are lost make it another key still: then this one is looked for in vain
         key = pos.key ^ tb.zobrist_piece[code, origin] ^ tb.zobrist_piece[code, to] ^ tb.zobrist_side
         if pos.ep >= 0:
             key ^= tb.zobrist_ep[pos.ep & 7]
@@ -206,10 +206,10 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
 
 @kernel(i64(Context, i64, Position, Node, i64))
 def shadow_bound(ctx, stack, pos, node, move):
-    """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode would not ask."""
+    """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode uses no bounds."""
     pruning = header_of(ctx).options.pruning
-    asked = pruning.sound if node.depth > 0 else pruning.sound_delta
-    return sound_bound(ctx, stack, pos, node, move) if asked else NO_SCORE
+    used = pruning.sound if node.depth > 0 else pruning.sound_delta
+    return sound_bound(ctx, stack, pos, node, move) if used else NO_SCORE
 
 
 @kernel(void(Context, Worker, Frame, i64, i64))

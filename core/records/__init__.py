@@ -24,6 +24,7 @@ from psearch.core.records.layout import MAX_MOVES as MAX_MOVES
 from psearch.core.records.layout import MAX_PLY as MAX_PLY
 from psearch.core.records.layout import MAX_VIRTUAL_WORKERS as MAX_VIRTUAL_WORKERS
 from psearch.core.records.layout import PAWN_ENTRIES as PAWN_ENTRIES
+from psearch.core.records.layout import offset_of as offset_of
 from psearch.core.records.learning import MOVED as MOVED
 from psearch.core.records.learning import learning_dtype as learning_dtype
 from psearch.core.records.node import frame_dtype as frame_dtype
@@ -84,7 +85,7 @@ TRACE_LOG_SIZE = trace_log_dtype.itemsize
 
 if FRAME_SIZE % (2 * CACHE_LINE) != CACHE_LINE or STACK_SIZE % CACHE_LINE or WORKER_SIZE % CACHE_LINE:
     raise AssertionError(f"record sizes: frame {FRAME_SIZE}, stack {STACK_SIZE}, worker {WORKER_SIZE}")
-if worker_dtype.fields["outcomes"][1] % CACHE_LINE or outcomes_dtype.fields["ended"][1]:
+if offset_of(worker_dtype, "outcomes") % CACHE_LINE or offset_of(outcomes_dtype, "ended"):
     raise AssertionError("the counts of a class lie in two cache lines")
 if TRACE_EVENT_SIZE != CACHE_LINE or TRACE_LOG_SIZE != CACHE_LINE:
     raise AssertionError(f"record sizes: trace event {TRACE_EVENT_SIZE}, trace log {TRACE_LOG_SIZE}")

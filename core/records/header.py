@@ -75,7 +75,7 @@ header_dtype = record(
         ("best_move", "i8"),
         ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line
         ("learning", learning_dtype),
-        ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
+        ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
         ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
         ("infos", info_dtype, (INFO_RING,)),

@@ -27,3 +27,10 @@ KPK_WORDS = 2 * 24 * 64
 def record(fields: list[tuple[Any, ...]]) -> np.dtype[np.void]:
     """A C struct of these fields."""
     return np.dtype(fields, align=True)
+
+
+def offset_of(dtype: np.dtype[np.void], name: str) -> int:
+    """Where a field begins, in bytes."""
+    fields = dtype.fields
+    assert fields is not None
+    return fields[name][1]

@@ -77,7 +77,7 @@ def _divisor(meaning: str, value: int, **modes: int) -> Any:
 
 @dataclass(frozen=True)
 class Pruning:
-    """Every technique is a switch, with its margins beside it.
+    """Every technique is a switch, followed by its margins.
 
     Switches are 0 or 1 unless said otherwise; margins are centipawns, depths plies to go.
     """

@@ -67,7 +67,7 @@ def make_child(ctx, frame, move):
     # step 8: make it
     child = above(frame)
     tb = tables_of(ctx)
-    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: ask before the work
+    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: begin before the work
     make_move(tb, frame.position, child.position, move)
 
 

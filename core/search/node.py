@@ -2,7 +2,7 @@
 
 Each handler works on one frame and says what comes next; the scheduler's `step.py` is the machine that calls them
 and the only place where nodes are shared. The node being worked on may lie in another worker's stack (a helper's split
-node), so handlers that touch the node take it as an argument beside the frame of the visit.
+node), so handlers that touch the node take it as an argument of its own.
 
 The values are negamax, fail-soft, with principal variation search: the first move of a PV node gets the full window,
 all others a null window and, if they beat alpha, the full one.
@@ -191,7 +191,7 @@ def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
-        return  # these ask another question
+        return  # a cutoff in these passes says nothing about the move at the node itself
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
     learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)

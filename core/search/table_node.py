@@ -35,7 +35,7 @@ def bound_class(node):
 
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
-    """The evaluation of a position not in check: what the table has kept of it, else anew."""
+    """The evaluation of a position not in check: from the table if it has it."""
     value = stored_eval(data)
     return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
 

@@ -1,6 +1,6 @@
 """Suites and games from files (docs/guides/analyse.md). Imports the engine and what is below it, neither uci nor
 studies.
 
-Begin with `analysis`: one position after the other. `epd` and `pgn` say which positions and what becomes of the
-answers, `journal` makes an interrupted run go on.
+Begin with `analyser`: one position after the other. `epd` and `pgn` say which positions and what becomes of the
+answers, `journal` makes an interrupted run go on, `output` is where the result goes.
 """

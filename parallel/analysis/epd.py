@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psearch.analysis.analysis import Answer, Choice
+from psearch.analysis.analyser import Answer, Choice
 from psearch.notation.epd import SuitePosition
 from psearch.notation.report import relative_text, terminal_kind
 
@@ -27,7 +27,7 @@ class Verdict:
     position: SuitePosition
     answer: Answer | None
     solved_by: Choice | None = None
-    """when the right answer was found for good; None when the answer is wrong, or nothing was asked"""
+    """when the right answer was found for good; None when the answer is wrong, or the position has no goal"""
     points: int = 0
 
     @property

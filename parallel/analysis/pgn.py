@@ -15,7 +15,7 @@ import chess
 import chess.engine
 import chess.pgn
 
-from psearch.analysis.analysis import Answer
+from psearch.analysis.analyser import Answer
 from psearch.notation.fen import check_position
 from psearch.notation.source import Source
 from psearch.notation.wdl import expected_points

@@ -227,6 +227,11 @@ class Arena:
         self.worker["outcomes"] = 0
         self.header["prediction"] = 0
 
+    def forget(self) -> None:
+        """As new: an empty transposition table, nothing learnt. No search may be running."""
+        self.clear_table()
+        self.clear_learning()
+
     def fill_permille(self) -> int:
         """Share of table entries written by the present search, from a sample, in thousandths."""
         sample = self.tt[1 : 2 * 1000 : 2]

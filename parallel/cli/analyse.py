@@ -1,6 +1,6 @@
 """`psearch analyse`: a test suite or a collection of games, from a file to a file.
 
-Imported when it is asked for; numba only once the input is known to be good.
+numba is imported only once the input is known to be good.
 """
 
 from __future__ import annotations
@@ -12,29 +12,28 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.cli.arguments import add_hash, add_limits, add_policy, add_pruning, add_threads, limits_of
-from psearch.cli.common import Commands, Signals, check_hash, complain, make_parser, prepare_kernels, say
+from psearch.cli.arguments import add_search_options, check_hash, limits_of, search_options
+from psearch.cli.exit_status import EXIT_WRONG
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.output import complain, refuse, say
+from psearch.cli.signals import Signals
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.analysis.analysis import Analysis, Output
-    from psearch.analysis.journal import Journal
+    from psearch.analysis.analyser import Analyser
+    from psearch.analysis.journal import AnalysisJournal
+    from psearch.analysis.output import Output
     from psearch.analysis.pgn import GameTasks, Tally
     from psearch.notation.epd import SuitePosition
     from psearch.notation.source import Source
     from psearch.terminal.analysis_display import AnalysisProgress
 
-EXIT_BROKEN_GAMES = 1
 DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
 _MOST_PROBLEMS = 10
-"""broken games that are told of one by one"""
+"""broken games that are reported one by one"""
 
-_USAGE = """\
-psearch analyse [--depth D | --movetime MS | --nodes N] [--threads N] [--hash MB]
-                       [--policy NAME] [--pruning MODE] [--out FILE] [--json] FILE.epd | FILE.pgn | -"""
-
-_HELP = f"""\
+DESCRIPTION = f"""\
 Search every position of a file, {DEFAULT_MOVETIME_MS // 1000} second each if no limit is given.
 
 EPD: a table of what was found, scored by `bm`, `am` and the points of the Strategic Test
@@ -45,7 +44,7 @@ The result goes to stdout as it comes, or with --out to FILE once it is complete
 then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
 goes on from there. `-` is stdin or stdout."""
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   psearch analyse --movetime 1000 wac.epd
   psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd
@@ -53,26 +52,20 @@ examples:
   psearch analyse --depth 10 - < game.pgn > annotated.pgn"""
 
 
-def analyse_parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch analyse`."""
-    parser = make_parser("psearch analyse", _USAGE, _HELP, _EXAMPLES)
     parser.add_argument("file", nargs="?", metavar="FILE", help="EPD or PGN; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
-    add_limits(parser, "for each position")
-    add_threads(parser)
-    add_hash(parser)
-    add_policy(parser)
-    add_pruning(parser)
+    add_search_options(parser, "for each position")
     parser.add_argument("--json", action="store_true", help="EPD: one JSON object a line, the summary last")
-    return parser
 
 
-def analyse(options: argparse.Namespace, signals: Signals) -> int:
+def run(options: argparse.Namespace, signals: Signals) -> int:
     """Read everything, refuse what is wrong, then search."""
     from psearch.notation.source import STANDARD_STREAM, read_source
 
     if options.file is None:
-        analyse_parser().error("no file given: an EPD or PGN file, or - (see psearch analyse --help)")
+        refuse("no file given: an EPD or PGN file, or - (see psearch analyse --help)")
     if options.out is not None and options.out != STANDARD_STREAM:
         _check_out(options.file, options.out)
     check_hash(options.hash)
@@ -80,13 +73,13 @@ def analyse(options: argparse.Namespace, signals: Signals) -> int:
     if is_epd(options.file, source.text):
         return _analyse_epd(source, options, signals)
     if options.json:
-        analyse_parser().error("--json is for EPD; a PGN stays a PGN")
+        refuse("--json is for EPD; a PGN stays a PGN")
     return _analyse_pgn(source, options, signals)
 
 
 def _check_out(file: str, out: str) -> None:
     """The input must stay as it is: a journal is only good for the input that it was made from."""
-    from psearch.analysis.analysis import place_of
+    from psearch.analysis.output import place_of
     from psearch.results import PsearchError
 
     try:
@@ -131,19 +124,19 @@ def _about(source: Source, options: argparse.Namespace) -> dict[str, Any]:
 @contextmanager
 def _session(
     source: Source, options: argparse.Namespace, signals: Signals, total: int
-) -> Iterator[tuple[Analysis, Output, AnalysisProgress]]:
+) -> Iterator[tuple[Analyser, Output, AnalysisProgress]]:
     """Output, journal, engine and progress bar, opened in the order in which they can fail."""
-    from psearch.analysis.analysis import Analysis, Output, place_of
-    from psearch.analysis.journal import Journal
-    from psearch.arena.setup import SearchOptions, pruning_named
+    from psearch.analysis.analyser import Analyser
+    from psearch.analysis.journal import AnalysisJournal
+    from psearch.analysis.output import Output, place_of
 
-    how = SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
+    how = search_options(options)
     with ExitStack() as stack:
         place = place_of(options.out)
-        journal: Journal | None = None
+        journal: AnalysisJournal | None = None
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
-            journal = stack.enter_context(Journal(Path(f"{place}.journal"), _about(source, options)))
+            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), _about(source, options)))
         output = stack.enter_context(Output(place))
         prepare_kernels()
 
@@ -155,7 +148,7 @@ def _session(
             complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
         progress = stack.enter_context(AnalysisProgress(total))
         signals.searching = True
-        analysis = Analysis(
+        analyser = Analyser(
             engine,
             limits_of(options, DEFAULT_MOVETIME_MS),
             how,
@@ -164,7 +157,7 @@ def _session(
             progress.show,
             progress.advance,
         )
-        yield analysis, output, progress
+        yield analyser, output, progress
 
 
 def _put(text: str, output: Output, progress: AnalysisProgress) -> None:
@@ -173,16 +166,16 @@ def _put(text: str, output: Output, progress: AnalysisProgress) -> None:
         output.write(text)
 
 
-def _finish(analysis: Analysis, output: Output) -> None:
+def _finish(analyser: Analyser, output: Output) -> None:
     """Everything is searched: the result to its place, and then the journal away."""
     output.commit()
-    if analysis.journal is not None:
-        analysis.journal.remove()
+    if analyser.journal is not None:
+        analyser.journal.remove()
 
 
-def _tell_where_it_goes_on(analysis: Analysis, total: int) -> None:
-    if analysis.journal is not None and len(analysis.journal):
-        count = f"{len(analysis.journal):,} of {total:,} positions are in {analysis.journal.path}"
+def _report_interruption(analyser: Analyser, total: int) -> None:
+    if analyser.journal is not None and len(analyser.journal):
+        count = f"{len(analyser.journal):,} of {total:,} positions are in {analyser.journal.path}"
         complain(f"interrupted; {count}: the same command goes on from there")
     else:
         complain("interrupted")
@@ -192,7 +185,7 @@ def _tell_where_it_goes_on(analysis: Analysis, total: int) -> None:
 
 
 def _analyse_epd(source: Source, options: argparse.Namespace, signals: Signals) -> int:
-    from psearch.analysis.analysis import Stopped
+    from psearch.analysis.analyser import Stopped
     from psearch.analysis.epd import Table, Verdict, json_object, summarise, summary_text
     from psearch.notation.epd import parse_suite
 
@@ -208,37 +201,37 @@ def _analyse_epd(source: Source, options: argparse.Namespace, signals: Signals) 
         return json.dumps({"summary": figures}) + "\n" if options.json else "\n" + summary_text(figures)
 
     searched = sum(any(position.board.legal_moves) for position in suite)
-    with _session(source, options, signals, searched) as (analysis, output, progress):
+    with _session(source, options, signals, searched) as (analyser, output, progress):
         try:
             if not options.json:
                 _put(table.head(), output, progress)
             for position in suite:
-                verdict = _verdict(position, analysis)
+                verdict = _verdict(position, analyser)
                 verdicts.append(verdict)
                 progress.say(_standing(verdicts))
                 _put(result_of(verdict), output, progress)
         except Stopped:
             progress.close()
-            if analysis.journal is None:
+            if analyser.journal is None:
                 output.write(summary())
-            _tell_where_it_goes_on(analysis, searched)
+            _report_interruption(analyser, searched)
             return signals.exit_status
         progress.close()
         output.write(summary())
-        _finish(analysis, output)
-        if analysis.journal is not None:
+        _finish(analyser, output)
+        if analyser.journal is not None:
             say(summary_text(summarise(verdicts, len(suite))).rstrip())
     return 0
 
 
-def _verdict(position: SuitePosition, analysis: Analysis) -> Any:
+def _verdict(position: SuitePosition, analyser: Analyser) -> Any:
     """Each position by itself: what was searched before must not help."""
     from psearch.analysis.epd import judge
 
     if not any(position.board.legal_moves):
         return judge(position, None)
-    analysis.forget()
-    return judge(position, analysis.answer(f"line {position.line}", position.board))
+    analyser.forget()
+    return judge(position, analyser.answer(f"line {position.line}", position.board))
 
 
 def _standing(verdicts: list[Any]) -> str:
@@ -250,12 +243,12 @@ def _standing(verdicts: list[Any]) -> str:
 
 
 def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) -> int:
-    from psearch.analysis.analysis import Stopped
+    from psearch.analysis.analyser import Stopped
     from psearch.analysis.pgn import Tally, read_games
 
     total, problems = _survey(source)
     tally = Tally()
-    with _session(source, options, signals, total) as (analysis, output, progress):
+    with _session(source, options, signals, total) as (analyser, output, progress):
         for problem in problems[:_MOST_PROBLEMS]:
             complain(problem)
         if len(problems) > _MOST_PROBLEMS:
@@ -263,22 +256,22 @@ def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) 
         try:
             for work in read_games(source):
                 progress.say(f"game {work.number}")
-                _put(_annotated(work, analysis, tally), output, progress)
+                _put(_annotated(work, analyser, tally), output, progress)
         except Stopped:
             progress.close()
-            _tell_where_it_goes_on(analysis, total)
+            _report_interruption(analyser, total)
             return signals.exit_status
         progress.close()
-        _finish(analysis, output)
+        _finish(analyser, output)
         say(tally.text())
-    return EXIT_BROKEN_GAMES if problems else 0
+    return EXIT_WRONG if problems else 0
 
 
 def _survey(source: Source) -> tuple[int, list[str]]:
     """How many positions there are to search, and what is wrong with which game."""
     from psearch.analysis.pgn import read_games
     from psearch.results import PsearchError
-    from psearch.terminal.display import StatusLine
+    from psearch.terminal.status import StatusLine
 
     games = positions = 0
     problems: list[str] = []
@@ -294,13 +287,10 @@ def _survey(source: Source) -> tuple[int, list[str]]:
     return positions, problems
 
 
-def _annotated(work: GameTasks, analysis: Analysis, tally: Tally) -> str:
+def _annotated(work: GameTasks, analyser: Analyser, tally: Tally) -> str:
     """Search a game's positions, from the last to the first, and write the answers into it."""
     from psearch.analysis.pgn import annotate
 
-    analysis.forget()
-    answers = {task.ply: analysis.answer(f"game {work.number} ply {task.ply}", task.board) for task in work.tasks()}
+    analyser.forget()
+    answers = {task.ply: analyser.answer(f"game {work.number} ply {task.ply}", task.board) for task in work.tasks()}
     return annotate(work, answers, tally)
-
-
-COMMANDS: Commands = {"analyse": (analyse_parser, analyse)}

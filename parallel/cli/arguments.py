@@ -1,18 +1,60 @@
-"""Options that several commands have, each declared once."""
+"""Arguments that several commands have, each declared once, and what is made of them."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
-from psearch.cli.common import DEFAULT_HASH_MB, MAX_HASH_MB, usable_cores, whole_number
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
+from psearch.cli.numbers import whole_number
+from psearch.defaults import (
+    DEFAULT_HASH_MB,
+    DEFAULT_POLICY,
+    DEFAULT_PRUNING,
+    MAX_DEPTH,
+    MAX_HASH_MB,
+    MAX_THREADS,
+    POLICY_NAMES,
+    PRUNING_MODES,
+)
 
 if TYPE_CHECKING:
+    from psearch.arena.setup import SearchOptions
     from psearch.results import Limits
 
 MAX_NODES = 2**62
 _MAX_MOVETIME_MS = 1_000_000_000
+
+
+def add_position(parser: argparse.ArgumentParser) -> None:
+    """`FEN`, as one argument or as several words; `position_words` gives them."""
+    parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
+
+
+def position_words(options: argparse.Namespace) -> list[str]:
+    """The words of `FEN`."""
+    return without_dashes(options.fen)
+
+
+def without_dashes(words: list[str]) -> list[str]:
+    """The words without `--`, which some versions of argparse leave in."""
+    return [word for word in words if word != "--"]
+
+
+def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None:
+    """Everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
+    add_threads(parser)
+    add_limits(parser, scope)
+    add_hash(parser)
+    add_policy(parser)
+    add_pruning(parser)
+
+
+def search_options(options: argparse.Namespace) -> SearchOptions:
+    """`--policy` and `--pruning`. Raises PsearchError for what no search can be told."""
+    from psearch.arena.setup import SearchOptions, pruning_named
+
+    return SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +69,15 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def usable_cores() -> int:
+    """Cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return min(MAX_THREADS, len(os.sched_getaffinity(0)))
+    return min(MAX_THREADS, os.cpu_count() or 1)
+
+
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """`--depth D`, `--movetime MS` or `--nodes N`; scope: words for the help, such as `for each position`."""
+    """`--depth D`, `--movetime MS` or `--nodes N`."""
     limit = parser.add_mutually_exclusive_group()
     depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, MAX_NODES))
     after = f" {scope}" if scope else ""
@@ -56,14 +105,13 @@ def add_hash(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_pruning(parser: argparse.ArgumentParser) -> None:
-    """`--pruning MODE[,NAME=VALUE...]`; checked when the kernels are there."""
-    parser.add_argument(
-        "--pruning",
-        default=DEFAULT_PRUNING,
-        metavar="MODE[,NAME=VALUE...]",
-        help=f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
-    )
+def check_hash(hash_mb: int) -> None:
+    """Raise PsearchError for what cannot fit, before kernels are compiled for it; the supervisor looks closer."""
+    from psearch.results import PsearchError
+
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    if hash_mb >= memory_mb:
+        raise PsearchError(f"--hash {hash_mb} does not fit in this machine's {memory_mb} MiB of memory")
 
 
 def add_policy(parser: argparse.ArgumentParser) -> None:
@@ -75,3 +123,18 @@ def add_policy(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
     )
+
+
+def add_pruning(parser: argparse.ArgumentParser) -> None:
+    """`--pruning MODE[,NAME=VALUE...]`; checked when the search is set up."""
+    parser.add_argument(
+        "--pruning",
+        default=DEFAULT_PRUNING,
+        metavar="MODE[,NAME=VALUE...]",
+        help=f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
+    """`--json`."""
+    parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")

@@ -1,60 +1,66 @@
-"""Completion of the command line in bash, zsh and fish: `psearch completion SHELL` prints the script.
+"""`psearch completion SHELL`: a script that completes the command line in bash, zsh or fish.
 
-The scripts are made by shtab from the parsers themselves, so that an option is completed as soon as it exists.
+The scripts are made by shtab from the arguments that the commands declare, so that an option is completed as soon as it
+exists.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
+from typing import Any
 
-import shtab
+from psearch.cli import search
+from psearch.cli.commands import COMMANDS, load
+from psearch.cli.signals import Signals
 
-from psearch.cli.common import Commands
+SHELLS = ("bash", "zsh", "fish")
 
 _FILES = ("FILE", "PNG")
 _FOLDERS = ("PATH",)
 
+DESCRIPTION = """\
+Print a script that lets the shell complete psearch's commands, options and file names."""
 
-def completion_script(shell: str, search: argparse.ArgumentParser, commands: Commands) -> str:
-    """The script for one of `cli_common.SHELLS`.
+EXAMPLES = """\
+examples:
+  eval "$(psearch completion bash)"            in ~/.bashrc
+  psearch completion zsh > ~/.zfunc/_psearch   a folder of $fpath
+  psearch completion fish > ~/.config/fish/completions/psearch.fish"""
 
-    search: the parser of the search itself, whose options go without a command; commands: all others by name.
-    """
-    tree = argparse.ArgumentParser(prog="psearch", add_help=False, description=_first_sentence(search))
-    _copy_options(search, tree)
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch completion`."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print the script."""
+    print(completion_script(options.shell), end="")
+    return 0
+
+
+class _Tree(argparse.ArgumentParser):
+    """Tells shtab which values are names of files; by the metavar, which says so to people."""
+
+    def add_argument(self, *names: Any, **details: Any) -> argparse.Action:
+        import shtab
+
+        action = super().add_argument(*names, **details)
+        if action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
+        elif action.metavar in _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
+        return action
+
+
+def completion_script(shell: str) -> str:
+    """The script for one of `SHELLS`."""
+    import shtab
+
+    tree = _Tree(prog="psearch", description="parallel chess search")
+    # without the search's FEN: its first word would hide the commands
+    search.add_options(tree)
     branches = tree.add_subparsers(dest="command")
-    for name, (parser_of, _) in commands.items():
-        parser = parser_of()
-        branch = branches.add_parser(name, add_help=False, help=_first_sentence(parser))
-        _copy_options(parser, branch)
-        _copy_arguments(parser, branch)
-    return shtab.complete(tree, shell=shell)
-
-
-def _copy_options(source: argparse.ArgumentParser, target: argparse.ArgumentParser) -> None:
-    """The options of a parser. The search's FEN is no argument here: its first word would hide the commands."""
-    for action in source._actions:
-        if action.option_strings:
-            target._add_action(_with_files(action))
-
-
-def _copy_arguments(source: argparse.ArgumentParser, target: argparse.ArgumentParser) -> None:
-    for action in source._actions:
-        if not action.option_strings:
-            target._add_action(_with_files(action))
-
-
-def _with_files(action: argparse.Action) -> argparse.Action:
-    """Tell shtab which values are names of files; by the metavar, which says so to people."""
-    if action.metavar in _FILES:
-        action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
-    elif action.metavar in _FOLDERS:
-        action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
-    return action
-
-
-def _first_sentence(parser: argparse.ArgumentParser) -> str:
-    """What a command does, or the beginning of it: there is one line for it."""
-    text = " ".join((parser.description or "").split())
-    return re.split(r"[.:;] ", text)[0].rstrip(".")
+    for name, summary in COMMANDS.items():
+        load(name).add_arguments(branches.add_parser(name, help=summary))
+    return str(shtab.complete(tree, shell=shell))

@@ -1,30 +1,31 @@
 """`psearch leaves B N`: the leaves that alpha-beta must visit, by formula and counted.
 
-Imported when it is asked for; numba only where something is counted.
+numba is imported only where something is counted.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from typing import TYPE_CHECKING, Any
 
-from psearch.cli.common import Commands, Signals, complain, make_parser, prepare_kernels, whole_number
+from psearch.cli.arguments import add_json
+from psearch.cli.exit_status import EXIT_WRONG
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.numbers import whole_number
+from psearch.cli.output import complain, print_json
+from psearch.cli.signals import Signals
 from psearch.defaults import MAX_DEPTH
 from psearch.studies.leaf_formulas import Leaves, least_leaves
 
 if TYPE_CHECKING:
     from psearch.studies.uniform_tree import Count
 
-EXIT_COUNTS_DIFFER = 1
 MAX_BREADTH = 1000
 DEFAULT_COUNT = 10_000_000
 _MOST_COUNT = 10**9
 _MOST_SEED = 2**63 - 1
 
-_USAGE = "psearch leaves [--count LEAVES] [--seed N] [--json] B N"
-
-_HELP = f"""\
+DESCRIPTION = f"""\
 Print how many leaves alpha-beta visits in a tree of B moves everywhere, the best one
 always first, for 0 to N plies; in total, and as PV, CUT and ALL nodes (Knuth and Moore's
 types 1, 2 and 3; their and Levin's formulas, exact at any size).
@@ -33,16 +34,15 @@ Trees of no more than {DEFAULT_COUNT:,} such leaves (--count) are searched as we
 alpha-beta, and every rule that predicts node types is asked about every node on the way.
 The exit status is 1 when a count or a type of Knuth's rule is not as predicted."""
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   psearch leaves 40 8
   psearch leaves --count 200000000 40 10
   psearch leaves --count 0 --json 35 100"""
 
 
-def leaves_parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch leaves`."""
-    parser = make_parser("psearch leaves", _USAGE, _HELP, _EXAMPLES)
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
     parser.add_argument(
@@ -59,22 +59,21 @@ def leaves_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="of the values of the trees that are searched (default 1)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-    return parser
+    add_json(parser)
 
 
-def leaves(options: argparse.Namespace, signals: Signals) -> int:
-    """Print the table, counted as far as asked for."""
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print the table, counted as far as `--count` says."""
     table = [least_leaves(options.breadth, depth) for depth in range(options.plies + 1)]
     counts = _count(table, options)
     if options.json:
-        print(json.dumps(_as_json(table, counts, options)), flush=True)
+        print_json(_as_json(table, counts, options))
     else:
         print("\n".join(_lines(table, counts)), flush=True)
     problems = [text for depth, count in counts.items() for text in _problems(table[depth], count)]
     for text in problems:
         complain(text)
-    return EXIT_COUNTS_DIFFER if problems else 0
+    return EXIT_WRONG if problems else 0
 
 
 def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]:
@@ -85,7 +84,7 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
     prepare_kernels()
 
     from psearch.studies.uniform_tree import count_uniform
-    from psearch.terminal.display import StatusLine
+    from psearch.terminal.status import StatusLine
 
     counts = {}
     with StatusLine(only_terminal=True) as status:
@@ -109,40 +108,41 @@ def _problems(row: Leaves, count: Count) -> list[str]:
 
 
 def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
-    header = ("plies", "total", "PV", "CUT", "ALL", "counted")
+    from psearch.terminal.table import text_table
+
+    def compared(row: Leaves) -> str:
+        if row.depth not in counts:
+            return ""
+        return "same" if counts[row.depth].leaves == row else "NOT THE SAME"
+
     rows = [
-        (
-            str(row.depth),
-            f"{row.total:,}",
-            f"{row.pv:,}",
-            f"{row.cut:,}",
-            f"{row.all:,}",
-            "" if row.depth not in counts else "same" if counts[row.depth].leaves == row else "NOT THE SAME",
-        )
+        (str(row.depth), f"{row.total:,}", f"{row.pv:,}", f"{row.cut:,}", f"{row.all:,}", compared(row))
         for row in table
     ]
-    widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)]
+    lines = [text_table(("plies", "total", "PV", "CUT", "ALL", "counted"), rows, left=0)]
     if counts:
         lines += ["", *_rule_lines(list(counts.values()))]
     return lines
 
 
 def _rule_lines(counts: list[Count]) -> list[str]:
+    from psearch.terminal.table import text_table
+
     nodes = sum(count.nodes for count in counts)
     skipped = sum(count.skipped for count in counts)
-    lines = [
-        f"{nodes:,} nodes visited in {len(counts)} trees; cutoffs left out {skipped:,} of their children",
-        "node types predicted:",
-    ]
+    rows = []
     for rule in counts[0].wrong:
         wrong = sum(count.wrong[rule] for count in counts)
         unlike = sum(count.unlike_knuth[rule] for count in counts)
         text = f"{wrong:,} nodes of another type" if wrong else "every node right"
         if unlike:
             text += f"; {unlike:,} of the children left out expected to be CUT, by Knuth's rule ALL"
-        lines.append(f"  {rule:10}  {text}")
-    return lines
+        rows.append((f"  {rule}", text))
+    return [
+        f"{nodes:,} nodes visited in {len(counts)} trees; cutoffs left out {skipped:,} of their children",
+        "node types predicted:",
+        text_table(("", ""), rows, left=2),
+    ]
 
 
 def _as_json(table: list[Leaves], counts: dict[int, Count], options: argparse.Namespace) -> dict[str, Any]:
@@ -165,6 +165,3 @@ def _as_json(table: list[Leaves], counts: dict[int, Count], options: argparse.Na
             }
         rows.append(entry)
     return {"breadth": options.breadth, "seed": options.seed, "leaves": rows}
-
-
-COMMANDS: Commands = {"leaves": (leaves_parser, leaves)}

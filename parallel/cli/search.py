@@ -1,146 +1,204 @@
-"""What the search command can be told about the root: moves played, moves to choose from, tables, a drawing."""
+"""`psearch FEN`: one search, watched while it runs, and its answer."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.cli.common import whole_number
+from psearch.cli.arguments import (
+    add_json,
+    add_position,
+    add_search_options,
+    check_hash,
+    limits_of,
+    position_words,
+    search_options,
+)
+from psearch.cli.commands import COMMANDS
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.output import complain, print_json, refuse
+from psearch.cli.root import add_root_options, candidates, choose, play, probe, table_line, table_object
+from psearch.cli.signals import Signals
+from psearch.cli.traces import add_trace, traced
+from psearch.defaults import DEFAULT_MOVETIME_MS
+from psearch.version import __version__
 
 if TYPE_CHECKING:
     import chess
-    from rich.text import Text
 
     from psearch.notation.syzygy import RootProbe
+    from psearch.processes.supervisor import Supervisor
+    from psearch.results import Info, Result
 
-MAX_LINES = 256
-_VERDICTS = {
-    2: "won",
-    1: "won, but drawn by the fifty-move rule",
-    0: "drawn",
-    -1: "lost, but drawn by the fifty-move rule",
-    -2: "lost",
-}
-_MOST_TABLE_MOVES = 8
-_LIGHT, _DARK = "on #d8c3a5", "on #a17a5b"
-_PIECE_COLOURS = {True: "bold #ffffff", False: "bold #000000"}
+DESCRIPTION = f"""\
+Search a chess position with several worker processes and print the best move.
 
+FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
+castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
+side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3. Without a
+limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
 
-def add_root_options(parser: argparse.ArgumentParser) -> None:
-    """`--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
-    parser.add_argument(
-        "--moves", metavar='"M M"', help="moves played from the position, UCI or SAN: they count as history"
-    )
-    parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
-    parser.add_argument(
-        "--multipv",
-        type=whole_number(1, MAX_LINES),
-        default=1,
-        metavar="N",
-        help="the N best moves with their lines",
-    )
-    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
-    parser.add_argument("--board", action="store_true", help="draw the position")
+_COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
+EXAMPLES = f"""\
+commands, each with a --help of its own:
+{_COMMAND_LINES}
 
-def play(board: chess.Board, text: str) -> None:
-    """Play the moves of `--moves` on the board. Raises PsearchError for the first that is not legal."""
-    for number, word in enumerate(text.split(), start=1):
-        board.push(_move(board, word, f"--moves, move {number}"))
+examples:
+  psearch startpos
+  psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
+  psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
+  psearch --depth 10 --trace trace.json startpos
+                                    a picture of the search for https://ui.perfetto.dev
+  psearch --multipv 3 --moves "e4 e5 Nf3" --board startpos
+  psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+  psearch analyse --movetime 1000 --out annotated.pgn games.pgn
+  psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
+  psearch perft 5 startpos          move path counts, one line per root move
+  psearch perft --epd suite.epd     check the counts of a suite
+  psearch simulate --workers 1,2,4,...,1024 --suite FILE --depth 10
+                                    speedup in virtual time, with any number of workers
+  psearch leaves 40 8               the leaves alpha-beta must visit, by formula and counted"""
 
 
-def choose(board: chess.Board, text: str) -> list[chess.Move]:
-    """The moves of `--searchmoves`, each once. Raises PsearchError for what is not legal, and for none at all."""
-    from psearch.results import PsearchError
-
-    moves = [_move(board, word, "--searchmoves") for word in text.split()]
-    if not moves:
-        raise PsearchError("--searchmoves names no move")
-    return list(dict.fromkeys(moves))
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch FEN`."""
+    add_position(parser)
+    add_options(parser)
 
 
-def _move(board: chess.Board, word: str, where: str) -> chess.Move:
-    """A legal move in UCI or standard algebraic notation."""
-    from psearch.results import PsearchError
-
-    parsers: tuple[Callable[[str], chess.Move], ...] = (board.parse_uci, board.parse_san)
-    for parse in parsers:
-        try:
-            move = parse(word)
-        except ValueError:
-            continue
-        if move:  # a null move is no move to search
-            return move
-    raise PsearchError(f"{where}: {word[:40]!a} is not a legal move in {board.fen()}")
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The arguments with a name."""
+    add_search_options(parser)
+    add_root_options(parser)
+    add_json(parser)
+    parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
+    add_trace(parser)
+    parser.add_argument("--version", action="version", version=f"psearch {__version__}")
 
 
-def probe(board: chess.Board, path: str) -> RootProbe | None:
-    """What the tables of `--syzygy` say. Raises PsearchError when there are none."""
-    from psearch.notation.syzygy import RootProber
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Search, unless the game is over on the board."""
+    from psearch.notation.fen import parse_position
+    from psearch.notation.report import finished_result, json_object, terminal_line
 
-    with RootProber(path) as prober:
-        return prober.probe(board)
+    words = position_words(options)
+    if not words:
+        refuse("no position given: a FEN or startpos (see psearch --help)")
+    if options.board and options.json:
+        refuse("--board draws, --json is for programs: choose one")
+    board = parse_position(words)
+    if options.trace is not None:
+        from psearch.trace.trace_file import check_trace
 
+        check_trace(options.trace)
+    if options.moves is not None:
+        play(board, options.moves)
+    named = choose(board, options.searchmoves) if options.searchmoves is not None else None
+    found = probe(board, options.syzygy) if options.syzygy is not None else None
+    if options.board:
+        from psearch.terminal.board_drawing import draw
 
-def candidates(asked: list[chess.Move] | None, found: RootProbe | None) -> list[chess.Move] | None:
-    """The moves to search: those that the user named, of these what the tables prefer; None for all."""
-    if found is None:
-        return asked
-    if asked is None:
-        return found.best
-    return [move for move in asked if move in found.best] or asked
-
-
-def table_line(board: chess.Board, found: RootProbe) -> str:
-    """One line for people."""
-    names = [board.san(move) for move in found.best]
-    moves = " ".join(names[:_MOST_TABLE_MOVES]) + (" ..." if len(names) > _MOST_TABLE_MOVES else "")
-    distance = f", DTZ {found.dtz}" if found.dtz else ""
-    return f"{'tables':<10} {_VERDICTS[found.wdl]}{distance}: {moves}"
-
-
-def table_object(board: chess.Board, found: RootProbe) -> dict[str, Any]:
-    """The same for `--json`."""
-    return {"wdl": found.wdl, "dtz": found.dtz, "best": [board.uci(move) for move in found.best], "hits": found.hits}
-
-
-def draw(board: chess.Board) -> None:
-    """The position on stdout, from the side to move: in colour on a terminal, else as text."""
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, highlight=False)
-    if console.is_terminal and console.color_system is not None:
-        console.print(board_text(board))
-        return
-    try:
-        "♔".encode(sys.stdout.encoding or "ascii")
-    except UnicodeEncodeError:
-        print(f"{board}\n", flush=True)
+        draw(board)
+    finished = finished_result(board)
+    if finished is None:
+        return _search(board, options, signals, named, found)
+    if options.trace is not None:
+        complain("the game is over: nothing is searched, and no trace written")
+    if options.json:
+        print_json(json_object(board, finished, options.threads))
     else:
-        print(f"{board.unicode(borders=True, empty_square=' ', orientation=board.turn)}\n", flush=True)
+        print(terminal_line(board))
+    return 0
 
 
-def board_text(board: chess.Board) -> Text:
-    """The position as coloured squares. Both colours use the filled figures, which show on any background."""
-    import chess
-    from rich.text import Text
+def _search(
+    board: chess.Board,
+    options: argparse.Namespace,
+    signals: Signals,
+    named: list[chess.Move] | None,
+    found: RootProbe | None,
+) -> int:
+    """named: the only moves to choose from, if the user named some; found: what the endgame tables say, if anything."""
+    display: AbstractContextManager[Callable[[Info], None] | None] = nullcontext()
+    if not options.json:
+        from psearch.terminal.display import search_display
 
-    ranks = list(range(8)) if board.turn == chess.BLACK else list(range(7, -1, -1))
-    files = list(range(7, -1, -1)) if board.turn == chess.BLACK else list(range(8))
-    text = Text()
-    for rank in ranks:
-        text.append(f"{chess.RANK_NAMES[rank]} ")
-        for file in files:
-            piece = board.piece_at(chess.square(file, rank))
-            square = _LIGHT if (rank + file) % 2 else _DARK
-            if piece is None:
-                text.append("   ", square)
-            else:
-                text.append(
-                    f" {piece.unicode_symbol(invert_color=piece.color)} ", f"{_PIECE_COLOURS[piece.color]} {square}"
+        display = search_display(board)
+    only = candidates(named, found)
+    with searched(board, options, signals, display, only, options.multipv, options.trace) as (result, engine):
+        if options.json:
+            _print_json(board, options, result, engine, found)
+        else:
+            _print_text(board, options, result, engine, found)
+    return signals.exit_status
+
+
+@contextmanager
+def searched(
+    board: chess.Board,
+    options: argparse.Namespace,
+    signals: Signals,
+    display: AbstractContextManager[Callable[[Info], None] | None] | None = None,
+    only: list[chess.Move] | None = None,
+    multipv: int = 1,
+    trace: Path | None = None,
+) -> Iterator[tuple[Result, Supervisor]]:
+    """Search as the options say; inside, the result is there and the workers still are.
+
+    display: gets what the search reports; only: the moves to choose from, None for all; trace: a file, written when the
+    answer is out. Raises PsearchError for what cannot be searched, WorkerDied.
+    """
+    check_hash(options.hash)
+    how = search_options(options)
+    prepare_kernels()
+
+    from psearch.processes.supervisor import Supervisor
+
+    facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
+    with Supervisor(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+        signals.searching = True
+        with traced(engine.recorder, trace, facts):
+            with display or nullcontext() as on_info:
+                result = engine.search(
+                    board,
+                    limits_of(options, DEFAULT_MOVETIME_MS),
+                    on_info=on_info,
+                    stop=signals.stop,
+                    options=how,
+                    only=only,
+                    multipv=multipv,
                 )
-        text.append("\n")
-    text.append("  " + "".join(f" {chess.FILE_NAMES[file]} " for file in files) + "\n")
-    return text
+            yield result, engine
+
+
+def _print_json(
+    board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
+) -> None:
+    from psearch.notation.report import json_object
+
+    report: dict[str, Any] = json_object(board, result, options.threads)
+    if found is not None:
+        report["syzygy"] = table_object(board, found)
+    if options.stats:
+        from psearch.studies.pruning_counts import collect, stats_object
+
+        report["stats"] = stats_object(collect(engine.arena))
+    print_json(report)
+
+
+def _print_text(
+    board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
+) -> None:
+    from psearch.notation.report import final_report
+
+    print(final_report(board, result), flush=True)
+    if found is not None:
+        print(table_line(board, found), flush=True)
+    if options.stats:
+        from psearch.studies.pruning_counts import collect, stats_table
+
+        print(f"\n{stats_table(collect(engine.arena))}", flush=True)

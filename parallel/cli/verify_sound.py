@@ -1,15 +1,17 @@
-"""The command `psearch verify-sound`: is sound futility sound?"""
+"""`psearch verify-sound`: is sound futility sound?"""
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from psearch.cli.arguments import MAX_NODES
-from psearch.cli.common import EXIT_UNSOUND, Commands, Signals, complain, make_parser, prepare_kernels, whole_number
+from psearch.cli.arguments import MAX_NODES, add_json
+from psearch.cli.exit_status import EXIT_WRONG
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.numbers import whole_number
+from psearch.cli.output import complain, print_json, refuse
+from psearch.cli.signals import Signals
 from psearch.defaults import MAX_DEPTH
 
 if TYPE_CHECKING:
@@ -20,89 +22,84 @@ _DEFAULT_MAX_NODES = 10_000_000
 _DEFAULT_SHOWN = 10
 _MAX_BOUND = 5000
 
-_USAGE = """\
-psearch verify-sound --epd FILE [--depth D] [--positions K] [--bound B] [--max-nodes M]
-                            [--show N] [--json]"""
-
-_HELP = f"""\
+DESCRIPTION = f"""\
 Check that `--pruning sound` is sound, on one worker and without a table. Every position is
 searched in plain and in sound mode, which must agree on the value and on all moves that reach
 it. While plain mode searches, every move that sound mode would skip is compared with the bound
 it would be skipped for: value <= bound <= alpha. The exit status is 1 if anything is wrong.
 Plain mode leaves nothing out: depth {_DEFAULT_DEPTH} takes about a second a position, each ply ten times as long."""
 
-_EXAMPLES = """\
+EXAMPLES = """\
 examples:
   psearch verify-sound --epd suite.epd
   psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
 
 
-def parser() -> argparse.ArgumentParser:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch verify-sound`."""
-    made = make_parser("psearch verify-sound", _USAGE, _HELP, _EXAMPLES)
-    made.add_argument("--epd", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
-    made.add_argument(
+    parser.add_argument(
+        "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
+    )
+    parser.add_argument(
         "--depth",
         type=whole_number(1, MAX_DEPTH),
         default=_DEFAULT_DEPTH,
         metavar="D",
         help=f"plies to search (default {_DEFAULT_DEPTH})",
     )
-    made.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
-    made.add_argument(
+    parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
+    parser.add_argument(
         "--bound",
         type=whole_number(0, _MAX_BOUND),
         metavar="B",
         help="centipawns that the evaluation may add to material and piece-square sum, the rest cut off; the smaller, "
         "the more moves are skipped (default: as in all searches)",
     )
-    made.add_argument(
+    parser.add_argument(
         "--max-nodes",
         type=whole_number(1, MAX_NODES),
         default=_DEFAULT_MAX_NODES,
         metavar="M",
         help=f"give a position up when one of its searches takes more (default {_DEFAULT_MAX_NODES:,})",
     )
-    made.add_argument(
+    parser.add_argument(
         "--show",
         type=whole_number(0, 10**6),
         default=_DEFAULT_SHOWN,
         metavar="N",
         help=f"violations and differences to show, at most (default {_DEFAULT_SHOWN})",
     )
-    made.add_argument("--json", action="store_true", help="print one JSON object instead of the lines")
-    return made
+    add_json(parser, instead_of="the lines")
 
 
-def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
+def run(options: argparse.Namespace, signals: Signals) -> int:
     """Verify and print; what was found so far after Ctrl-C."""
     if options.epd is None:
-        parser().error("--epd FILE is missing (see psearch verify-sound --help)")
+        refuse("--epd FILE is missing (see psearch verify-sound --help)")
     from psearch.notation.epd import read_suite
 
     suite = read_suite(options.epd)[: options.positions]
     prepare_kernels()
     from psearch.core.terms import REST_BOUND
     from psearch.studies.soundness import Summary, verify
-    from psearch.terminal.display import StatusLine, time_left
+    from psearch.terminal.status import StatusLine
 
     bound = REST_BOUND if options.bound is None else options.bound
     summary = Summary(bound=bound)
-    begun = time.monotonic()
     interrupted = False
     try:
         with StatusLine() as status:
 
-            def tell(done: int, checked: int) -> None:
-                left = time_left(begun, done / len(suite))
-                status(f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong{left}")
+            def report(done: int, checked: int) -> None:
+                text = f"{done}/{len(suite)} positions, {checked:,} moves checked, {summary.violations} wrong"
+                status(text, done, len(suite))
 
-            for compared in verify(suite, options.depth, bound, options.max_nodes, tell):
+            for compared in verify(suite, options.depth, bound, options.max_nodes, report):
                 summary.add(compared, options.show)
     except KeyboardInterrupt:
         interrupted = True
     if options.json:
-        report = {
+        facts = {
             "depth": options.depth,
             "positions_given": len(suite),
             **asdict(summary),
@@ -110,12 +107,12 @@ def verify_sound(options: argparse.Namespace, signals: Signals) -> int:
             "sound": summary.sound,
             "interrupted": interrupted,
         }
-        print(json.dumps(report), flush=True)
+        print_json(facts)
     else:
         print(_lines(summary, options.depth, len(suite)), flush=True)
     if interrupted:
         complain(f"interrupted; the figures are of the {summary.positions} positions that were finished")
-    return signals.exit_status if summary.sound else EXIT_UNSOUND
+    return signals.exit_status if summary.sound else EXIT_WRONG
 
 
 def _lines(summary: Summary, depth: int, given: int) -> str:
@@ -134,6 +131,3 @@ def _lines(summary: Summary, depth: int, given: int) -> str:
         f"nodes             plain {summary.plain_nodes:,}, sound {summary.sound_nodes:,} ({-summary.saving:+.1%})",
     ]
     return "\n".join(lines)
-
-
-COMMANDS: Commands = {"verify-sound": (parser, verify_sound)}

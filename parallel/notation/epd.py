@@ -9,7 +9,7 @@ from typing import Any
 import chess
 
 from psearch.notation.fen import parse_position
-from psearch.notation.source import Source, read_source
+from psearch.notation.source import Source, parse_lines, read_source
 from psearch.results import PsearchError
 
 _POSITION_FIELDS = 4
@@ -58,16 +58,9 @@ class SuitePosition:
 def parse_suite(source: Source) -> list[SuitePosition]:
     """Every position of a suite; lines that are empty or begin with # are left out.
 
-    Raises PsearchError for the first line that is malformed, with its number.
+    Raises PsearchError for the first line that is malformed, with its number, and when there is no position.
     """
-    found = []
-    for number, line in enumerate(source.text.splitlines(), start=1):
-        text = line.strip()
-        if text and not text.startswith("#"):
-            try:
-                found.append(_parse_line(text, number))
-            except (PsearchError, ValueError) as error:
-                raise PsearchError(f"{source.name}, line {number}: {error}") from None
+    found = parse_lines(source, _parse_line)
     if not found:
         raise PsearchError(f"{source.name} has no positions")
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -12,6 +11,7 @@ import chess
 
 from psearch.defaults import MAX_DEPTH
 from psearch.notation.fen import parse_position
+from psearch.notation.source import Source, parse_lines, read_source
 from psearch.results import PsearchError
 
 _COUNT = re.compile(r"D([0-9]{1,3})\s+([0-9]{1,40})", re.IGNORECASE)
@@ -55,40 +55,29 @@ class PerftCheck:
         return f"FAIL {self.case.source}: {counts}: {self.case.board.fen()}"
 
 
-def read_suite(path: str) -> list[PerftCase]:
+def read_perft_suite(file: str) -> list[PerftCase]:
     """The cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
-    name = "standard input" if path == "-" else path
-    try:
-        if path == "-":
-            text = sys.stdin.buffer.read().decode("utf-8") if sys.stdin else ""
-        else:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-    except UnicodeDecodeError:
-        raise PsearchError(f"{name} is not a text file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise PsearchError(f"cannot read {name}: {reason}") from None
-    return parse_suite(text.splitlines(), name)
+    return parse_perft_suite(read_source(file))
 
 
-def parse_suite(lines: Iterable[str], name: str) -> list[PerftCase]:
-    """The cases in the lines of a suite; empty lines and lines that start with `#` do not count."""
-    cases = []
-    for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        source = f"{name}, line {number}"
-        try:
-            cases.append(_parse_line(line, source))
-        except PsearchError as error:
-            raise PsearchError(f"{source}: {error}") from None
+def parse_perft_suite(source: Source) -> list[PerftCase]:
+    """The cases of a suite; lines that are empty or begin with # are left out.
+
+    Raises PsearchError for the first line that is malformed, with its number, and when there is no case.
+    """
+
+    def parse(line: str, number: int) -> PerftCase:
+        board, counts = _parse_line(line)
+        return PerftCase(f"{source.name}, line {number}", board, counts)
+
+    cases = parse_lines(source, parse)
     if not cases:
-        raise PsearchError(f"{name} contains no positions")
+        raise PsearchError(f"{source.name} contains no positions")
     return cases
 
 
-def _parse_line(line: str, source: str) -> PerftCase:
+def _parse_line(line: str) -> tuple[chess.Board, dict[int, int]]:
+    """A position and its expected counts by depth."""
     position, *operations = line.split(";")
     counts: dict[int, int] = {}
     for operation in filter(None, map(str.strip, operations)):
@@ -103,7 +92,7 @@ def _parse_line(line: str, source: str) -> PerftCase:
     board = parse_position(position, strict=False)
     if not counts:
         raise PsearchError("no expected counts (;D1 20 ;D2 400)")
-    return PerftCase(source, board, counts)
+    return board, counts
 
 
 def check_suite(
@@ -111,7 +100,7 @@ def check_suite(
     cases: Iterable[PerftCase],
     max_nodes: int,
 ) -> Iterator[PerftCheck]:
-    """Run every expected count up to `max_nodes`, in order of lines and depths, and tell what came out.
+    """Run every expected count up to `max_nodes`, in the order of lines and depths.
 
     `perft` gives the counts per root move and the seconds it took. Positions with more than 16 pieces of one
     colour are reported as unsupported.

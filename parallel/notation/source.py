@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from psearch.results import PsearchError
 
 STANDARD_STREAM = "-"
+
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True)
@@ -46,3 +50,19 @@ def _decode(data: bytes, encodings: tuple[str, ...]) -> str | None:
         except UnicodeDecodeError:
             continue
     return None
+
+
+def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> list[Parsed]:
+    """What `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
+
+    Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
+    """
+    parsed = []
+    for number, line in enumerate(source.text.splitlines(), start=1):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            try:
+                parsed.append(parse(text, number))
+            except (PsearchError, ValueError) as error:
+                raise PsearchError(f"{source.name}, line {number}: {error}") from None
+    return parsed

@@ -84,8 +84,8 @@ class RootProber:
         if not self.files:
             self.close()
             raise PsearchError(f"no Syzygy tables (.rtbw, .rtbz) in {path!r}")
-        self.most_men = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
-        """men on the board in the largest table that was found"""
+        self.most_pieces = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
+        """pieces on the board, kings and pawns too, in the largest table that was found"""
 
     def __enter__(self) -> RootProber:
         return self
@@ -100,10 +100,10 @@ class RootProber:
     def probe(self, board: chess.Board) -> RootProbe | None:
         """The moves that are best by the tables; the board's move stack counts as the game's history.
 
-        None when they cannot say: too many men, castling rights, no legal move, or a table that is missing (WDL and DTZ
-        of the position and of every capture and promotion are needed). Raises PsearchError for a damaged file.
+        None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
+        and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a damaged file.
         """
-        if chess.popcount(board.occupied) > self.most_men or board.clean_castling_rights():
+        if chess.popcount(board.occupied) > self.most_pieces or board.clean_castling_rights():
             return None
         position = board.copy()
         position.castling_rights = chess.BB_EMPTY  # a right without its rook would be refused

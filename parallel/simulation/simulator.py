@@ -99,8 +99,7 @@ class Simulator:
 
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""
-        self.arena.clear_table()
-        self.arena.clear_learning()
+        self.arena.forget()
         self.arena.header["age"] = 0
 
     def _sample(self, name: str, board: chess.Board, depth: int, options: SearchOptions, seed: int) -> VirtualSample:
@@ -130,12 +129,10 @@ class Simulator:
             pruning=pruning_text(options.pruning),
         )
 
-    def depth_within(
-        self, board: chess.Board, nodes: int, options: SearchOptions, watch: Callable[[], None] | None = None
-    ) -> int:
+    def depth_within(self, board: chess.Board, nodes: int, options: SearchOptions) -> int:
         """The deepest iteration that finishes within so many nodes; 0 if all together need less than 5% of them."""
         self._begin(board, Limits(nodes=nodes), options, seed=0)
-        self._run(False, watch)
+        self._run(validate=False, watch=None)
         header = self.arena.header[0]
         searched = int(self.arena.worker["nodes"].sum())
         if searched < nodes:

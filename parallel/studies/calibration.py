@@ -1,9 +1,9 @@
 """Measures on this machine what virtual time charges for each action (`costs.py`).
 
 Nodes: the benchmark's positions are searched serially in small slices, several times; a slice does the same each time,
-so its least time is the one without disturbance, and least squares over the slices tell the price of a node of the
+so its least time is the one without disturbance, and least squares over the slices give the cost of a node of the
 main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. All else:
-loops in `microcosts.py`. Other programs on the machine make the figures worse; run it alone.
+loops in `micro_costs.py`. Other programs on the machine make the figures worse; run it alone.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 from psearch.scheduler.entries import read_cycles, work
 from psearch.simulation.costs import Costs
-from psearch.studies import micro_costs as microcosts
+from psearch.studies import micro_costs
+from psearch.studies.progress import Progress
 from psearch.studies.raw_log import machine
 from psearch.studies.speedup import hardware_ceiling
-from psearch.studies.virtual_study import non_negative_pair
-
-Progress = Callable[[str], None]
+from psearch.studies.time_fit import non_negative_pair
+from psearch.terminal.table import text_table
 
 _BURSTS_PER_SLICE = 64
 """About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""
@@ -75,11 +75,9 @@ class Calibration:
             ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
             ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
         ]
-        lines = [f"{'cost':<12}{'ns':>10}  what"]
-        lines += [f"{name:<12}{value:>10.1f}  {what}" for name, value, what in rows]
-        lines.append(f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs")
-        lines.append(f"machine: {costs.machine}, {costs.measured}")
-        return "\n".join(lines)
+        table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
+        side_by_side = f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs"
+        return f"{table}\n{side_by_side}\nmachine: {costs.machine}, {costs.measured}"
 
 
 def calibrate(
@@ -88,15 +86,15 @@ def calibrate(
     """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
     load_kernels()
-    tell = progress or (lambda text: None)
+    report = progress or _ignore
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
-    tell("calibrate: time stamp counter")
+    report("calibrate: time stamp counter")
     cycles_per_ns = _cycles_per_ns()
-    tell("calibrate: small operations")
+    report("calibrate: small operations")
     micro = _micro_costs(boards[0], cycles_per_ns)
-    node, qnode, error, slices = _node_costs(boards, depth, tell)
-    join, joins = _join_cost(boards, join_depth, cycles_per_ns, tell)
-    tell("calibrate: two searches side by side")
+    node, qnode, error, slices = _node_costs(boards, depth, report)
+    join, joins = _join_cost(boards, join_depth, cycles_per_ns, report)
+    report("calibrate: two searches side by side")
     suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
     ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
     about = machine()
@@ -113,6 +111,10 @@ def calibrate(
     return Calibration(costs, error, slices, joins)
 
 
+def _ignore(text: str, done: float = 0, total: float = 0) -> None:
+    pass
+
+
 def _cycles_per_ns() -> float:
     start_cycles, start = read_cycles(), time.perf_counter_ns()
     time.sleep(0.2)
@@ -125,8 +127,7 @@ def _cycles_per_ns() -> float:
 def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[int, int]], list[float]]:
     """Nodes and quiescence nodes of each slice of one search, and its nanoseconds."""
     options = SearchOptions(policy="serial")
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     arena.header["age"] = 0
     write_search(arena, board, Limits(depth=depth), options)
     worker = arena.worker[0]
@@ -142,13 +143,13 @@ def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[in
     return counts, times
 
 
-def _node_costs(boards: Sequence[chess.Board], depth: int, tell: Progress) -> tuple[float, float, float, int]:
+def _node_costs(boards: Sequence[chess.Board], depth: int, report: Progress) -> tuple[float, float, float, int]:
     """Nanoseconds of a node and of a quiescence node, the relative error, and the number of slices."""
     arena = Arena(workers=1, hash_mb=_HASH_MB)
     all_counts: list[tuple[int, int]] = []
     all_times: list[float] = []
     for number, board in enumerate(boards, start=1):
-        tell(f"calibrate: nodes, position {number}/{len(boards)}")
+        report(f"calibrate: nodes, position {number}/{len(boards)}")
         passes = [_slices(arena, board, depth) for _ in range(_PASSES)]
         all_counts += passes[0][0]
         all_times += np.min([times for _, times in passes], axis=0).tolist()
@@ -165,7 +166,7 @@ def _node_costs(boards: Sequence[chess.Board], depth: int, tell: Progress) -> tu
 # -- joins -----------------------------------------------------------------------------------------------------------
 
 
-def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, tell: Progress) -> tuple[float, int]:
+def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, report: Progress) -> tuple[float, int]:
     """Nanoseconds of a join by two worker processes: the median over searches of the mean; and the joins in all.
 
     The median leaves out the searches in which the system took a worker's core away during a join.
@@ -174,9 +175,8 @@ def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, 
     joins = 0
     with Supervisor(2, _HASH_MB) as engine:
         for number, board in enumerate(boards, start=1):
-            tell(f"calibrate: joins, position {number}/{len(boards)}")
-            engine.arena.clear_table()
-            engine.arena.clear_learning()
+            report(f"calibrate: joins, position {number}/{len(boards)}")
+            engine.forget()
             engine.search(board, Limits(depth=depth))
             found = int(engine.arena.worker["joins"].sum())
             if found:
@@ -211,9 +211,9 @@ def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
     """Nanoseconds of locking and unlocking a node that a second thread locks and unlocks all the time: the median."""
     times = []
     for _ in range(_REPEATS):
-        other = threading.Thread(target=microcosts.time_locks, args=(context, frame, 4 * _ROUNDS))
+        other = threading.Thread(target=micro_costs.time_locks, args=(context, frame, 4 * _ROUNDS))
         other.start()
-        times.append(microcosts.time_locks(context, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
+        times.append(micro_costs.time_locks(context, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
         other.join()
     return float(statistics.median(times))
 
@@ -224,20 +224,20 @@ def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
     for stacks in _POOLS:
         arena = _scratch(board, stacks)
         context = arena.context
-        polls.append(_least_ns(partial(microcosts.time_polls, context, 1, _ROUNDS), cycles_per_ns))
+        polls.append(_least_ns(partial(micro_costs.time_polls, context, 1, _ROUNDS), cycles_per_ns))
         arena.close()
     per_stack = max((polls[1] - polls[0]) / (_POOLS[1] - _POOLS[0]), 0.0)
     arena = _scratch(board, _POOLS[0])
     context = arena.context
     frame = 1
     found: dict[str, float] = {
-        "lock": _least_ns(partial(microcosts.time_locks, context, frame, _ROUNDS), cycles_per_ns),
-        "open": _least_ns(partial(microcosts.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
-        "leave": _least_ns(partial(microcosts.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "lock": _least_ns(partial(micro_costs.time_locks, context, frame, _ROUNDS), cycles_per_ns),
+        "open": _least_ns(partial(micro_costs.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "leave": _least_ns(partial(micro_costs.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
         "lock_contended": _contended_lock_ns(context, frame, cycles_per_ns),
         "poll": max(polls[0] - per_stack * _POOLS[0], 0.0),
         "poll_stack": per_stack,
-        "abort": _least_ns(partial(microcosts.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),
+        "abort": _least_ns(partial(micro_costs.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),
     }
     arena.close()
     # leaving includes the lock, which virtual time charges beside it

@@ -7,7 +7,7 @@ In a uniform tree of breadth b and depth n with the best move always first, the 
     ALL  b^floor(n/2) - 1
 
 together b^ceil(n/2) + b^floor(n/2) - 1 (M. Levin, quoted by D. Edwards and T. Hart 1961; D. Knuth and R. Moore, "An
-analysis of alpha-beta pruning", 1975, where the types are 1, 2 and 3). `uniform.py` confirms them by counting.
+analysis of alpha-beta pruning", 1975, where the types are 1, 2 and 3). `uniform_tree.py` confirms them by counting.
 """
 
 from __future__ import annotations

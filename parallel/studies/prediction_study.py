@@ -10,7 +10,7 @@ are inside has a P(needed); whether its result was used in the end is counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import SearchOptions, write_search
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.notation.epd import SuitePosition
@@ -27,9 +27,10 @@ from psearch.results import Limits
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch.studies.progress import Progress
+from psearch.terminal.table import text_table
 
 RULES = ("knuth", "garms", "kannan", "felten", "calibrated")
-TYPE_NAMES = {PV_NODE: "PV", CUT_NODE: "CUT", ALL_NODE: "ALL"}
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,7 @@ class _Tally:
 
 
 def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
-    arena.clear_table()
-    arena.clear_learning()
+    arena.forget()
     write_search(arena, position.board, Limits(depth=depth), options)
     work_alone(arena.context)
     merge_now(arena.context)
@@ -135,11 +135,11 @@ def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> Rul
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
         rule=rule,
-        nodes={name: int(seen[t].sum()) for t, name in TYPE_NAMES.items()},
-        right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in TYPE_NAMES.items()},
+        nodes={name: int(seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
+        right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right_by_depth={
             name: [_ratio(right[t, d], seen[t, d]) if seen[t, d] else None for d in range(DEPTHS)]
-            for t, name in TYPE_NAMES.items()
+            for t, name in enumerate(TYPE_NAMES)
         },
         first_move_cut=_ratio(cuts - later, cuts),
         brier_class=_ratio(wrong, seen.sum()),
@@ -149,7 +149,7 @@ def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> Rul
         reliability_later=_bins(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
         needed=needed,
         brier_needed=_brier(needed),
-        wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in TYPE_NAMES.items()},
+        wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in enumerate(TYPE_NAMES)},
     )
 
 
@@ -161,21 +161,22 @@ def study(
     hash_mb: int = 64,
     costs: Costs | None = None,
     pruning: Pruning = MODES[DEFAULT_MODE],
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[RuleReport]:
     """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed)."""
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs())
     reports = []
     try:
-        for rule in rules:
+        for round_number, rule in enumerate(rules):
             serial, shared, shared_nodes = _Tally(), _Tally(), 0
             options = SearchOptions(policy=rule, pruning=pruning)
             for number, position in enumerate(suite, start=1):
                 _search_serially(arena, position, depth, options, serial)
                 shared_nodes += _search_together(simulator, position, depth, options, shared)
                 if progress:
-                    progress(f"{rule}: {number}/{len(suite)}")
+                    done = round_number * len(suite) + number
+                    progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
             reports.append(_report(rule, serial, shared, shared_nodes))
     finally:
         arena.close()
@@ -185,18 +186,29 @@ def study(
 
 def table(reports: Sequence[RuleReport]) -> str:
     """The reports as text."""
-    lines = [
-        f"{'rule':<12}{'PV right':>10}{'CUT right':>11}{'ALL right':>11}{'1st move':>10}{'Brier class':>13}"
-        f"{'calibrated':>12}{'later':>8}{'needed':>8}{'wasted PV':>11}{'CUT':>7}{'ALL':>7}"
+    head = [
+        "rule",
+        *(f"{name} right" for name in TYPE_NAMES),
+        "1st move",
+        "Brier class",
+        "calibrated",
+        "later",
+        "needed",
     ]
-    for report in reports:
-        lines.append(
-            f"{report.rule:<12}{report.right['PV']:>10.1%}{report.right['CUT']:>11.1%}{report.right['ALL']:>11.1%}"
-            f"{report.first_move_cut:>10.1%}{report.brier_class:>13.4f}{report.brier:>12.4f}{report.brier_later:>8.4f}"
-            f"{report.brier_needed:>8.4f}{report.wasted['PV']:>11.2%}{report.wasted['CUT']:>7.2%}"
-            f"{report.wasted['ALL']:>7.2%}"
-        )
-    return "\n".join(lines)
+    rows = [
+        [
+            report.rule,
+            *(f"{report.right[name]:.1%}" for name in TYPE_NAMES),
+            f"{report.first_move_cut:.1%}",
+            f"{report.brier_class:.4f}",
+            f"{report.brier:.4f}",
+            f"{report.brier_later:.4f}",
+            f"{report.brier_needed:.4f}",
+            *(f"{report.wasted[name]:.2%}" for name in TYPE_NAMES),
+        ]
+        for report in reports
+    ]
+    return text_table([*head, "wasted PV", "CUT", "ALL"], rows)
 
 
 def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:

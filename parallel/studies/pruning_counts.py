@@ -6,13 +6,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.constants import TYPE_NAMES
 from psearch.core.pruning.modes import MODES
 from psearch.core.records.pruning import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.scheduler.entries import merge_now
-
-_TYPES = (("PV", PV_NODE), ("CUT", CUT_NODE), ("ALL", ALL_NODE))
+from psearch.terminal.table import text_table
 
 
 @dataclass(frozen=True)
@@ -65,33 +64,44 @@ def collect(arena: Arena) -> SearchStats:
     ]
     prediction = arena.header[0]["prediction"]
     types = []
-    for name, kind in _TYPES:
+    for kind, name in enumerate(TYPE_NAMES):
         # by table bound, depth, and moves done without a cutoff: 0 moves is every node, 1 those not cut by the first
         seen, cut = (prediction[field][kind].sum(axis=(0, 1)) for field in ("all_seen", "all_cut"))
         types.append(TypeOutcome(name, int(seen[0]), int(cut[0]), int(cut[0] - cut[1])))
     return SearchStats(techniques, types)
 
 
-def _count(part: int, whole: int) -> str:
-    """`1,234  56.7%`, the share left out of nothing."""
-    return f"{part:>13,}  " + (f"{part / whole:>6.1%}" if whole else f"{'-':>6}")
+def _share(part: int, whole: int) -> str:
+    """In percent; of nothing none."""
+    return f"{part / whole:.1%}" if whole else "-"
 
 
 def stats_table(stats: SearchStats) -> str:
     """The counters as text, without the techniques that never came up."""
-    lines = [f"{'technique':<19}{'tried':>13}{'pruned':>13}  {'share':>6}  what is counted"]
-    lines += [
-        f"{one.name:<19}{one.tried:>13,}{_count(one.pruned, one.tried)}  "
-        f"{TECHNIQUES[one.name].tried}: {TECHNIQUES[one.name].pruned}"
+    techniques = [
+        [one.name, f"{one.tried:,}", f"{one.pruned:,}", _share(one.pruned, one.tried), _counted(one.name)]
         for one in stats.techniques
         if one.tried
     ]
-    lines += ["", f"{'expected':<19}{'nodes':>13}{'right':>13}  {'share':>6}{'cut by 1st move':>17}  {'share':>6}"]
-    lines += [
-        f"{one.expected:<19}{one.nodes:>13,}{_count(one.right, one.nodes)}    {_count(one.first_move_cuts, one.cut)}"
+    types = [
+        [
+            one.expected,
+            f"{one.nodes:,}",
+            f"{one.right:,}",
+            _share(one.right, one.nodes),
+            f"{one.first_move_cuts:,}",
+            _share(one.first_move_cuts, one.cut),
+        ]
         for one in stats.types
     ]
-    return "\n".join(lines)
+    head = ["expected", "nodes", "right", "share", "cut by 1st move", "share"]
+    counted = text_table(["technique", "tried", "pruned", "share", "what is counted"], techniques, left=(0, 4))
+    return f"{counted}\n\n{text_table(head, types)}"
+
+
+def _counted(technique: str) -> str:
+    """What is tried and what is pruned."""
+    return f"{TECHNIQUES[technique].tried}: {TECHNIQUES[technique].pruned}"
 
 
 def stats_object(stats: SearchStats) -> dict[str, Any]:
@@ -101,7 +111,7 @@ def stats_object(stats: SearchStats) -> dict[str, Any]:
             {
                 **asdict(one),
                 "share": round(one.share, 6),
-                "counted": f"{TECHNIQUES[one.name].tried}: {TECHNIQUES[one.name].pruned}",
+                "counted": _counted(one.name),
             }
             for one in stats.techniques
         ],
@@ -125,9 +135,8 @@ def parameters_object() -> list[dict[str, Any]]:
 
 def parameters_table() -> str:
     """The same as text."""
-    width = max(len(name) for name in PARAMETERS) + 2
-    lines = [f"{'parameter':<{width}}" + "".join(f"{mode:>8}" for mode in MODES) + "  meaning"]
-    for name, (meaning, _, _) in PARAMETERS.items():
-        values = "".join(f"{getattr(pruning, name):>8}" for pruning in MODES.values())
-        lines.append(f"{name:<{width}}{values}  {meaning}")
-    return "\n".join(lines)
+    rows = [
+        [name, *(str(getattr(pruning, name)) for pruning in MODES.values()), meaning]
+        for name, (meaning, _, _) in PARAMETERS.items()
+    ]
+    return text_table(["parameter", *MODES, "meaning"], rows, left=(0, len(MODES) + 1))

@@ -221,7 +221,7 @@ def verify(
     max_nodes: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Comparison]:
-    """Compare both modes on position after position; progress is told how many are done, and moves checked."""
+    """Compare both modes on position after position; `progress` gets how many are done, and the moves checked."""
     checked = 0
     with Verifier(bound=bound, max_nodes=max_nodes) as verifier:
         for number, position in enumerate(suite):

@@ -7,10 +7,8 @@ side by side.
 
 from __future__ import annotations
 
-import math
 import statistics
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -23,12 +21,11 @@ from psearch.core.pruning.modes import Pruning, pruning_text
 from psearch.notation.epd import SuitePosition
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
-from psearch.terminal.display import time_left
+from psearch.studies.progress import Progress
+from psearch.terminal.table import text_table
 
 if TYPE_CHECKING:
     from psearch.simulation.simulator import VirtualSample
-
-Progress = Callable[[str], None]
 
 _LONGEST = 12
 """A depth that takes more than this many times the wanted seconds is not waited for."""
@@ -91,16 +88,11 @@ def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: 
                 stop.set()
 
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
-    _forget(engine)
+    engine.forget()
     engine.search(board, limit, on_info=watch, stop=stop, options=options)
     if not stop.is_set() and depths and depths[-1] == MAX_DEPTH:
         return None
     return depths[-1] if depths else 1
-
-
-def _forget(engine: Supervisor) -> None:
-    engine.arena.clear_table()
-    engine.arena.clear_learning()
 
 
 def measure(
@@ -129,7 +121,6 @@ def measure(
     total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
     left_out = 0
     samples: list[Sample] = []
-    start = time.monotonic()
     engines: dict[int, Supervisor] = {}
     try:
         for count in counts:
@@ -151,7 +142,9 @@ def measure(
                         if progress:
                             progress(
                                 f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
-                                f"{policy} {sample.seconds:.2f} s{time_left(start, len(samples) / total)}"
+                                f"{policy} {sample.seconds:.2f} s",
+                                len(samples),
+                                total,
                             )
     finally:
         for engine in engines.values():
@@ -168,7 +161,7 @@ def _search_once(
     repeat: int,
     options: SearchOptions,
 ) -> Sample:
-    _forget(engine)
+    engine.forget()
     result: Result = engine.search(position.board, Limits(depth=depth), options=options)
     info = result.info
     return Sample(
@@ -188,10 +181,6 @@ def _search_once(
         idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
         pruning=pruning_text(options.pruning),
     )
-
-
-def geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(statistics.fmean(math.log(value) for value in values))
 
 
 Samples = Sequence["Sample | VirtualSample"]
@@ -259,11 +248,11 @@ def summarise(samples: Samples) -> list[Row]:
                 policy=policy,
                 threads=count,
                 positions=len(times),
-                speedup=1 / geometric_mean(times),
+                speedup=1 / statistics.geometric_mean(times),
                 low=low,
                 high=high,
-                nps_scaling=geometric_mean([n / t for n, t in zip(nodes, times, strict=True)]),
-                node_overhead=geometric_mean(nodes),
+                nps_scaling=statistics.geometric_mean([n / t for n, t in zip(nodes, times, strict=True)]),
+                node_overhead=statistics.geometric_mean(nodes),
                 idle_share=statistics.fmean(sample.idle_share for sample in group),
                 splits=statistics.fmean(sample.splits for sample in group),
                 joins=statistics.fmean(sample.joins for sample in group),
@@ -298,7 +287,7 @@ def hardware_ceiling(
             speeds = [_side_by_side(group, board, limits, options) for group in (engines[:1], engines)]
             ratios.append(speeds[1] / speeds[0])
             if progress:
-                progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}")
+                progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}", number + 1, rounds)
     finally:
         for engine in engines:
             engine.close()
@@ -310,7 +299,7 @@ def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Lim
     speeds: list[float] = []
 
     def run(engine: Supervisor) -> None:
-        _forget(engine)
+        engine.forget()
         info = engine.search(board, limits, options=options).info
         speeds.append(info.nodes / info.time_s)
 
@@ -324,15 +313,38 @@ def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Lim
 
 def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
     """The summary as text; `ceilings`, by worker count, are those of the hardware."""
-    head = f"{'policy':<11}{'workers':>8}{'speedup':>9}{'95% interval':>18}"
-    head += f"{'ceiling':>9}" if ceilings is not None else ""
-    lines = [head + f"{'nps':>9}{'nodes':>8}{'idle':>8}{'splits':>10}{'joins':>11}{'aborted':>9}"]
+    head = [
+        "policy",
+        "workers",
+        "speedup",
+        "95% interval",
+        "ceiling",
+        "nps",
+        "nodes",
+        "idle",
+        "splits",
+        "joins",
+        "aborted",
+    ]
+    lines = []
     for row in rows:
-        line = f"{row.policy:<11}{row.threads:>8}{row.speedup:>9.2f}{f'{row.low:.2f} - {row.high:.2f}':>18}"
-        if ceilings is not None:
-            line += f"{ceilings[row.threads]:>9.2f}" if row.threads in ceilings else f"{'-':>9}"
+        ceiling = ceilings.get(row.threads) if ceilings is not None else None
         lines.append(
-            line + f"{row.nps_scaling:>9.2f}{row.node_overhead:>8.2f}{row.idle_share:>8.1%}{row.splits:>10,.0f}"
-            f"{row.joins:>11,.0f}{row.aborted_share:>9.2%}"
+            [
+                row.policy,
+                f"{row.threads}",
+                f"{row.speedup:.2f}",
+                f"{row.low:.2f} - {row.high:.2f}",
+                f"{ceiling:.2f}" if ceiling is not None else "-",
+                f"{row.nps_scaling:.2f}",
+                f"{row.node_overhead:.2f}",
+                f"{row.idle_share:.1%}",
+                f"{row.splits:,.0f}",
+                f"{row.joins:,.0f}",
+                f"{row.aborted_share:.2%}",
+            ]
         )
-    return "\n".join(lines)
+    if ceilings is None:
+        for line in [head, *lines]:
+            del line[4]
+    return text_table(head, lines)

@@ -1,5 +1,6 @@
-"""What a terminal shows. Imports `psearch.notation`, no kernels.
+"""What a terminal shows. Imports `psearch.notation`, no kernels. rich takes long to import: only what draws needs it.
 
-`display` is the live table and the status line of a search, `analysis_display` the bar of a long analysis, `table`
-the plain tables of studies and commands.
+`display` shows a search while it runs, by lines or by the `live_display`; `status` is one line on stderr, with the
+`time_left`; `analysis_display` the bar of a long analysis; `board_drawing` a position; `table` the plain tables of
+studies and commands; `streams` says who reads.
 """

@@ -1,43 +1,25 @@
-"""What a terminal shows while psearch works: a live table on stdout, one status line on stderr."""
+"""What stdout shows of a search while it runs: a live table on a terminal, else lines."""
 
 from __future__ import annotations
 
-import shutil
 import sys
-import time
-from collections.abc import Sequence
-from typing import TextIO
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import chess
-from rich.console import Console, ConsoleDimensions, Group
-from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
-from psearch.notation.report import iteration_line, san_line, score_text
-from psearch.results import Info, WorkerStats
-
-MOST_WORKER_ROWS = 16
-"""With more workers than this the display shows the extremes and the mean instead of one row each."""
-
-_BAR_WIDTH = 24
-_COLUMNS_BESIDE_BAR = 36
-_LINES_BESIDE_WORKERS = 6
-_STATUS_INTERVAL_S = 5.0
+from psearch.notation.report import iteration_line
+from psearch.results import Info
+from psearch.terminal.streams import can_redraw
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Whether someone watches this stream (it is None when the shell closed it)."""
-    return stream is not None and stream.isatty()
-
-
-def search_display(board: chess.Board) -> LiveDisplay | LineDisplay:
+def search_display(board: chess.Board) -> AbstractContextManager[Callable[[Info], None]]:
     """The live table where stdout is a terminal that can move its cursor, else plain lines."""
-    console = Console(file=sys.stdout)
-    if is_terminal(sys.stdout) and not console.is_dumb_terminal:
-        return LiveDisplay(board, console)
-    return LineDisplay(board)
+    if not can_redraw(sys.stdout):
+        return LineDisplay(board)
+    from psearch.terminal.live_display import LiveDisplay  # rich takes long to import
+
+    return LiveDisplay(board)
 
 
 class LineDisplay:
@@ -59,124 +41,3 @@ class LineDisplay:
         if info.depth > 0 and news != self._shown.get(info.multipv):
             self._shown[info.multipv] = news
             print(iteration_line(self._board, info), flush=True)
-
-
-class LiveDisplay:
-    """A table that is redrawn in place and removed at the end."""
-
-    def __init__(self, board: chess.Board, console: Console) -> None:
-        self._board = board
-        self._console = console
-        self._lines: dict[int, Info] = {}
-        self._live = Live(console=console, auto_refresh=False, transient=True, redirect_stderr=False)
-
-    def __enter__(self) -> LiveDisplay:
-        self._live.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._live.stop()
-
-    def __call__(self, info: Info) -> None:
-        """Redraw."""
-        self._lines[info.multipv] = info
-        others = [self._lines[number] for number in sorted(self._lines) if number > 1]
-        self._live.update(search_view(self._board, self._lines.get(1, info), self._console.size, others), refresh=True)
-
-
-def search_view(board: chess.Board, info: Info, size: ConsoleDimensions, others: Sequence[Info] = ()) -> Group:
-    """The live display as a renderable: the search on top, one load bar per worker below.
-
-    others: the second best line and those after it; one row each, as many as there is room for.
-    """
-    head = Text(
-        f"depth {info.depth}/{info.seldepth}   score {score_text(info.score, board, info.bound)}   "
-        f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s"
-    )
-    head.stylize("bold")
-    line = Text(f"pv {san_line(board, info.pv)}")
-    line.truncate(2 * size.width, overflow="ellipsis")  # three lines at most when broken at blanks
-    more = [
-        _other_line(board, other, size.width) for other in others[: max(0, size.height - _LINES_BESIDE_WORKERS - 1)]
-    ]
-    if not info.workers:
-        return Group(head, line, *more)
-    rows = min(MOST_WORKER_ROWS, max(1, size.height - _LINES_BESIDE_WORKERS - len(more)))
-    bar_width = min(_BAR_WIDTH, max(2, size.width - _COLUMNS_BESIDE_BAR))
-    return Group(head, line, *more, _worker_table(info.workers, rows, bar_width))
-
-
-def _other_line(board: chess.Board, info: Info, width: int) -> Text:
-    text = Text(f"{info.multipv:2}  {score_text(info.score, board, info.bound)}  {san_line(board, info.pv)}")
-    text.truncate(width, overflow="ellipsis")
-    return text
-
-
-def _worker_table(workers: list[WorkerStats], most_rows: int, bar_width: int) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("worker", no_wrap=True)
-    table.add_column("load", width=bar_width, no_wrap=True)
-    table.add_column("", justify="right", no_wrap=True)
-    table.add_column("nodes", justify="right", no_wrap=True)
-    if len(workers) <= most_rows:
-        rows = [(str(number), 1 - worker.idle_share, worker.nodes) for number, worker in enumerate(workers)]
-    else:
-        rows = _summary_rows(workers)
-    for name, load, nodes in rows:
-        load = min(1.0, max(0.0, load))
-        bar = ProgressBar(total=1.0, completed=load, width=bar_width)
-        table.add_row(name, bar, f"{load:.0%}", f"{nodes:,}")
-    return table
-
-
-def _summary_rows(workers: list[WorkerStats]) -> list[tuple[str, float, int]]:
-    idlest = max(range(len(workers)), key=lambda number: workers[number].idle_share)
-    busiest = min(range(len(workers)), key=lambda number: workers[number].idle_share)
-    mean_load = 1 - sum(worker.idle_share for worker in workers) / len(workers)
-    mean_nodes = round(sum(worker.nodes for worker in workers) / len(workers))
-    return [
-        (f"mean of {len(workers)}", mean_load, mean_nodes),
-        (f"busiest, {busiest}", 1 - workers[busiest].idle_share, workers[busiest].nodes),
-        (f"idlest, {idlest}", 1 - workers[idlest].idle_share, workers[idlest].nodes),
-    ]
-
-
-def time_left(start: float, share: float) -> str:
-    """`, about 3 min left`: after a share of the work, begun at `start` on the monotonic clock."""
-    seconds = (time.monotonic() - start) * (1 - share) / share if share > 0 else 0.0
-    if seconds < 1:
-        return ""
-    return f", about {seconds:.0f} s left" if seconds < 90 else f", about {seconds / 60:.0f} min left"
-
-
-class StatusLine:
-    """What is going on, on stderr: redrawn in place on a terminal, else a line every few seconds.
-
-    With `only_terminal` nothing is written where nobody watches.
-    """
-
-    def __init__(self, only_terminal: bool = False) -> None:
-        self._stream = sys.stderr
-        self._live = is_terminal(self._stream)
-        self._silent = self._stream is None or (only_terminal and not self._live)
-        self._next_line_at = 0.0
-
-    def __enter__(self) -> StatusLine:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._live:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-
-    def __call__(self, text: str) -> None:
-        """Show `text`, one line without its end."""
-        if self._silent:
-            return
-        if self._live:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"\r\x1b[K{text[:width]}")
-            self._stream.flush()
-        elif time.monotonic() >= self._next_line_at:
-            self._next_line_at = time.monotonic() + _STATUS_INTERVAL_S
-            print(text, file=self._stream, flush=True)

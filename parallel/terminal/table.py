@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _WIDEST = 1000
 """Columns: a table is never folded, for it may go to a file."""
 
 
-def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | Collection[int] = 1) -> str:
     """Rows under their head, two blanks between columns; no newline at the end.
 
-    head: names of the columns, all empty for a table without one; left: so many columns are aligned to the left, the
-    others to the right.
+    head: names of the columns, all empty for a table without one; left: so many columns, or those of these numbers, are
+    aligned to the left, the others to the right.
 
     >>> print(text_table(["policy", "nodes"], [["ybw", "1,234"], ["calibrated", "98"]]))
     policy      nodes
@@ -24,9 +24,10 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1
     from rich.table import Table
     from rich.text import Text
 
+    lefts = range(left) if isinstance(left, int) else left
     table = Table(box=None, show_header=any(head), pad_edge=False, padding=(0, 2, 0, 0))
     for number, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if number < left else "right", no_wrap=True)
+        table.add_column(Text(name), justify="left" if number in lefts else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     out = io.StringIO()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
+from psearch.notation.atomic_file import AtomicFile
 from psearch.results import PsearchError
 
 
@@ -44,11 +45,6 @@ def replacing(path: Path) -> Iterator[TextIO]:
         with target.open("w", encoding="utf-8") as out:
             yield out
         return
-    new = target.with_name(f".{target.name}.{os.getpid()}.new")
-    try:
-        with new.open("w", encoding="utf-8") as out:
-            yield out
-        os.replace(new, target)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
+    with AtomicFile(target, target.with_name(f".{target.name}.{os.getpid()}.new")) as out:
+        yield out.stream
+        out.commit()

@@ -1,150 +1,153 @@
-"""The `go` command: its words as numbers, and what other commands may say to the search that it began."""
+"""One `go` from the command to its answer: a small state machine, used by the thread that reads and the one that
+searches.
+
+It alone knows whether an answer is still owed and whether it may be given. Nothing here imports python-chess or numba.
+"""
 
 from __future__ import annotations
 
-import re
+import enum
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from psearch.processes.control import SearchControl
 
 if TYPE_CHECKING:
-    import chess
-
-_NUMBERS = {
-    "wtime": "white_ms",
-    "btime": "black_ms",
-    "winc": "white_increment_ms",
-    "binc": "black_increment_ms",
-    "movestogo": "moves_to_go",
-    "depth": "depth",
-    "nodes": "nodes",
-    "mate": "mate",
-    "movetime": "movetime_ms",
-    "perft": "perft",
-}
-_LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
-"""Smaller numbers are taken for these; a clock may be overdrawn, and is then at 0."""
-_WORDS = {*_NUMBERS, "infinite", "ponder", "searchmoves"}
+    from psearch.uci.go_command import GoCommand
+    from psearch.uci.messages import Say
 
 
-@dataclass
-class Go:
-    """One `go`. Times in milliseconds."""
+class State(enum.Enum):
+    """Where a `go` stands. There is no way back."""
 
-    board: chess.Board
-    white_ms: int | None = None
-    black_ms: int | None = None
-    white_increment_ms: int | None = None
-    black_increment_ms: int | None = None
-    moves_to_go: int | None = None
-    depth: int | None = None
-    nodes: int | None = None
-    mate: int | None = None
-    movetime_ms: int | None = None
-    perft: int | None = None
-    infinite: bool = False
-    ponder: bool = False
-    searchmoves: list[chess.Move] = field(default_factory=list)
-    control: SearchControl = field(default_factory=lambda: SearchControl(asked_at=time.perf_counter()))
-    may_answer: threading.Event = field(default_factory=threading.Event)
-    """set when the answer need not be held back any more"""
-    is_answered: bool = False
+    WAITING = "waiting"
+    """in the queue: kernels are loading, or the search before it has not ended"""
+    SEARCHING = "searching"
+    """under way, and the answer is held back until `stop` or `ponderhit`"""
+    MAY_ANSWER = "may answer"
+    """under way, and answered as soon as the move is known"""
+    ANSWERED = "answered"
     """or given up: nothing is said about it any more"""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __post_init__(self) -> None:
-        if not (self.infinite or self.ponder):
-            self.may_answer.set()
+
+_NEXT = {
+    State.WAITING: (State.SEARCHING, State.MAY_ANSWER, State.ANSWERED),
+    State.SEARCHING: (State.MAY_ANSWER, State.ANSWERED),
+    State.MAY_ANSWER: (State.ANSWERED,),
+    State.ANSWERED: (),
+}
+
+
+class Go:
+    """A `go` command and its state.
+
+    `begin`, `say` and `answer` belong to the thread that searches; `stop`, `ponderhit` and `give_up` to the one that
+    reads; the properties may be read from anywhere. `say` takes whole lines. The clock counts from the construction.
+
+    With `infinite` or `ponder` the answer is held back until it is released, be it before or after `begin`. A perft has
+    no answer to hold back.
+    """
+
+    def __init__(self, command: GoCommand, say: Say) -> None:
+        self.command = command
+        self.control = SearchControl(asked_at=time.perf_counter())
+        """what the search listens to"""
+        self._say = say
+        self._state = State.WAITING
+        self._is_held = (command.infinite or command.ponder) and command.perft is None
+        self._changed = threading.Condition()
+        """guards the two fields above"""
+        self._speaking = threading.Lock()
+        """Held while a line goes out, taken before `_changed`: nothing follows the answer. Of its own, so that a
+        `stop` is heard while a line waits for a slow reader."""
 
     @property
-    def own_ms(self) -> tuple[int | None, int]:
-        """Clock and increment of the side to move; if only the other side's are given, those."""
-        white = (self.white_ms, self.white_increment_ms)
-        black = (self.black_ms, self.black_increment_ms)
-        own, other = (white, black) if self.board.turn else (black, white)
-        clock = own[0] if own[0] is not None else other[0]
-        increment = own[1] if own[1] is not None else other[1] if own[0] is None else None
-        return clock, increment or 0
+    def state(self) -> State:
+        return self._state
 
-    def tell(self, say: Callable[[str], None], line: str) -> None:
-        """Say something about this search, unless it has been answered."""
-        with self._lock:
-            if not self.is_answered:
-                say(line)
+    @property
+    def is_under_way(self) -> bool:
+        """Whether it was begun and is not answered yet."""
+        return self._state in (State.SEARCHING, State.MAY_ANSWER)
 
-    def take_answer(self) -> bool:
-        """Whether an answer is still owed; from now on none is."""
-        with self._lock:
-            owed, self.is_answered = not self.is_answered, True
-        return owed
+    @property
+    def may_answer(self) -> bool:
+        return self._state is State.MAY_ANSWER
+
+    @property
+    def is_answered(self) -> bool:
+        return self._state is State.ANSWERED
 
     @property
     def is_pondering(self) -> bool:
-        """Whether nobody waits for the answer yet: no stop and no ponderhit has come."""
-        return self.ponder and not self.may_answer.is_set()
+        """Whether it ponders, in the queue or under way: no `stop` and no `ponderhit` has come."""
+        return self.command.ponder and self._is_held and not self.is_answered
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` or `give_up` was called."""
+        return self.control.is_stopped
+
+    # -- the thread that reads ---------------------------------------------------------------------------------------
 
     def stop(self) -> None:
         """Answer as soon as there is a move."""
         self.control.stop()
-        self.may_answer.set()
+        self._release()
 
     def ponderhit(self) -> None:
-        """The expected move was played: from now on it is a normal search."""
-        if self.ponder:
+        """The expected move was played: from now on it is a normal search. Without effect if it does not ponder."""
+        if self.command.ponder:
             self.control.ponderhit()
-            if not self.infinite:
-                self.may_answer.set()
+            if not self.command.infinite:
+                self._release()
 
+    def give_up(self) -> None:
+        """End the search without an answer. Without effect on one that is answered."""
+        with self._speaking, self._changed:
+            if not self.is_answered:
+                self._enter(State.ANSWERED)
+        self.control.stop()
 
-def parse_go(words: Sequence[str], board: chess.Board, complain: Callable[[str], None]) -> Go:
-    """The command for a position. What makes no sense is reported and left out.
+    # -- the thread that searches ------------------------------------------------------------------------------------
 
-    >>> import chess
-    >>> go = parse_go("wtime 1000 winc 10 searchmoves e2e4 d2d4 depth 3".split(), chess.Board(), print)
-    >>> go.white_ms, go.white_increment_ms, [move.uci() for move in go.searchmoves], go.depth
-    (1000, 10, ['e2e4', 'd2d4'], 3)
-    >>> parse_go(["depth", "many"], chess.Board(), print).infinite
-    go depth: a whole number is missing
-    True
-    """
-    numbers: dict[str, int] = {}
-    flags: dict[str, bool] = {}
-    moves: list[chess.Move] = []
-    rest = list(words)
-    while rest:
-        word = rest.pop(0)
-        if word in ("infinite", "ponder"):
-            flags[word] = True
-        elif word == "searchmoves":
-            while rest and rest[0] not in _WORDS:
-                moves += _parse_searchmove(rest.pop(0), board, complain)
-        elif word in _NUMBERS:
-            if rest and re.fullmatch("[+-]?[0-9]{1,18}", rest[0]):
-                numbers[_NUMBERS[word]] = max(int(rest.pop(0)), _LEAST.get(word, 0))
-            else:
-                complain(f"go {word}: a whole number is missing")
-                if rest and rest[0] not in _WORDS:
-                    rest.pop(0)
-        else:
-            complain(f"go: {word!a} is not known and was ignored")
-    limited = numbers.keys() - {"white_increment_ms", "black_increment_ms", "moves_to_go"}
-    infinite = flags.get("infinite", False) or not (limited or flags)
-    go = Go(board, infinite=infinite, ponder=flags.get("ponder", False), searchmoves=moves)
-    for name, number in numbers.items():
-        setattr(go, name, number)
-    return go
+    def begin(self) -> bool:
+        """It is its turn. False: it has been given up, there is nothing to do. Called once."""
+        with self._changed:
+            if not self.is_answered:
+                self._enter(State.SEARCHING if self._is_held else State.MAY_ANSWER)
+            return not self.is_answered
 
+    def say(self, line: str) -> None:
+        """Say something about this search, unless it has been answered."""
+        with self._speaking:
+            if not self.is_answered:
+                self._say(line)
 
-def _parse_searchmove(word: str, board: chess.Board, complain: Callable[[str], None]) -> list[chess.Move]:
-    try:
-        move = board.parse_uci(word)
-    except ValueError:
-        move = None
-    if not move:
-        complain(f"go searchmoves: {word!a} is not a legal move and was ignored")
-        return []
-    return [move]
+    def answer(self, line: str) -> None:
+        """Wait until the answer may be given, then give it. Only the first one is said. Not before `begin`."""
+        with self._changed:
+            if self._state is State.WAITING:
+                raise AssertionError("an answer before the search has begun")
+            self._changed.wait_for(lambda: self._state is not State.SEARCHING)
+        with self._speaking, self._changed:
+            if self.is_answered:
+                return
+            self._enter(State.ANSWERED)
+        self._say(line)  # the next `go` may follow at once: it must find this one answered
+
+    # -- transitions -------------------------------------------------------------------------------------------------
+
+    def _release(self) -> None:
+        with self._changed:
+            self._is_held = False
+            if self._state is State.SEARCHING:
+                self._enter(State.MAY_ANSWER)
+
+    def _enter(self, state: State) -> None:
+        """The one place where the state changes; `_changed` is held."""
+        if state not in _NEXT[self._state]:
+            raise AssertionError(f"a `go` cannot become {state.value} when it is {self._state.value}")
+        self._state = state
+        self._changed.notify_all()

@@ -1,17 +1,25 @@
 """The options that the UCI engine declares, and what they are set to.
 
-Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is
-printed before anything heavy is loaded.
+Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is printed before
+anything heavy is loaded.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from psearch.cli.common import DEFAULT_HASH_MB, MAX_HASH_MB
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, MAX_THREADS, POLICY_NAMES, PRUNING_MODES
+from psearch.defaults import (
+    DEFAULT_HASH_MB,
+    DEFAULT_POLICY,
+    DEFAULT_PRUNING,
+    MAX_DEPTH,
+    MAX_HASH_MB,
+    MAX_THREADS,
+    POLICY_NAMES,
+    PRUNING_MODES,
+)
+from psearch.uci.numbers import whole_number
 
 MAX_MULTIPV = 256
 DEFAULT_OVERHEAD_MS = 30
@@ -55,9 +63,10 @@ class Option:
     def parse(self, text: str) -> int | bool | str | None:
         """The value that a GUI's text means. Raises ValueError, one line saying what would be right."""
         if self.kind == "spin":
-            if not re.fullmatch("[+-]?[0-9]{1,18}", text) or not self.low <= int(text) <= self.high:
+            number = whole_number(text)
+            if number is None or not self.low <= number <= self.high:
                 raise ValueError(f"{self.name} must be a whole number from {self.low} to {self.high}, not {text!a}")
-            return int(text)
+            return number
         if self.kind == "check":
             if text.casefold() not in ("true", "false"):
                 raise ValueError(f"{self.name} must be true or false, not {text!a}")

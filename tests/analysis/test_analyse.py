@@ -18,9 +18,10 @@ import chess.pgn
 import pytest
 from paths import DATA
 
-from psearch.analysis.analysis import Analysis, Answer, Choice, Output, Stopped, place_of
+from psearch.analysis.analyser import Analyser, Answer, Choice, Stopped
 from psearch.analysis.epd import Table, group_of, json_object, judge, summarise, summary_text
-from psearch.analysis.journal import Journal
+from psearch.analysis.journal import AnalysisJournal
+from psearch.analysis.output import Output, place_of
 from psearch.analysis.pgn import MARKS, Tally, Where, annotate, read_games
 from psearch.arena.setup import SearchOptions
 from psearch.cli.analyse import is_epd
@@ -452,16 +453,16 @@ def test_encodings(tmp_path: Path) -> None:
 
 def test_a_journal_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         journal.add("a", {"x": 1})
         journal.add("b", {"x": "ü" * 3_000_000})
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 2
         assert journal.get("a") == {"x": 1}
         assert journal.get("b") == {"x": "ü" * 3_000_000}
         assert journal.get("c") is None
         journal.add("c", {"x": 3})
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         assert journal.get("c") == {"x": 3}
         journal.remove()
     assert not path.exists()
@@ -470,14 +471,14 @@ def test_a_journal_goes_on(tmp_path: Path) -> None:
 def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
     """Every length that a kill or a full disk can leave."""
     path = tmp_path / "j"
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         for key in "abc":
             journal.add(key, {"of": key})
     whole = path.read_bytes()
     ends = [offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n")]
     for length in range(len(whole) + 1):
         path.write_bytes(whole[:length])
-        with Journal(path, ABOUT) as journal:
+        with AnalysisJournal(path, ABOUT) as journal:
             kept = max(0, sum(end <= length for end in ends) - 1)
             assert len(journal) == kept
             for key in "abc"[kept:]:
@@ -489,24 +490,24 @@ def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
 @pytest.mark.parametrize("different", [{"input": "xyz", "depth": 7}, {"input": "abc", "depth": 8}, {"input": "abc"}])
 def test_a_journal_of_another_analysis_is_left_alone(tmp_path: Path, different: dict[str, Any]) -> None:
     path = tmp_path / "j"
-    with Journal(path, different) as journal:
+    with AnalysisJournal(path, different) as journal:
         journal.add("a", {})
     before = path.read_bytes()
     with pytest.raises(PsearchError, match=r"another analysis \(different: (input|depth)\)"):
-        Journal(path, ABOUT)
+        AnalysisJournal(path, ABOUT)
     assert path.read_bytes() == before
 
 
 def test_a_journal_without_a_position_is_in_nobodys_way(tmp_path: Path) -> None:
     """A run that could not begin leaves none, one that was killed before its first position leaves an empty one."""
     path = tmp_path / "j"
-    with Journal(path, {"input": "xyz"}) as journal:
+    with AnalysisJournal(path, {"input": "xyz"}) as journal:
         header = path.read_bytes()
     assert not path.exists()
     path.write_bytes(header)
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         journal.add("a", {})
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 1
 
 
@@ -517,34 +518,34 @@ def test_somebody_elses_file_is_left_alone(tmp_path: Path, content: bytes) -> No
     path = tmp_path / "j"
     path.write_bytes(content)
     with pytest.raises(PsearchError, match="line 1: not a journal"):
-        Journal(path, ABOUT)
+        AnalysisJournal(path, ABOUT)
     assert path.read_bytes() == content
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         journal.add("a", {})
         journal.add("b", {})
     lines = path.read_bytes().splitlines(keepends=True)
     lines[1] = b"garbage\n"
     path.write_bytes(b"".join(lines))
     with pytest.raises(PsearchError, match="line 2: not a journal"):
-        Journal(path, ABOUT)
+        AnalysisJournal(path, ABOUT)
     assert path.read_bytes() == b"".join(lines)
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "j"
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         journal.add("a", {})
         program = f"""
 import sys
 from pathlib import Path
-from psearch.analysis.journal import Journal
+from psearch.analysis.journal import AnalysisJournal
 from psearch.results import PsearchError
 try:
-    Journal(Path({str(path)!r}), {ABOUT!r})
+    AnalysisJournal(Path({str(path)!r}), {ABOUT!r})
 except PsearchError as error:
     sys.exit(str(error))
 """
@@ -560,8 +561,8 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
     program = f"""
 import resource
 from pathlib import Path
-from psearch.analysis.journal import Journal
-with Journal(Path({str(path)!r}), {ABOUT!r}) as journal:
+from psearch.analysis.journal import AnalysisJournal
+with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
     journal.add("a", {{"x": 1}})
     resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
     journal.add("b", {{"x": "y" * 1000}})
@@ -569,7 +570,7 @@ with Journal(Path({str(path)!r}), {ABOUT!r}) as journal:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert f"File too large: '{path}'" in done.stderr.splitlines()[-1]
     assert path.stat().st_size == 400
-    with Journal(path, ABOUT) as journal:
+    with AnalysisJournal(path, ABOUT) as journal:
         assert len(journal) == 1
         journal.add("b", {})
         assert len(journal) == 2
@@ -623,13 +624,9 @@ class StandInEngine:
         self.searched: list[str] = []
         self.cleared = 0
         self.stops_in_search = 0
-        self.arena = self
 
-    def clear_table(self) -> None:
+    def forget(self) -> None:
         self.cleared += 1
-
-    def clear_learning(self) -> None:
-        pass
 
     def search(self, board: chess.Board, limits: Limits, on_info: Any, stop: Any, options: Any) -> Result:
         self.searched.append(board.fen())
@@ -648,57 +645,57 @@ def engine() -> StandInEngine:
 
 
 @pytest.fixture
-def analysis_of(engine: StandInEngine) -> Callable[..., Analysis]:
-    def make(journal: Journal | None = None) -> Analysis:
-        return Analysis(engine, Limits(depth=3), SearchOptions(), threading.Event(), journal)  # type: ignore[arg-type]
+def analyser_of(engine: StandInEngine) -> Callable[..., Analyser]:
+    def make(journal: AnalysisJournal | None = None) -> Analyser:
+        return Analyser(engine, Limits(depth=3), SearchOptions(), threading.Event(), journal)  # type: ignore[arg-type]
 
     return make
 
 
-def test_an_answer_tells_when_the_move_changed(analysis_of: Callable[..., Analysis]) -> None:
+def test_an_answer_tells_when_the_move_changed(analyser_of: Callable[..., Analyser]) -> None:
     board = chess.Board()
-    found = analysis_of().answer("a", board)
+    found = analyser_of().answer("a", board)
     first, last = list(board.legal_moves)[0], list(board.legal_moves)[-1]  # noqa: RUF015  # both ends
     assert [(choice.move, choice.depth) for choice in found.choices] == [(first.uci(), 1), (last.uci(), 3)]
     assert (found.best, found.cp, found.mate, found.nodes) == (last.uci(), 30, None, 31)
 
 
 def test_what_is_in_the_journal_is_not_searched(
-    analysis_of: Callable[..., Analysis], engine: StandInEngine, tmp_path: Path
+    analyser_of: Callable[..., Analyser], engine: StandInEngine, tmp_path: Path
 ) -> None:
     board = chess.Board()
-    with Journal(tmp_path / "j", ABOUT) as journal:
-        first = analysis_of(journal).answer("a", board)
-    with Journal(tmp_path / "j", ABOUT) as journal:
-        assert analysis_of(journal).answer("a", board) == first
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        first = analyser_of(journal).answer("a", board)
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        assert analyser_of(journal).answer("a", board) == first
         assert len(engine.searched) == 1
-        analysis_of(journal).answer("b", board)
+        analyser_of(journal).answer("b", board)
         assert len(engine.searched) == 2
 
 
 def test_an_interrupted_search_is_not_kept(
-    analysis_of: Callable[..., Analysis], engine: StandInEngine, tmp_path: Path
+    analyser_of: Callable[..., Analyser], engine: StandInEngine, tmp_path: Path
 ) -> None:
     engine.stops_in_search = 2
-    with Journal(tmp_path / "j", ABOUT) as journal:
-        analysis = analysis_of(journal)
-        analysis.answer("a", chess.Board())
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        analyser = analyser_of(journal)
+        analyser.answer("a", chess.Board())
         with pytest.raises(Stopped):
-            analysis.answer("b", chess.Board())
+            analyser.answer("b", chess.Board())
         with pytest.raises(Stopped):
-            analysis.answer("a", chess.Board())
+            analyser.answer("a", chess.Board())
         assert "a" in journal
         assert "b" not in journal
     assert len(engine.searched) == 2
 
 
-def test_tables_are_emptied_when_asked(analysis_of: Callable[..., Analysis], engine: StandInEngine) -> None:
+def test_tables_are_emptied_when_asked(analyser_of: Callable[..., Analyser], engine: StandInEngine) -> None:
     """Not before the first search, when they are empty; and once, however often it was asked."""
-    analysis = analysis_of()
+    analyser = analyser_of()
     cleared = []
     for key, asked in (("a", 1), ("b", 0), ("c", 1), ("d", 2)):
         for _ in range(asked):
-            analysis.forget()
-        analysis.answer(key, chess.Board())
+            analyser.forget()
+        analyser.answer(key, chess.Board())
         cleared.append(engine.cleared)
     assert cleared == [0, 0, 1, 2]

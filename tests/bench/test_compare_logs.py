@@ -43,6 +43,7 @@ def test_a_ratio_of_pairs_is_as_sure_as_the_pairs_are_alike() -> None:
 def test_names() -> None:
     assert named("plain=logs/a.jsonl") == ("plain", Path("logs/a.jsonl"))
     assert named("logs/a.jsonl") == ("a", Path("logs/a.jsonl"))
+    assert named("logs/study.jsonl.xz#a") == ("a", Path("logs/study.jsonl.xz#a"))
     assert named("runs/x=1/a.jsonl") == ("a", Path("runs/x=1/a.jsonl"))
 
 

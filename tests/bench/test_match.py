@@ -17,10 +17,10 @@ import chess.pgn
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from matchplay.claims import MateClaims, thrown_away
 from matchplay.elo import PAIR_SCORES, Sprt, elo_of_score, moments, score_of_elo, strength
 from matchplay.engines import TimeControl, parse_engine, parse_limit
 from matchplay.errors import MatchError
+from matchplay.mate_claims import MateClaims, thrown_away
 from matchplay.openings import read_book
 from paths import BENCH, SUPPORT
 from sessions import processes_in_session
@@ -135,7 +135,7 @@ def test_a_mate_that_comes_in_time() -> None:
 def test_a_mate_that_does_not_come() -> None:
     assert claims(2, None, None) == [None, None, "announced mate in 2 in position 1 and did not mate"]
     assert claims(1, 1)[1] == "announced mate in 1 in position 1 and did not mate"
-    # a longer promise does not put off the day
+    # a longer promise does not move the day
     assert claims(2, 5, 4)[2] == "announced mate in 2 in position 1 and did not mate"
 
 
@@ -336,7 +336,7 @@ def test_psearch_keeps_its_clock(tmp_path: Path) -> None:
     ],
 )
 def test_faults(tmp_path: Path, fault: str, kind: str, arguments: tuple[str, ...]) -> None:
-    """Each fault is told, costs the game where the rules say so, and the match goes on; psearch's own is status 1."""
+    """Each fault is reported, costs the game where the rules say so, and the match goes on; psearch's is status 1."""
     guilty = fake("--name", "psearch-fake", "--fault", fault)
     status, out, err = match(tmp_path, "--first", guilty, "--second", fake(), "--games", "2", "--out", "m", *arguments)
     summary = json.loads((tmp_path / "m.json").read_text())
@@ -388,7 +388,7 @@ def test_thrown_away_is_listed(tmp_path: Path) -> None:
     assert "thrown away, game" in out
 
 
-def test_repeated_openings_are_told(tmp_path: Path) -> None:
+def test_repeated_openings_are_reported(tmp_path: Path) -> None:
     (tmp_path / "book.fen").write_text("4k3/4p3/8/8/8/8/4P3/4K3 w - - 0 1\n")
     arguments = ("--first", fake(), "--second", fake(), "--depth", "1", "--book", "book.fen", "--most-moves", "3")
     assert match(tmp_path, *arguments, "--games", "2", "--out", "a")[2] == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -45,7 +46,8 @@ def test_the_table(tmp_path: Path, suite: Path) -> None:
     write_log(log, ("d1c1", "e3d5"), ("d1d8", "e3d5"))
     done = run("--log", str(log), "--suite", str(suite), "--more", "2")
     assert done.returncode == 0, done.stderr
-    rows = {line[:18].strip(): line[18:].split() for line in done.stdout.splitlines()[2:]}
+    cells = [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[2:]]
+    rows = {name: [solved, *difference.split()] for name, solved, difference in cells}
     assert done.stdout.startswith("2 positions\n")
     assert rows["serial"][:2] == ["1", "+0.00"]
     assert rows["ybw, 8"][:2] == ["2", "+50.00"]

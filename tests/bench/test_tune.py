@@ -8,6 +8,12 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
+import tune
+from fitting.columns import DANGER_COLUMN, N_COLUMNS
+from fitting.data import Data
+from fitting.features import features
+from fitting.model import backward, danger_backward, predict
+from fitting.weights_file import weights_in_use
 from positions import sample
 
 from psearch.core.board.bridge import set_position
@@ -17,15 +23,6 @@ from psearch.core.records import position_dtype
 from psearch.core.tables import make_tables
 from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
 from psearch.kernels import load_kernels
-
-pytest.importorskip("scipy")  # of the extra `study`, which the tuner needs
-
-import tune
-from fitting.columns import DANGER_COLUMN, N_COLUMNS
-from fitting.data import Data
-from fitting.features import features
-from fitting.model import backward, danger_backward, predict
-from fitting.weights_file import weights_in_use
 
 
 @pytest.fixture(scope="module")

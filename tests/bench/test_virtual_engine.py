@@ -105,9 +105,12 @@ def test_a_conversation() -> None:
     ("line", "complaint"),
     [
         ("go depth 3", "go takes nodes N"),
-        ("setoption name Threads value 1025", "Threads cannot be '1025'"),
+        ("setoption name Threads value 1025", "Threads must be a whole number from 1 to 1024, not '1025'"),
         ("setoption name Hash value", "setoption takes name NAME value VALUE"),
-        ("position startpos moves e2e5", "illegal uci: 'e2e5' in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq"),
+        (
+            "position startpos moves e2e5",
+            "move 1, 'e2e5', is not legal in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq",
+        ),
         ("position fen nonsense", "FEN"),
     ],
 )

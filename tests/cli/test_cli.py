@@ -1,9 +1,10 @@
-"""The command line without the engine: parsing, refusals, reports, and a stand-in engine for the rest."""
+"""The command line without the engine: parsing, refusals, and a stand-in engine for the rest."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,18 +14,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import chess
-import chess.engine
 import pytest
 from paths import DATA
-from rich.console import Console, ConsoleDimensions
+from reports import cp, moves, workers
 
 from psearch import __version__, search
 from psearch.cli import main as cli
-from psearch.cli.search import board_text
-from psearch.notation.perft_epd import Outcome, check_suite, parse_suite, read_suite
-from psearch.notation.report import final_report, iteration_line, json_object, score_text
-from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
-from psearch.terminal.display import LineDisplay, search_view
+from psearch.cli.commands import COMMANDS
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
@@ -34,18 +31,6 @@ STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 def run_psearch(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
-
-
-def cp(value: int, turn: chess.Color = chess.WHITE) -> chess.engine.PovScore:
-    return chess.engine.PovScore(chess.engine.Cp(value), turn)
-
-
-def moves(*words: str) -> list[chess.Move]:
-    return [chess.Move.from_uci(word) for word in words]
-
-
-def workers(count: int) -> list[WorkerStats]:
-    return [WorkerStats(1000 + n, 10, 20, 5, n / (2 * count)) for n in range(count)]
 
 
 class StandInEngine:
@@ -211,12 +196,39 @@ def test_nothing_given_speaks_uci(words: list[str]) -> None:
     assert "\nuciok\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", [["--help"], ["perft", "--help"], ["bench", "--help"], ["uci", "--help"]])
-def test_help_has_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
+@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)])
+def test_help_has_usage_and_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     with pytest.raises(SystemExit) as leaving:
-        cli.main(words)
+        cli.main([*words, "--help"])
     assert leaving.value.code == 0
-    assert "examples:\n  psearch" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert out.startswith(" ".join(["usage: psearch", *words, "[-h] "]).replace("[-h] ", "[-h]"))
+    assert "examples:\n  " in out
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    for name, summary in COMMANDS.items():
+        assert re.search(rf"^  psearch {name} +{re.escape(summary)}$", out, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["perft", "--help"], ["speedup", "--help"]])
+def test_help_imports_nothing_that_it_does_not_use(words: list[str]) -> None:
+    program = f"""
+import sys
+from psearch.cli.main import main
+try:
+    main({words})
+except SystemExit:
+    pass
+others = {{f"psearch.cli.{{name}}" for name in ("uci", "analyse", "simulate", "completion")}}
+loaded = ({{"numpy", "chess", "rich", "shtab", "json", "psearch.results"}} | others) & set(sys.modules)
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_help_and_refusals_do_not_load_the_engine() -> None:
@@ -342,46 +354,6 @@ def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInE
     assert lines[15] == "1 | | | |♔| | | |♖|"
     assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
-
-
-def test_the_board_in_colour() -> None:
-    """Every square has a background, and no figure is hollow: those vanish on some backgrounds."""
-    text = board_text(chess.Board(ROOK_ENDING))
-    rows = text.plain.splitlines()
-    assert rows[4] == "4           ♚             "
-    assert rows[8].split() == list("abcdefgh")
-    assert len({str(span.style) for span in text.spans}) >= 4
-    assert not set("♔♕♖♗♘♙") & set(text.plain)
-    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain.splitlines()[0].startswith("1 ")
-
-
-def test_several_lines_of_play() -> None:
-    board = chess.Board()
-    infos = [
-        Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), workers(1), multipv=1),
-        Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4", "d7d5"), workers(1), multipv=2),
-    ]
-    assert "  line 2  score +0.25" in iteration_line(board, infos[1])
-    assert "line" not in iteration_line(board, infos[0])
-    result = Result(infos[0].pv[0], infos[0], lines=infos)
-    assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
-    report = json_object(board, result, 1)
-    assert report["lines"] == [
-        {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
-        {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
-    ]
-    assert "lines" not in json_object(board, Result(infos[0].pv[0], infos[0], lines=infos[:1]), 1)
-
-
-def test_lines_print_what_is_new_of_each(capsys: pytest.CaptureFixture[str]) -> None:
-    """Reports of two lines take turns; counters alone are no news."""
-    board = chess.Board()
-    first = Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), multipv=1)
-    second = Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4"), multipv=2)
-    with LineDisplay(board) as display:
-        for info in (first, second, first, second):
-            display(info)
-    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
@@ -531,64 +503,6 @@ def test_search_from_python_refuses(limits: dict[str, int]) -> None:
         search("not a fen")
 
 
-# Reports
-
-
-def test_score_is_from_the_side_to_move() -> None:
-    black_to_move = chess.Board("4k3/8/8/8/8/8/8/4K3 b - - 0 1")
-    assert score_text(cp(130, chess.WHITE), black_to_move) == "-1.30"
-    assert score_text(cp(130, chess.BLACK), black_to_move) == "+1.30"
-    assert score_text(cp(0), black_to_move, "upper") == "<=+0.00"
-    mate = chess.engine.PovScore(chess.engine.Mate(3), chess.WHITE)
-    assert score_text(mate, black_to_move) == "#-3"
-    result = Result(None, Info(1, 1, mate, "exact", 1, 0.1))
-    assert json_object(black_to_move, result, 1)["score"] == {"mate": -3}
-
-
-def test_chess960_castling_is_king_takes_rook() -> None:
-    board = chess.Board("1r3kr1/8/8/8/8/8/8/1R3KR1 w GBgb - 0 1", chess960=True)
-    line = moves("f1g1", "f8b8")
-    report = json_object(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)), 1)
-    assert report["bestmove"] == "f1g1"
-    assert report["pv"] == ["f1g1", "f8b8"]
-    assert "O-O+ (f1g1)" in final_report(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)))
-
-
-def test_interrupted_before_anything_was_found() -> None:
-    board = chess.Board()
-    result = Result(None, Info(0, 0, cp(0), "exact", 0, 0.0), interrupted=True)
-    assert "best move  none, interrupted" in final_report(board, result)
-    assert json_object(board, result, 1)["interrupted"] is True
-
-
-def test_iteration_line() -> None:
-    info = Info(9, 17, cp(31), "exact", 1234567, 0.82304, moves("e2e4", "e7e5", "g1f3"))
-    expected = "depth 9/17  score +0.31  nodes 1234567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
-    assert iteration_line(chess.Board(), info) == expected
-
-
-def test_lines_only_for_news(capsys: pytest.CaptureFixture[str]) -> None:
-    display = LineDisplay(chess.Board())
-    for nodes in (10, 20, 30):
-        display(Info(3, 3, cp(5), "exact", nodes, 1.0, moves("e2e4")))
-    display(Info(0, 0, cp(0), "exact", 0, 0.0))
-    assert len(capsys.readouterr().out.splitlines()) == 1
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 16, 17, 64, 1024])
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (40, 10), (200, 60)])
-def test_live_display_fits_the_terminal(count: int, width: int, height: int) -> None:
-    console = Console(width=width, height=height, force_terminal=True, color_system=None, record=True)
-    info = Info(9, 17, cp(31), "exact", 1234567, 0.8, moves("e2e4", "e7e5", "g1f3"), workers(count))
-    with console.capture() as capture:
-        console.print(search_view(chess.Board(), info, ConsoleDimensions(width, height)))
-    lines = capture.get().splitlines()
-    assert len(lines) <= height
-    assert all(len(line) <= width for line in lines)
-    assert "pv e4 e5 Nf3" in capture.get()
-    assert f"mean of {count}" in capture.get() or count <= 16
-
-
 # Perft
 
 
@@ -629,40 +543,7 @@ def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, 
     assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
 
 
-def test_perft_suite_notices_a_wrong_generator(engine: StandInEngine) -> None:
-    engine.perft_error = 1
-    cases = parse_suite([KIWIPETE + ";D1 48"], "x")
-    assert [check.outcome for check in check_suite(engine.perft, cases, 100)] == [Outcome.WRONG]
-
-
 def test_perft_suite_from_standard_input() -> None:
     done = run_psearch("perft", "--epd", "-", input="rubbish\n")
     assert done.returncode == 2
     assert done.stderr.startswith("psearch: standard input, line 1: ")
-
-
-@pytest.mark.parametrize(
-    ("line", "words"),
-    [
-        ("startpos ;D1 x", "expected a count"),
-        ("startpos ;E1 20", "expected a count"),
-        ("startpos ;D1 20 ;D1 21", "two different counts"),
-        ("startpos ;D0 1", "depth 0"),
-        ("startpos", "no expected counts"),
-        ("8/8/8/8/8/8/8/8 w - - 0 1 ;D1 0", "board is empty"),
-        ("4k3/8/8/8/8/8/8/4K3 w K - 0 1 ;D1 5", "castling"),
-    ],
-)
-def test_malformed_suite_line(line: str, words: str) -> None:
-    with pytest.raises(PsearchError, match="suite, line 2: ") as caught:
-        parse_suite(["startpos ;D1 20", line], "suite")
-    assert words in str(caught.value)
-
-
-def test_suites_that_are_no_suites(tmp_path: Any) -> None:
-    binary = tmp_path / "binary.epd"
-    binary.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(PsearchError, match="not a text file"):
-        read_suite(str(binary))
-    with pytest.raises(PsearchError, match="no positions"):
-        parse_suite(["", "# nothing"], "empty")

@@ -72,6 +72,20 @@ def test_bare_words_and_plain_lines() -> None:
         assert any(line.startswith(name) for line in lines)
 
 
+def test_a_search_without_a_terminal_imports_neither_numba_nor_rich() -> None:
+    """Nor what belongs to other commands."""
+    program = """
+import sys
+from psearch.cli.main import main
+status = main(["--threads", "1", "--depth", "1", "startpos"])
+assert "psearch.processes.supervisor" in sys.modules
+loaded = {"numba", "rich", "shtab", "matplotlib", "psearch.cli.stats", "chess.syzygy", "chess.pgn"} & set(sys.modules)
+sys.exit(f"loaded: {loaded}" if loaded else status)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+
+
 def test_finds_mate_for_either_side() -> None:
     for fen in ("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", "4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"):
         report = json.loads(run_psearch("--json", "--depth", "4", fen).stdout)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import json
 import os
@@ -15,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from psearch.cli.study_arguments import worker_counts
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
@@ -47,32 +44,7 @@ def suite(tmp_path: Path) -> str:
     return str(path)
 
 
-# Arguments
-
-
-@pytest.mark.parametrize(
-    ("text", "counts"),
-    [
-        ("1", [1]),
-        ("1,2,4", [1, 2, 4]),
-        ("1,2,4,...,1024", [2**n for n in range(11)]),
-        ("1,2,4,…,16", [1, 2, 4, 8, 16]),
-        ("1, 2, ..., 8", [1, 2, 4, 8]),
-        ("3,...,24,100", [3, 6, 12, 24, 100]),
-        ("4,...,4", [4]),
-        ("8,2,2", [2, 8]),
-    ],
-)
-def test_worker_counts(text: str, counts: list[int]) -> None:
-    assert worker_counts(text) == counts
-
-
-@pytest.mark.parametrize(
-    "text", ["", "0", "1025", "1,", "...", "1,...", "...,4", "1,...,...,8", "3,...,8", "8,...,2", "x", "1..8", "1-4"]
-)
-def test_bad_worker_counts(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError):
-        worker_counts(text)
+# Refusals and help
 
 
 @pytest.mark.parametrize(

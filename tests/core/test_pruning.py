@@ -155,7 +155,7 @@ def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> N
 
 
 def is_netted(board: chess.Board) -> bool:
-    """The enemy has two pieces; of the squares around the king without own men at most one is safe, and two or more
+    """The enemy has two pieces; of the squares around the king without own pieces at most one is safe, and two or more
     are attacked."""
     king = board.king(board.turn)
     assert king is not None

@@ -14,7 +14,7 @@ from psearch.notation.syzygy import RootProber
 from psearch.results import PsearchError
 
 TABLES = DATA / "syzygy"
-"""all of three men, KQvKQ and KRvKR"""
+"""all of three pieces, KQvKQ and KRvKR"""
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_several_folders(tmp_path: Path) -> None:
         shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
     with RootProber(f"{tmp_path}:{TABLES}") as both:
         assert both.files == 16
-        assert both.most_men == 4
+        assert both.most_pieces == 4
     both.close()
 
 

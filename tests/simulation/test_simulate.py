@@ -27,7 +27,8 @@ from psearch.scheduler.entries import work
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
-from psearch.studies.virtual_study import Study, fit_lines, fit_times, non_negative_pair, run_study
+from psearch.studies.time_fit import fit_lines, fit_times, non_negative_pair
+from psearch.studies.virtual_study import Study, run_study
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -296,7 +297,7 @@ def test_an_interrupted_study_keeps_what_is_finished(jobs: int) -> None:
     study = Study(SUITE, 4, [2], ["ybw"], Costs(), hash_mb=2)
     kept: list[VirtualSample] = []
 
-    def interrupt(line: str) -> None:
+    def interrupt(text: str, done: float = 0, total: float = 0) -> None:
         if len(kept) == 2:
             raise KeyboardInterrupt
 

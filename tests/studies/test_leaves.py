@@ -148,7 +148,7 @@ def test_json(run: Run) -> None:
     assert found["leaves"][3]["counted"]["all"] == 39
 
 
-def test_a_difference_is_told(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_difference_is_reported(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_leaves, "least_leaves", lambda breadth, depth: Leaves(depth, 1, 7, 7))
     status, out, err = run("leaves", "40", "1")
     assert status == 1

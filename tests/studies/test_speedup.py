@@ -1,19 +1,16 @@
-"""The speedup study: figures from made-up searches, the raw log, and a tiny real run."""
+"""The speedup study: figures from made-up searches, and a tiny real run."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import chess
 import pytest
 
 from psearch.notation.epd import SuitePosition
 from psearch.results import PsearchError
-from psearch.studies.raw_log import RawLog, read_log
-from psearch.studies.speedup import Sample, geometric_mean, hardware_ceiling, measure, summarise, table
+from psearch.studies.speedup import Sample, hardware_ceiling, measure, summarise, table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 SUITE = [SuitePosition("start", chess.Board()), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
@@ -90,10 +87,6 @@ def test_different_depths_cannot_be_compared() -> None:
         summarise([made_up("a", 1, 1.0), replace(made_up("a", 2, 1.0), depth=9)])
 
 
-def test_geometric_mean() -> None:
-    assert geometric_mean([2.0, 8.0]) == pytest.approx(4.0)
-
-
 def test_table_has_the_ceiling_beside_the_speedup() -> None:
     row = replace(summarise(study())[0], low=1.5, high=2.0)
     lines = table([row], {2: 1.9}).splitlines()
@@ -103,37 +96,18 @@ def test_table_has_the_ceiling_beside_the_speedup() -> None:
     assert "ceiling" not in table(summarise(study()))
 
 
-def test_log_comes_back(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    with RawLog(path, {"suite": "x.epd"}) as log:
-        for sample in study():
-            log.add(sample)
-            assert read_log(path, Sample)[0][-1] == sample, "a line must be there before the next search"
-        log.note(ceilings={2: 1.9})
-    samples, facts = read_log(path, Sample)
-    assert samples == study()
-    assert facts["about"]["suite"] == "x.epd"
-    assert facts["about"]["machine"]["cores"] >= 1
-    assert facts["ceilings"] == {"2": 1.9}
-    assert all(isinstance(json.loads(line), dict) for line in path.read_text().splitlines())
-
-
-@pytest.mark.parametrize("text", ["rubbish\n", "[1, 2]\n", '{"position": "a"}\n', '{"about": {}}\n', ""])
-def test_what_is_no_log(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "log.jsonl"
-    path.write_text(text)
-    with pytest.raises(PsearchError):
-        read_log(path, Sample)
-
-
 def test_real_processes() -> None:
     kept: list[Sample] = []
-    lines: list[str] = []
-    samples = measure(
-        SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=5, progress=lines.append, on_sample=kept.append
-    )
+    steps: list[tuple[str, float, float]] = []
+
+    def progress(text: str, done: float = 0, total: float = 0) -> None:
+        steps.append((text, done, total))
+
+    samples = measure(SUITE, [2], ["calibrated", "ybw"], 1.0, 2, 1, depth=5, progress=progress, on_sample=kept.append)
     assert samples == kept
-    assert len(lines) == len(samples) == 2 * 2 * 3
+    assert [(done, total) for _, done, total in steps] == [(number, 12) for number in range(1, 13)]
+    assert len(samples) == 2 * 2 * 3
+    assert steps[0][0].startswith("1/2 depth 5 repeat 1/2: 1 x calibrated")
     order = [(sample.threads, sample.policy) for sample in samples]
     assert order == [(1, "calibrated"), (2, "calibrated"), (2, "ybw")] * 4
     for sample in samples:

@@ -63,8 +63,7 @@ def test_types_are_counted_over_all_workers_and_iterations() -> None:
     arena = Arena(workers=1, hash_mb=4)
     seen = []
     for depth in (4, 8):
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         search(arena, KIWIPETE, depth, DEFAULT)
         seen.append(sum(one.nodes for one in collect(arena).types))
     assert 0 < seen[0] < seen[1]

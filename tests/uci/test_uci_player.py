@@ -1,27 +1,25 @@
-"""The words of the UCI engine, and what it does with tablebases, book and a limited strength (with stand-ins)."""
+"""The UCI engine in this process: the order of its jobs, and what it does with tablebases and book (with stand-ins)."""
 
 from __future__ import annotations
 
 import queue
 import random
-import sys
 import threading
-import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from unittest.mock import create_autospec
 
 import chess
-import chess.engine
 import pytest
-from uci_client import INFO, check_lines, infos
+from uci_client import check_lines, infos
 
-from psearch.results import Info, PsearchError
+from psearch.results import PsearchError
 from psearch.uci.conversation import Uci
-from psearch.uci.go import parse_go
-from psearch.uci.options import OPTIONS, OptionValues
-from psearch.uci.player import info_line, with_tablebase_score
-from psearch.uci.strength import choose_line, node_limit, noise_cp
+from psearch.uci.go import Go
+from psearch.uci.go_command import parse_go
+from psearch.uci.options import OptionValues
+from psearch.uci.player import Player
+from psearch.uci.resources import Resources
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 KNNK = "8/8/8/4k3/8/8/8/KNN5 w - - 0 1"
@@ -102,15 +100,9 @@ class Talk:
 
 @pytest.fixture
 def talk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
-    contents: dict[str, dict[str, Any]] = {
-        "psearch.notation.syzygy": {"RootProber": StandInProber, "RootProbe": Probe},
-        "psearch.notation.polyglot": {"Book": StandInBook},
-        "psearch.notation.wdl": {"wdl": stand_in_wdl},
-    }
-    for name, names in contents.items():
-        module = types.ModuleType(name)
-        vars(module).update(names)
-        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr("psearch.notation.syzygy.RootProber", StandInProber)
+    monkeypatch.setattr("psearch.notation.polyglot.Book", StandInBook)
+    monkeypatch.setattr("psearch.notation.wdl.wdl", stand_in_wdl)
     conversation = Talk()
     yield conversation
     conversation.input.put(None)
@@ -167,11 +159,13 @@ def test_wdl_is_shown_when_asked_for(talk: Talk) -> None:
     assert (mate["score"], mate["wdl"]) == ("mate 1", "1000 0 0")
 
 
-def test_internal_errors_are_reported_and_cost_no_move(talk: Talk, capsys: pytest.CaptureFixture[str]) -> None:
+def test_internal_errors_are_reported_and_cost_no_move(
+    talk: Talk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def fail(score_cp: int, board: chess.Board) -> tuple[int, int, int]:
         raise RuntimeError("broken model")
 
-    sys.modules["psearch.notation.wdl"].wdl = fail  # type: ignore[attr-defined]
+    monkeypatch.setattr("psearch.notation.wdl.wdl", fail)
     talk.send("setoption name UCI_ShowWDL value true", "position startpos", "go depth 3")
     lines = talk.until("info string internal error")
     lines += talk.until("bestmove") if not lines[0].startswith("bestmove") else []
@@ -181,132 +175,107 @@ def test_internal_errors_are_reported_and_cost_no_move(talk: Talk, capsys: pytes
     assert "RuntimeError" in capsys.readouterr().err
 
 
-# Words
+# The order of jobs, without kernels
 
 
-def info(score: chess.engine.Score, **more: Any) -> Info:
-    pv = [chess.Move.from_uci(word) for word in ("e2e4", "e7e5")]
-    fields = {"pv": pv, "hashfull": 12, "multipv": 2, **more}
-    return Info(7, 11, chess.engine.PovScore(score, chess.WHITE), fields.pop("bound", "exact"), 1000, 0.25, **fields)
+class Jobs:
+    """A player that has nothing to search with: a `go` is answered with the first legal move, when it may be."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.may_load = threading.Event()
+        monkeypatch.setattr(Player, "_load", lambda player: self.may_load.wait(20) and player._is_loaded.set())
+        self.player = Player(self.said.put, OptionValues())
+
+    def go(self, words: str) -> Go:
+        go = Go(parse_go(words.split(), chess.Board(), print), self.said.put)
+        self.player.search(go, debug=False)
+        return go
+
+    def next(self) -> str:
+        return self.said.get(timeout=20)
 
 
-@pytest.mark.parametrize(
-    ("score", "more", "expected"),
-    [
-        (chess.engine.Cp(31), {}, "score cp 31 nodes"),
-        (chess.engine.Cp(-31), {"bound": "lower"}, "score cp -31 lowerbound nodes"),
-        (chess.engine.Mate(3), {}, "score mate 3 nodes"),
-        (chess.engine.Mate(-2), {"bound": "upper"}, "score mate -2 upperbound nodes"),
-    ],
-)
-def test_info_lines(score: chess.engine.Score, more: dict[str, Any], expected: str) -> None:
-    line = info_line(chess.Board(), info(score, **more), tbhits=3)
-    assert expected in line
-    assert line.startswith("info depth 7 seldepth 11 multipv 2 score ")
-    assert line.endswith("nodes 1000 nps 4000 hashfull 12 tbhits 3 time 250 pv e2e4 e7e5")
-    assert INFO.fullmatch(line)
-    assert " wdl 500 300 200 nodes" in info_line(chess.Board(), info(score, **more), wdl=(500, 300, 200))
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    jobs = Jobs(monkeypatch)
+    yield jobs
+    jobs.player.close()
+    assert jobs.player._thread is not None
+    jobs.player._thread.join(20)
+    assert not jobs.player._thread.is_alive()
+    assert jobs.said.empty()
 
 
-@pytest.mark.parametrize(
-    ("score", "wdl", "expected"),
-    [
-        (chess.engine.Cp(50), 2, chess.engine.Cp(20_000)),
-        (chess.engine.Mate(4), 2, chess.engine.Mate(4)),
-        (chess.engine.Mate(-4), 2, chess.engine.Cp(20_000)),
-        (chess.engine.Cp(500), 1, chess.engine.Cp(0)),
-        (chess.engine.Cp(500), 0, chess.engine.Cp(0)),
-        (chess.engine.Mate(-4), -1, chess.engine.Cp(0)),
-        (chess.engine.Cp(500), -2, chess.engine.Cp(-20_000)),
-        (chess.engine.Mate(-9), -2, chess.engine.Mate(-9)),
-    ],
-)
-def test_scores_the_tablebases_know(score: chess.engine.Score, wdl: int, expected: chess.engine.Score) -> None:
-    assert with_tablebase_score(info(score), wdl).score.relative == expected
+def test_isready_is_answered_when_all_is_loaded(jobs: Jobs) -> None:
+    jobs.go("depth 1")
+    jobs.player.ready()
+    assert jobs.said.empty()
+    jobs.may_load.set()
+    assert [jobs.next(), jobs.next()] == ["readyok", "bestmove g1h3"]
 
 
-def test_go_words() -> None:
-    complaints: list[str] = []
-    board = chess.Board()
-
-    def parse(words: str) -> Any:
-        return parse_go(words.split(), board, complaints.append)
-
-    assert parse("").infinite
-    assert parse("winc 5 movestogo 3").infinite  # no limit among them
-    assert not parse("depth 3").infinite
-    assert parse("infinite wtime 5").infinite
-    assert parse("wtime -5").white_ms == 0
-    assert parse("depth 0").depth == 1
-    assert parse("movestogo 0 wtime 1").moves_to_go == 1
-    assert not parse("ponder wtime 5").may_answer.is_set()
-    assert parse("wtime 5").may_answer.is_set()
-    assert parse("wtime 5").own_ms == (5, 0)
-    assert parse("btime 7 binc 2").own_ms == (7, 2)  # white to move, only black's clock known
-    assert parse("wtime 5 btime 7 binc 2").own_ms == (5, 0)
-    assert complaints == []
-    assert parse("depth x nodes 5 quickly searchmoves e2e5").nodes == 5
-    assert len(complaints) == 3
+def test_isready_never_waits_for_the_end_of_a_search(jobs: Jobs) -> None:
+    """Whether it comes before the search is begun, while that happens, or after."""
+    jobs.may_load.set()
+    for _ in range(300):
+        go = jobs.go("infinite")
+        jobs.player.ready()
+        assert jobs.next() == "readyok"
+        go.stop()
+        assert jobs.next() == "bestmove g1h3"
 
 
-def test_ponderhit_and_stop_release_the_answer() -> None:
-    go = parse_go(["ponder", "wtime", "5"], chess.Board(), print)
-    go.ponderhit()
-    assert go.may_answer.is_set()
-    go = parse_go(["ponder", "infinite"], chess.Board(), print)
-    go.ponderhit()
-    assert not go.may_answer.is_set()
+def test_each_isready_is_answered_once(jobs: Jobs) -> None:
+    go = jobs.go("infinite")
+    for _ in range(5):
+        jobs.player.ready()
+    jobs.may_load.set()
+    assert [jobs.next() for _ in range(5)] == ["readyok"] * 5
     go.stop()
-    assert go.may_answer.is_set()
-    go = parse_go(["infinite"], chess.Board(), print)
-    go.ponderhit()  # nobody ponders
-    assert not go.may_answer.is_set()
+    assert jobs.next() == "bestmove g1h3"
 
 
-def test_options_declare_what_they_take() -> None:
-    values = OptionValues()
-    for option in OPTIONS:
-        assert option.declaration().startswith(f"option name {option.name} type {option.kind}")
-        if option.kind == "spin":
-            for good in (option.low, option.high):
-                values.set(option.name, str(good))
-                assert values.number(option.name) == good
-            for bad in (option.low - 1, option.high + 1, "", "1.5"):
-                with pytest.raises(ValueError, match=option.name):
-                    values.set(option.name, str(bad))
-            assert values.number(option.name) == option.high
-        elif option.kind == "combo":
-            for choice in option.choices:
-                values.set(option.name, choice.upper())
-                assert values.text(option.name) == choice
-        elif option.kind == "check":
-            values.set(option.name, "true")
-            assert values.flag(option.name)
-            values.set(option.name, "false")
-            assert not values.flag(option.name)
-    copy = values.copy()
-    values.set("Hash", "77")
-    assert copy.number("Hash") != 77
+def test_a_go_that_was_given_up_in_the_queue_is_not_searched(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[Go] = []
+    monkeypatch.setattr(Player, "_find_answer", lambda player, go, *rest: searched.append(go))
+    jobs.player._resources = create_autospec(Resources, instance=True, is_writing_trace=False)
+    given_up = jobs.go("ponder")
+    given_up.give_up()
+    go = jobs.go("depth 1")
+    jobs.may_load.set()
+    assert jobs.next() == "bestmove g1h3"
+    assert searched == [go]
 
 
-# A limited strength
+def test_a_stop_before_the_search_is_not_lost(jobs: Jobs) -> None:
+    first, second = jobs.go("infinite"), jobs.go("infinite")
+    first.stop()
+    second.stop()
+    jobs.may_load.set()
+    assert [jobs.next(), jobs.next()] == ["bestmove g1h3"] * 2
 
 
-def test_levels_are_ordered() -> None:
-    limits = [node_limit(elo) for elo in range(1000, 2201, 100)]
-    assert limits == sorted(set(limits))
-    noises = [noise_cp(elo) for elo in range(1000, 2201, 100)]
-    assert noises == sorted(set(noises), reverse=True)
+def test_a_count_that_fails_is_over(jobs: Jobs) -> None:
+    go = jobs.go("perft 3")
+    jobs.player.ready()
+    jobs.may_load.set()
+    assert jobs.next() == "readyok"
+    jobs.go("depth 1")
+    assert jobs.next() == "bestmove g1h3"
+    assert go.is_answered
 
 
-def test_weak_levels_choose_worse_moves_now_and_then() -> None:
-    lines = [info(chess.engine.Cp(score), multipv=number) for number, score in enumerate((40, 20, -30, -900), start=1)]
-    counts = {}
-    for elo in (1000, 1600, 2200):
-        dice = random.Random(elo)
-        chosen = [choose_line(lines, elo, dice).multipv for _ in range(2000)]
-        counts[elo] = [chosen.count(number) for number in (1, 2, 3, 4)]
-        assert counts[elo] == sorted(counts[elo], reverse=True)
-        assert counts[elo][3] == 0  # nobody throws a queen away for fun
-    assert counts[2200] == [2000, 0, 0, 0]
-    assert counts[1000][0] < counts[1600][0] < 2000
+def test_what_cannot_be_loaded_is_reported_and_costs_no_move(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(player: Player) -> None:
+        player._is_loaded.set()
+        raise PsearchError("no room for the kernels")
+
+    monkeypatch.setattr(Player, "_load", fail)
+    jobs.go("depth 1")
+    assert [jobs.next(), jobs.next()] == ["info string no room for the kernels", "bestmove g1h3"]
+    jobs.player.settle()
+    jobs.player.new_game()
+    jobs.player.evaluate(chess.Board())
+    jobs.player.ready()
+    assert jobs.next() == "readyok"

@@ -131,8 +131,8 @@ def test_a_path_that_cannot_be_is_reported_and_nothing_else(
     os.mkfifo(tmp_path / "pipe")
     path = where if where == "-" else str(tmp_path / where)
     engine.send(f"setoption name Trace value {path}")
-    (complaint, ready) = engine.ready()
-    assert complaint.startswith("info string Trace: ") and reason in complaint and ready == "readyok"
+    (warning, ready) = engine.ready()
+    assert warning.startswith("info string Trace: ") and reason in warning and ready == "readyok"
     lines = engine.go("depth 4")
     assert not any("Trace" in line for line in lines)
     assert engine.ready() == ["readyok"]
@@ -147,8 +147,8 @@ def test_a_folder_that_goes_away_costs_no_answer(engine: Client, tmp_path: Path)
     shutil.rmtree(folder)
     for _ in range(2):
         engine.go("depth 4")
-        (complaint, _) = engine.ready()
-        assert complaint.startswith("info string Trace: cannot write ") and "No such file" in complaint
+        (warning, _) = engine.ready()
+        assert warning.startswith("info string Trace: cannot write ") and "No such file" in warning
     folder.mkdir()
     engine.go("depth 4")
     assert engine.ready() == ["readyok"]

@@ -61,7 +61,7 @@ def _number(text: str, what: str, *, least: float, most: float) -> float:
     except ValueError:
         number = float("nan")
     if not least <= number <= most:
-        raise MatchError(f"{what} is {text!r}: a number from {least:g} to {most:g} is asked for")
+        raise MatchError(f"{what} is {text!r}: a number from {least:g} to {most:g} is needed")
     return number
 
 
@@ -80,7 +80,7 @@ def parse_limit(key: str, text: str) -> TimeControl:
         return TimeControl(movetime_s=_number(text, "movetime (seconds)", least=0.001, most=86400))
     number = _number(text, key, least=1, most=250 if key == "depth" else 10**15)
     if number != int(number):
-        raise MatchError(f"{key} is {text!r}: a whole number is asked for")
+        raise MatchError(f"{key} is {text!r}: a whole number is needed")
     return TimeControl(nodes=int(number)) if key == "nodes" else TimeControl(depth=int(number))
 
 

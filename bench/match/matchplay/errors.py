@@ -1,4 +1,4 @@
-"""What is told in one line and ends the match."""
+"""What ends the match with one line."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ import chess
 import chess.engine
 import chess.pgn
 
-from .claims import MateClaims, thrown_away
 from .engines import Engine, TimeControl
+from .mate_claims import MateClaims, thrown_away
 from .openings import Opening
 
 MATE_CP = 100_000

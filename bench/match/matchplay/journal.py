@@ -6,12 +6,12 @@ before the next game is dealt with. So a match that goes on cuts away a torn lin
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
+
+from psearch.notation.journal import DamagedLine, Journal
 
 from .errors import MatchError
 from .game import Complaint, Record, Usage
@@ -33,7 +33,7 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
-class Journal:
+class MatchJournal:
     """`PREFIX.jsonl` and `PREFIX.pgn`, open and locked; a context manager."""
 
     def __init__(self, prefix: Path, settings: dict[str, Any], *, resume: bool) -> None:
@@ -49,34 +49,28 @@ class Journal:
         if resume and not self.path.exists():
             raise MatchError(f"{self.path} does not exist: there is no match to resume")
         try:
-            self._lines = self.path.open("a+b")
-            self._games = self.pgn_path.open("a+b")
-            fcntl.flock(self._lines, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._lines = Journal(self.path, sync_interval_s=0)
+            self._games = self.pgn_path.open("ab")
         except BlockingIOError:
             raise MatchError(f"{self.path}: this match is being played") from None
         except OSError as error:
             raise MatchError(f"cannot write {error.filename}: {error.strerror}") from None
-        if resume:
-            self._read(settings)
-        else:
-            self._write({"match": settings})
+        if not self._goes_on(settings):
+            self._append({"match": settings})
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> MatchJournal:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._games.close()
         self._lines.close()
 
-    def _read(self, settings: dict[str, Any]) -> None:
-        self._lines.seek(0)
-        kept = pgn_end = 0
+    def _goes_on(self, settings: dict[str, Any]) -> bool:
+        """Read the games, cut off what was not finished; False: there is nothing to go on with."""
+        pgn_end = number = 0
         begun: dict[str, Any] | None = None
-        for number, line in enumerate(self._lines.read().splitlines(keepends=True), 1):
-            if not line.endswith(b"\n"):
-                break  # torn by what ended the match
-            try:
-                entry = json.loads(line)
+        try:
+            for number, _, entry in self._lines.lines():
                 if number == 1:
                     begun = entry["match"]
                 elif "engines" in entry:
@@ -84,37 +78,42 @@ class Journal:
                 else:
                     self.records.append(_record(entry["game"]))
                     pgn_end = entry["pgn_end"]
-            except (ValueError, KeyError, TypeError):
-                raise MatchError(f"{self.path}, line {number}: not a line of a match") from None
-            kept += len(line)
-        if begun is None:  # ended before it began
-            begun = settings
-        was, now = _flat(begun), _flat(settings)
+        except DamagedLine as error:
+            raise self._no_match(error.number) from None
+        except (ValueError, KeyError, TypeError):
+            raise self._no_match(number) from None
+        was, now = _flat(settings if begun is None else begun), _flat(settings)
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) != now.get(key):
                 raise MatchError(f"{self.path} is another match: {key} was {was.get(key)}, is {now.get(key)}")
-        self._lines.truncate(kept)
+        self._lines.cut()
         self._games.truncate(pgn_end)
-        if not kept:
-            self._write({"match": settings})
+        return begun is not None
 
-    def _write(self, entry: dict[str, Any]) -> None:
-        self._append(self._lines, json.dumps(entry).encode() + b"\n")
+    def _no_match(self, number: int) -> MatchError:
+        return MatchError(f"{self.path}, line {number}: not a line of a match")
 
-    @staticmethod
-    def _append(file: Any, text: bytes) -> None:
+    def _append(self, entry: dict[str, Any]) -> None:
         try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            self._lines.append(entry)
         except OSError as error:
-            raise MatchError(f"cannot write {file.name}: {error.strerror}") from None
+            raise MatchError(f"cannot write {self.path}: {error.strerror}") from None
+
+    def _append_pgn(self, text: str) -> int:
+        """A game; how long the file is then."""
+        try:
+            self._games.write(text.encode())
+            self._games.flush()
+            os.fsync(self._games.fileno())
+        except OSError as error:
+            raise MatchError(f"cannot write {self.pgn_path}: {error.strerror}") from None
+        return self._games.seek(0, os.SEEK_END)
 
     def name(self, id_names: tuple[str, str]) -> None:
         """Keep what the engines call themselves."""
         if id_names != self.id_names:
             self.id_names = id_names
-            self._write({"engines": id_names})
+            self._append({"engines": id_names})
 
     def remove(self) -> None:
         """Of a match that never began."""
@@ -124,9 +123,8 @@ class Journal:
 
     def add(self, record: Record) -> None:
         """A finished game. Raises MatchError when it cannot be kept."""
-        self._append(self._games, record.pgn.encode())
+        pgn_end = self._append_pgn(record.pgn)
         stored = asdict(record)
         del stored["pgn"]
-        self._games.seek(0, os.SEEK_END)
-        self._write({"game": stored, "pgn_end": self._games.tell()})
+        self._append({"game": stored, "pgn_end": pgn_end})
         self.records.append(record)

@@ -69,7 +69,7 @@ def _read_positions(path: Path, text: str, chess960: bool) -> list[Opening]:
 
 def _read_games(path: Path, chess960: bool) -> list[Opening]:
     openings: list[Opening] = []
-    logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)  # its errors are told below
+    logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)  # its errors are reported below
     with path.open(encoding="utf-8", errors="replace") as file:
         while (game := chess.pgn.read_game(file)) is not None:
             where = f"{path}, game {len(openings) + 1}"

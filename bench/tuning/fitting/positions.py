@@ -1,6 +1,6 @@
 """Positions out of a file, captures first.
 
-A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is asked about
+A position is replaced by the one at the end of the engine's own quiescence search: the static evaluation is for
 quiet positions only.
 """
 
@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from psearch.core.board.movegen import generate_captures
-from psearch.core.board.position import find_pins, make_move
+from psearch.core.board.position import complete_position, find_pins, make_move
 from psearch.core.constants import U0
 from psearch.core.entries import complete
 from psearch.core.evaluation.evaluate import evaluate
@@ -25,7 +25,6 @@ from .columns import Array
 
 SCORE_MAX = 1500  # cp; beyond this a position is decided and teaches nothing
 POSITION_SIZE = position_dtype.itemsize
-_POSITION_OFFSET = frame_dtype.fields["position"][1]  # type: ignore[index]  # a record has fields
 _QUIESCENCE_PLIES = 16
 
 
@@ -105,6 +104,7 @@ def _quiesce(tables, evaluation, frames, ply, alpha, beta, leaf):  # type: ignor
 def _resolve_all(tables: int, evaluation: int, frames: int, positions: int, count: int, keep: Array) -> None:
     """Replace each position by the end of its quiescence line; keep becomes false in check."""
     leaf = np.zeros((_QUIESCENCE_PLIES, 65), np.uint8)
+    tb = tables_at(tables)
     for i in range(count):
         pos = position_at(positions + i * POSITION_SIZE)
         if pos.checkers != U0:
@@ -115,12 +115,12 @@ def _resolve_all(tables: int, evaluation: int, frames: int, positions: int, coun
         root.position.side = pos.side
         root.position.castling_bb = U0
         root.position.ep = -1
-        complete(tables, frames + _POSITION_OFFSET)
+        complete_position(tb, root.position)
         _quiesce(tables, evaluation, frames, 0, -32000, 32000, leaf)
         pos.board[:] = leaf[0, :64]
         pos.side = np.int32(leaf[0, 64])
         pos.castling_bb = U0
-        complete(tables, positions + i * POSITION_SIZE)
+        complete_position(tb, pos)
 
 
 def _read_positions(path: Path) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ class MateClaims:
 
     "Mate in N" promises mate with its Nth move from then, against anything. The promise may be renewed by one that is
     as short or shorter before that move is due: whoever shuffles and goes on announcing is found out when the game is
-    drawn. A longer announcement does not put the day off.
+    drawn. A longer announcement does not move that day.
     """
 
     moves: int = 0

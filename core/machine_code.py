@@ -1,0 +1,158 @@
+"""Places the machine code of an object file into this process's memory.
+
+LLVM has a loader for that (`llvmlite.binding`), but to import it takes longer than anything else that a warm start
+needs: a library of 180 MB is mapped and relocated. What the compiler leaves is simple: code and constants, which refer
+to each other relative to where they lie, and a handful of functions of libc. So on x86-64 the object is placed here.
+Anything else (another processor, a relocation that is not expected) is left to LLVM's loader.
+
+Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 4.4 (relocation types).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import platform
+import struct
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+_ALLOC, _WRITE = 2, 1
+_NOBITS = 8
+_UNWIND = 0x70000001
+_RELOCATIONS = 4
+_SYMBOLS = 2
+_RELATIVE = {2, 4}
+"""R_X86_64_PC32, R_X86_64_PLT32: distance from the place, 32 bits."""
+_X86_64 = 62
+_RELOCATABLE = 1
+_STUB = b"\xff\x25\x00\x00\x00\x00"
+"""jmp to the address that follows"""
+_STUB_BYTES = 16
+_PROT_READ_EXECUTE = 5
+
+_kept: list[Any] = []
+"""The memory of all that was placed: it lives as long as the process."""
+
+
+class NotSimple(Exception):
+    """The object needs a real loader."""
+
+
+class _Section(NamedTuple):
+    name: int
+    type: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    align: int
+    entry_size: int
+
+
+def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
+    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it."""
+    try:
+        found = place_simple(code)
+    except NotSimple:
+        return place_by_llvm(code, names)
+    return {name: found[name] for name in names}
+
+
+def place_simple(code: bytes) -> dict[str, int]:
+    """Addresses of all functions of an object file, by name. Raises NotSimple, OSError."""
+    sections = _sections(code)
+    places, size = _lay_out(sections)
+    symbol_table = next((section for section in sections if section.type == _SYMBOLS), None)
+    if symbol_table is None:
+        raise NotSimple("no symbols")
+    symbols = _symbols(code, sections, symbol_table)
+    outside = sorted({name for name, index, _ in symbols if index == 0 and name})
+    memory = mmap.mmap(-1, size + _STUB_BYTES * len(outside))
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    for number, offset in places.items():
+        section = sections[number]
+        if section.type != _NOBITS:
+            memory[offset : offset + section.size] = code[section.offset : section.offset + section.size]
+    stubs = {}
+    libc = ctypes.CDLL(None)
+    for number, name in enumerate(outside):
+        # a function of libc may lie further away than 32 bits reach
+        stubs[name] = size + _STUB_BYTES * number
+        if not hasattr(libc, name):
+            raise NotSimple(f"{name} is not in libc")
+        address = ctypes.cast(getattr(libc, name), ctypes.c_void_p).value
+        memory[stubs[name] : stubs[name] + 14] = _STUB + struct.pack("<Q", address)
+    where = [
+        stubs.get(name) if index == 0 else places[index] + value if index in places else None
+        for name, index, value in symbols
+    ]
+    for section in sections:
+        if section.type == _RELOCATIONS and section.info in places:
+            _relocate(memory, code, section, places[section.info], where)
+    if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(base), len(memory), _PROT_READ_EXECUTE):
+        raise OSError(ctypes.get_errno(), "cannot make memory executable")
+    _kept.append(memory)
+    named = zip(symbols, where, strict=True)
+    return {name: base + offset for (name, index, _), offset in named if index and name and offset is not None}
+
+
+def _sections(code: bytes) -> list[_Section]:
+    kind, machine = struct.unpack_from("<HH", code, 16)
+    if code[:6] != b"\x7fELF\x02\x01" or machine != _X86_64 or kind != _RELOCATABLE:
+        raise NotSimple("not an object file for x86-64")
+    if platform.machine() != "x86_64":
+        raise NotSimple("another processor")
+    (offset,) = struct.unpack_from("<Q", code, 40)
+    (count,) = struct.unpack_from("<H", code, 60)
+    return [_Section(*struct.unpack_from("<IIQQQQIIQQ", code, offset + 64 * number)) for number in range(count)]
+
+
+def _lay_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
+    """Where each section that is part of the image begins, and where all of them end."""
+    places = {}
+    end = 0
+    for number, section in enumerate(sections):
+        if section.flags & _ALLOC and section.type != _UNWIND and section.size:
+            if section.flags & _WRITE:
+                raise NotSimple("data that is written to")
+            end += -end % max(1, section.align)
+            places[number] = end
+            end += section.size
+    return places, end + -end % _STUB_BYTES
+
+
+def _symbols(code: bytes, sections: list[_Section], table: _Section) -> list[tuple[str, int, int]]:
+    """Name, section and value of each symbol."""
+    names = sections[table.link]
+    text = code[names.offset : names.offset + names.size]
+    found = []
+    for offset in range(table.offset, table.offset + table.size, 24):
+        name, _, _, index, value, _ = struct.unpack_from("<IBBHQQ", code, offset)
+        found.append((text[name : text.index(b"\0", name)].decode(), index, value))
+    return found
+
+
+def _relocate(memory: mmap.mmap, code: bytes, table: _Section, start: int, where: list[int | None]) -> None:
+    for offset in range(table.offset, table.offset + table.size, 24):
+        place, info, addend = struct.unpack_from("<QQq", code, offset)
+        target = where[info >> 32]
+        if info & 0xFFFFFFFF not in _RELATIVE or target is None:
+            raise NotSimple(f"relocation {info & 0xFFFFFFFF}")
+        struct.pack_into("<i", memory, start + place, target + addend - (start + place))
+
+
+def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
+    """The same by LLVM's loader."""
+    from llvmlite import binding
+
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    machine = binding.Target.from_default_triple().create_target_machine()
+    engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)
+    engine.add_object_file(binding.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    _kept.append(engine)
+    return {name: engine.get_function_address(name) for name in names}

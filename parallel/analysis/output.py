@@ -1,0 +1,62 @@
+"""Where the result of an analysis goes."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from pathlib import Path
+
+from psearch.notation.atomic_file import AtomicFile
+from psearch.notation.source import STANDARD_STREAM
+from psearch.results import PsearchError
+
+
+def place_of(file: str | None) -> Path | None:
+    """Where a result goes; None for standard output. Raises PsearchError for what cannot be replaced by a file."""
+    if file is None or file == STANDARD_STREAM:
+        return None
+    place = Path(os.path.realpath(file))
+    if place.exists() and not place.is_file():
+        raise PsearchError(f"cannot write {file}: not a regular file")
+    return place
+
+
+class Output:
+    """Where the result goes: standard output (None) as it comes, or a file that appears when it is complete.
+
+    A file is written beside its place, as `FILE.part`, and moved there by `commit`. A context manager. Raises
+    PsearchError when the place cannot be written.
+    """
+
+    def __init__(self, place: Path | None) -> None:
+        self._file: AtomicFile | None = None
+        if place is None:
+            # as in a file, whatever the locale says: names of players must not end the analysis
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")
+            return
+        part = Path(f"{place}.part")
+        try:
+            self._file = AtomicFile(place, part)
+        except OSError as error:
+            raise PsearchError(f"cannot write {part}: {error.strerror}") from None
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._file is not None:
+            self._file.__exit__(*exception)
+
+    def write(self, text: str) -> None:
+        """Add to the result; on standard output at once."""
+        if self._file is None:
+            print(text, end="", flush=True)
+        else:
+            self._file.write(text)
+
+    def commit(self) -> None:
+        """The result is complete: move it to its place, safe on the disk."""
+        if self._file is not None:
+            self._file.commit()

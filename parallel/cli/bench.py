@@ -1,0 +1,32 @@
+"""`psearch bench`: the fingerprint of the search."""
+
+from __future__ import annotations
+
+import argparse
+
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.signals import Signals
+
+DESCRIPTION = """\
+Search a fixed set of positions on one worker. The last line is `N nodes M nps`; N is the
+same every time and everywhere, and changes only when the search does."""
+
+EXAMPLES = """\
+examples:
+  psearch bench"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`psearch bench` has none."""
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Search and print the line."""
+    from psearch.bench import run_bench
+    from psearch.terminal.status import StatusLine
+
+    prepare_kernels()
+    with StatusLine(only_terminal=True) as status:
+        nodes, seconds = run_bench(status)
+    print(f"{nodes} nodes {round(nodes / seconds)} nps")
+    return 0

@@ -1,0 +1,42 @@
+"""`psearch calibrate`: what virtual time charges, measured on this machine."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.signals import Signals
+
+DESCRIPTION = """\
+Measure on this machine what `psearch simulate` charges for each action, in about half a
+minute: nodes, joins by two real worker processes, and small operations in loops. Nothing
+else should be running. FILE is for `psearch simulate --costs FILE`."""
+
+EXAMPLES = """\
+examples:
+  psearch calibrate
+  psearch calibrate --out costs.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch calibrate`."""
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the costs here, as JSON")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Measure the costs, print them, and write them with `--out`."""
+    from psearch.results import PsearchError
+
+    if options.out is not None and not options.out.absolute().parent.is_dir():
+        raise PsearchError(f"cannot write {options.out}: its folder does not exist")
+    prepare_kernels()
+    from psearch.studies.calibration import calibrate
+    from psearch.terminal.status import StatusLine
+
+    with StatusLine() as status:
+        calibration = calibrate(progress=status)
+    print(calibration.table(), flush=True)
+    if options.out is not None:
+        calibration.costs.save(options.out)
+    return 0

@@ -1,0 +1,61 @@
+"""`psearch predict`: how often the rules that predict node types are right, and what it costs when they are not."""
+
+from __future__ import annotations
+
+import argparse
+
+from psearch.cli.arguments import add_json, add_pruning
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.numbers import whole_number
+from psearch.cli.output import print_json, refuse
+from psearch.cli.signals import Signals
+from psearch.cli.study import add_plot, add_suite, check_plot, print_table, read_positions
+from psearch.defaults import MAX_DEPTH
+
+DESCRIPTION = """\
+Judge the rules that predict node types: how often nodes expected to be PV, CUT or ALL
+turned out so, the share of CUT nodes settled by their first move, Brier scores of the
+class and of the calibrated P(no cutoff), and, from searches with 8 workers in virtual
+time, whether moves were needed as often as predicted and what mispredictions wasted.
+--suite and --depth are needed."""
+
+EXAMPLES = """\
+examples:
+  psearch predict --suite suite.epd --depth 9 --plot predict.png"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch predict`."""
+    add_suite(parser)
+    parser.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies to search")
+    add_pruning(parser)
+    add_json(parser, instead_of="the table")
+    add_plot(parser, "draw reliability curves")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Judge the rules and print the table."""
+    if options.suite is None or options.depth is None:
+        refuse("predict needs --suite FILE and --depth D")
+    check_plot(options)
+    positions = read_positions(options)
+    from psearch.arena.setup import pruning_named
+
+    pruning = pruning_named(options.pruning)
+    prepare_kernels()
+    from psearch.core.pruning.modes import pruning_text
+    from psearch.studies.prediction_study import as_json, study, table
+    from psearch.terminal.status import StatusLine
+
+    with StatusLine(only_terminal=True) as status:
+        reports = study(positions, options.depth, pruning=pruning, progress=status)
+    pruned = pruning_text(pruning)
+    if options.json:
+        print_json({"depth": options.depth, "pruning": pruned, "rules": as_json(reports)})
+    else:
+        print_table(table(reports), pruned)
+    if options.plot is not None:
+        from psearch.studies.plots import plot_prediction
+
+        plot_prediction(options.plot, reports, f"{len(positions)} positions, depth {options.depth}")
+    return 0

@@ -1,0 +1,102 @@
+"""Arguments of the search about its root: moves played, moves to choose from, endgame tables, a drawing."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from psearch.cli.numbers import whole_number
+
+if TYPE_CHECKING:
+    import chess
+
+    from psearch.notation.syzygy import RootProbe
+
+MAX_LINES = 256
+_VERDICTS = {
+    2: "won",
+    1: "won, but drawn by the fifty-move rule",
+    0: "drawn",
+    -1: "lost, but drawn by the fifty-move rule",
+    -2: "lost",
+}
+_MOST_TABLE_MOVES = 8
+
+
+def add_root_options(parser: argparse.ArgumentParser) -> None:
+    """`--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
+    parser.add_argument(
+        "--moves", metavar='"M M"', help="moves played from the position, UCI or SAN: they count as history"
+    )
+    parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
+    parser.add_argument(
+        "--multipv",
+        type=whole_number(1, MAX_LINES),
+        default=1,
+        metavar="N",
+        help="the N best moves with their lines",
+    )
+    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
+    parser.add_argument("--board", action="store_true", help="draw the position")
+
+
+def play(board: chess.Board, text: str) -> None:
+    """Play the moves of `--moves` on the board. Raises PsearchError for the first that is not legal."""
+    for number, word in enumerate(text.split(), start=1):
+        board.push(_move(board, word, f"--moves, move {number}"))
+
+
+def choose(board: chess.Board, text: str) -> list[chess.Move]:
+    """The moves of `--searchmoves`, each once. Raises PsearchError for what is not legal, and for none at all."""
+    from psearch.results import PsearchError
+
+    moves = [_move(board, word, "--searchmoves") for word in text.split()]
+    if not moves:
+        raise PsearchError("--searchmoves names no move")
+    return list(dict.fromkeys(moves))
+
+
+def _move(board: chess.Board, word: str, where: str) -> chess.Move:
+    """A legal move in UCI or standard algebraic notation."""
+    from psearch.results import PsearchError
+
+    parsers: tuple[Callable[[str], chess.Move], ...] = (board.parse_uci, board.parse_san)
+    for parse in parsers:
+        try:
+            move = parse(word)
+        except ValueError:
+            continue
+        if move:  # a null move is no move to search
+            return move
+    raise PsearchError(f"{where}: {word[:40]!a} is not a legal move in {board.fen()}")
+
+
+def probe(board: chess.Board, path: str) -> RootProbe | None:
+    """What the tables of `--syzygy` say. Raises PsearchError when there are none."""
+    from psearch.notation.syzygy import RootProber
+
+    with RootProber(path) as prober:
+        return prober.probe(board)
+
+
+def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[chess.Move] | None:
+    """The moves to search: those that the user named, of these what the tables prefer; None for all."""
+    if found is None:
+        return named
+    if named is None:
+        return found.best
+    return [move for move in named if move in found.best] or named
+
+
+def table_line(board: chess.Board, found: RootProbe) -> str:
+    """What the tables say, in one line for people."""
+    names = [board.san(move) for move in found.best]
+    moves = " ".join(names[:_MOST_TABLE_MOVES]) + (" ..." if len(names) > _MOST_TABLE_MOVES else "")
+    distance = f", DTZ {found.dtz}" if found.dtz else ""
+    return f"{'tables':<10} {_VERDICTS[found.wdl]}{distance}: {moves}"
+
+
+def table_object(board: chess.Board, found: RootProbe) -> dict[str, Any]:
+    """What the tables say, for `--json`."""
+    return {"wdl": found.wdl, "dtz": found.dtz, "best": [board.uci(move) for move in found.best], "hits": found.hits}

@@ -1,0 +1,275 @@
+"""`psearch simulate`: the speedup study in virtual time.
+
+Ctrl-C ends the study with a table of what is finished; the raw log holds those searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.cli.output import print_json, refuse
+from psearch.cli.signals import Signals
+from psearch.cli.study import (
+    about,
+    add_study_options,
+    check_study,
+    log_path,
+    policies,
+    print_table,
+    pruning_of,
+    read_positions,
+    report_log,
+)
+from psearch.cli.traces import add_trace, report_trace
+from psearch.defaults import MAX_DEPTH, MAX_THREADS
+
+if TYPE_CHECKING:
+    from psearch.arena.setup import SearchOptions
+    from psearch.simulation.costs import Costs
+    from psearch.simulation.simulator import VirtualSample
+    from psearch.studies.speedup import Row
+    from psearch.studies.time_fit import Fit
+    from psearch.studies.virtual_study import Study
+    from psearch.trace.recorder import Recorder
+
+_MAX_SEED = 2**63 - 1
+_MAX_TREE_NODES = 10**12
+_MAX_JOBS = 256
+_SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
+"""Arguments that are fields of `SearchOptions`, with its defaults."""
+
+DESCRIPTION = """\
+Speedup in virtual time: the real scheduler with up to 1,024 workers in one process, in the
+order of clocks that advance by measured costs. `1,2,4,...,1024` is taken literally: the dots
+mean doubling. Speedups are against one serial worker, geometric means over the positions. The
+same arguments give the same node counts to the last digit. The tree comes from the search of
+this very position, so give a depth that one worker needs some seconds for. --workers, --suite,
+and --depth or --tree-nodes are needed; or --from-log, which makes the table of a log again."""
+
+EXAMPLES = """\
+examples:
+  psearch simulate --workers 1,2,4,...,64 --suite bratko_kopec_24.epd --depth 9
+  psearch simulate --workers 8 --policy calibrated,ybw --suite suite.epd --depth 9 --costs costs.json --jobs 2
+  psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
+  psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch simulate`."""
+    parser.add_argument(
+        "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
+    )
+    add_study_options(parser)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies, the same for all")
+    size.add_argument(
+        "--tree-nodes",
+        type=whole_number(1000, _MAX_TREE_NODES),
+        metavar="N",
+        help="each position to the depth that one worker finishes within N nodes",
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0, _MAX_SEED), default=0, metavar="S", help="of the jitter (default 0)"
+    )
+    parser.add_argument(
+        "--jitter",
+        type=decimal_number(0, 1),
+        metavar="J",
+        help="every cost is longer by a random part of this share (default: as in the costs, there 0)",
+    )
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="from `psearch calibrate --out FILE`")
+    _add_scheduling(parser)
+    parser.add_argument(
+        "--jobs",
+        type=whole_number(1, _MAX_JOBS),
+        default=1,
+        metavar="N",
+        help="processes to run the searches in; the results are the same (default 1)",
+    )
+    parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
+    add_trace(parser, "; of one position, worker count and policy")
+
+
+def _add_scheduling(parser: argparse.ArgumentParser) -> None:
+    """When nodes are opened and moves deferred; `_SEARCH_OPTIONS`."""
+    parser.add_argument("--split-depth", type=whole_number(1, MAX_DEPTH), metavar="N", help="least depth to split at")
+    parser.add_argument(
+        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
+    )
+    percent = whole_number(0, 100)
+    parser.add_argument(
+        "--open-busy", type=percent, metavar="P", help="calibrated: percent P(needed) to open a node, all being busy"
+    )
+    parser.add_argument("--open-idle", type=percent, metavar="P", help="calibrated: the same while somebody is idle")
+    parser.add_argument(
+        "--defer-depth",
+        type=whole_number(0, MAX_DEPTH),
+        metavar="N",
+        help="least depth to defer moves to positions that another worker is searching; 0 never "
+        "(default: 3 with abdada, else never)",
+    )
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Simulate, or read a log, and print the table."""
+    check_study("simulate", options, ["workers", "suite"])
+    if options.from_log is None and options.depth is None and options.tree_nodes is None:
+        refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
+    _check_trace(options)
+    if options.from_log is not None:
+        path, interrupted = options.from_log, False
+        samples = _read(path)
+    else:
+        path = log_path("simulate", options)
+        samples, interrupted = _simulate(options, path)
+    from psearch.studies.speedup import summarise
+    from psearch.studies.time_fit import fit_times
+
+    rows = summarise(samples)
+    _print(options, rows, fit_times(rows), pruning_of(samples), path, interrupted)
+    if options.plot is not None and rows:
+        from psearch.studies.plots import plot_simulation
+
+        positions = len({sample.fen for sample in samples})
+        title = f"virtual time to depth, {positions} positions of {_tree_size(samples)} nodes, geometric means"
+        plot_simulation(options.plot, rows, title)
+    return signals.exit_status
+
+
+def _check_trace(options: argparse.Namespace) -> None:
+    """Refuse a trace that no search could fill, or that could not be written."""
+    if options.trace is None:
+        return
+    from psearch.trace.trace_file import check_trace
+
+    if options.from_log is not None:
+        refuse("--from-log searches nothing: leave out --trace")
+    if options.jobs > 1:
+        refuse("--trace follows one search: leave out --jobs")
+    check_trace(options.trace)
+
+
+def _read(path: Path) -> list[VirtualSample]:
+    from psearch.simulation.simulator import VirtualSample
+    from psearch.studies.raw_log import read_log
+
+    samples, _ = read_log(path, VirtualSample)
+    return samples
+
+
+def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[VirtualSample], bool]:
+    """The searches, and whether they were cut short."""
+    from psearch.studies.raw_log import RawLog
+
+    study = _study(options)
+    samples: list[VirtualSample] = []
+    with RawLog(path, {**about("simulate", options), "costs": asdict(study.costs)}) as log:
+        prepare_kernels()
+
+        def keep(sample: VirtualSample) -> None:
+            samples.append(sample)
+            log.add(sample)
+
+        from psearch.studies.virtual_study import run_study
+        from psearch.terminal.status import StatusLine
+
+        traced: list[dict[int, int]] = []
+
+        def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
+            recorder.write(options.trace, facts)
+            traced.append(recorder.dropped)
+
+        try:
+            with StatusLine() as status:
+                run_study(study, options.jobs, keep, status, write_trace if options.trace is not None else None)
+        except KeyboardInterrupt:
+            return samples, True
+        finally:
+            for dropped in traced:
+                report_trace(dropped, options.trace)
+    return samples, False
+
+
+def _study(options: argparse.Namespace) -> Study:
+    """What to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
+    suite = read_positions(options)
+    names = policies(options.policy)
+    counts = {count for count in options.workers if count > 1} or {1}
+    if options.trace is not None and not len(suite) == len(counts) == len(names) == 1:
+        refuse(
+            "--trace follows one search: give one position (--positions 1), one worker count and one policy, "
+            f"not {len(suite)}, {len(counts)} and {len(names)}"
+        )
+    from psearch.studies.virtual_study import Study
+
+    return Study(
+        suite=suite,
+        depth=options.depth,
+        workers=options.workers,
+        policies=names,
+        costs=_costs(options),
+        seed=options.seed,
+        options=_search_options(options),
+        tree_nodes=options.tree_nodes,
+        hash_mb=options.hash,
+        validate=options.validate,
+    )
+
+
+def _search_options(options: argparse.Namespace) -> SearchOptions:
+    """Of every search. What the user left open is filled in, for the log."""
+    from psearch.arena.setup import SearchOptions, pruning_named
+
+    how = SearchOptions(pruning=pruning_named(options.pruning))
+    for name in _SEARCH_OPTIONS:
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(how, name))
+    return replace(how, **{name: getattr(options, name) for name in _SEARCH_OPTIONS})
+
+
+def _costs(options: argparse.Namespace) -> Costs:
+    from psearch.simulation.costs import Costs
+
+    costs = Costs.load(options.costs) if options.costs is not None else Costs()
+    return costs if options.jitter is None else replace(costs, jitter=options.jitter)
+
+
+def _print(
+    options: argparse.Namespace,
+    rows: Sequence[Row],
+    fits: Sequence[Fit],
+    pruning: str,
+    path: Path,
+    interrupted: bool,
+) -> None:
+    from psearch.studies.speedup import table
+    from psearch.studies.time_fit import fit_lines
+
+    if options.json:
+        print_json(
+            {
+                "rows": [asdict(row) for row in rows],
+                "pruning": pruning,
+                "fits": [asdict(fit) for fit in fits],
+                "log": str(path),
+                "interrupted": interrupted,
+            }
+        )
+        return
+    print_table(table(rows), pruning)
+    if fits:
+        print("\n" + fit_lines(fits), flush=True)
+    report_log(options, path, interrupted)
+
+
+def _tree_size(samples: Sequence[VirtualSample]) -> str:
+    """The mean nodes of one worker, in words."""
+    nodes = [sample.nodes for sample in samples if sample.threads == 1]
+    mean = sum(nodes) / max(len(nodes), 1)
+    return f"{mean / 1e6:.1f} M" if mean >= 1e6 else f"{mean / 1e3:.0f} k"

@@ -1,0 +1,223 @@
+"""`psearch speedup`: time to depth with real worker processes.
+
+Ctrl-C ends the study with a table of what is finished; the raw log holds those searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from psearch.cli.arguments import usable_cores
+from psearch.cli.kernels import prepare_kernels
+from psearch.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.cli.output import print_json, say
+from psearch.cli.signals import Signals
+from psearch.cli.study import (
+    about,
+    add_study_options,
+    check_study,
+    log_path,
+    policies,
+    print_table,
+    pruning_of,
+    read_positions,
+    report_log,
+)
+from psearch.defaults import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from psearch.core.pruning.modes import Pruning
+    from psearch.notation.epd import SuitePosition
+    from psearch.studies.raw_log import RawLog
+    from psearch.studies.speedup import Row, Sample
+
+DEFAULT_SECONDS = 5.0
+DEFAULT_REPEATS = 3
+_MAX_SECONDS = 3600.0
+_MAX_REPEATS = 1000
+_CEILING_ROUNDS = 7
+_CEILING_S = (0.2, 2.0)
+"""Least and most seconds of a search that measures the hardware."""
+
+DESCRIPTION = """\
+Time to depth of real worker processes against one worker. Each position is searched to
+the first depth that takes one worker S seconds (or to depth D), from an empty table, with
+the worker counts alternating. The table gives geometric means over the positions with a
+95% bootstrap interval, and the ceiling: what independent searches side by side reach on
+this machine. Every search is a line of the log; --from-log makes the table from it again.
+Either --suite or --from-log is needed."""
+
+EXAMPLES = """\
+examples:
+  psearch speedup --suite bratko_kopec_24.epd
+  psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
+  psearch speedup --from-log psearch-speedup-20260101-120000.jsonl"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch speedup`."""
+    parser.add_argument(
+        "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
+    )
+    add_study_options(parser)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
+        "--seconds",
+        type=decimal_number(0.01, _MAX_SECONDS),
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help=f"what one worker takes at least (default {DEFAULT_SECONDS:g})",
+    )
+    length.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="the same depth for all")
+    parser.add_argument(
+        "--repeat",
+        type=whole_number(1, _MAX_REPEATS),
+        default=DEFAULT_REPEATS,
+        metavar="R",
+        help=f"searches with each count (default {DEFAULT_REPEATS})",
+    )
+
+
+@dataclass
+class _Measured:
+    """What a study has found so far."""
+
+    samples: list[Sample] = field(default_factory=list)
+    ceilings: dict[int, float] = field(default_factory=dict)
+    """by worker count"""
+    interrupted: bool = False
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Measure, or read a log, and print the table."""
+    check_study("speedup", options, ["suite"])
+    if options.from_log is not None:
+        path = options.from_log
+        found = _read(path)
+    else:
+        path = log_path("speedup", options)
+        found = _measure(options, path)
+    from psearch.studies.speedup import summarise
+
+    rows = summarise(found.samples)
+    _print(options, rows, found, path)
+    if options.plot is not None and rows:
+        from psearch.studies.plots import plot_speedup
+
+        positions = len({sample.fen for sample in found.samples})
+        plot_speedup(options.plot, rows, found.ceilings, f"time to depth, {positions} positions, 95% intervals")
+    return signals.exit_status
+
+
+def _read(path: Path) -> _Measured:
+    from psearch.studies.raw_log import read_log
+    from psearch.studies.speedup import Sample
+
+    samples, facts = read_log(path, Sample)
+    ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
+    return _Measured(samples, ceilings)
+
+
+def _measure(options: argparse.Namespace, path: Path) -> _Measured:
+    """Search everything, each search in the log when it is finished."""
+    suite = read_positions(options)
+    names = policies(options.policy)
+    from psearch.arena.setup import pruning_named
+    from psearch.studies.raw_log import RawLog
+
+    pruning = pruning_named(options.pruning)
+    found = _Measured()
+    with RawLog(path, about("speedup", options)) as log:
+        prepare_kernels()
+        try:
+            _time_searches(options, suite, names, pruning, found, log)
+            _measure_ceilings(options, suite, pruning, found)
+        except KeyboardInterrupt:
+            found.interrupted = True
+            return found
+        finally:
+            log.note(ceilings=found.ceilings)
+        searched = {sample.fen for sample in found.samples}
+        left_out = [position.name for position in suite if position.board.fen() not in searched]
+        if left_out:
+            log.note(left_out=left_out)
+            say(f"left out, too quick at any depth: {', '.join(left_out)}")
+    return found
+
+
+def _time_searches(
+    options: argparse.Namespace,
+    suite: Sequence[SuitePosition],
+    names: Sequence[str],
+    pruning: Pruning,
+    found: _Measured,
+    log: RawLog,
+) -> None:
+    """Raises PsearchError when every position is too quick."""
+    from psearch.results import PsearchError
+    from psearch.studies.speedup import measure
+    from psearch.terminal.status import StatusLine
+
+    def keep(sample: Sample) -> None:
+        found.samples.append(sample)
+        log.add(sample)
+
+    with StatusLine() as status:
+        measure(
+            suite,
+            options.threads,
+            names,
+            options.seconds,
+            options.repeat,
+            options.hash,
+            depth=options.depth,
+            pruning=pruning,
+            progress=status,
+            on_sample=keep,
+        )
+    if not found.samples:
+        raise PsearchError(f"no position takes one worker {options.seconds:g} s at any depth")
+
+
+def _measure_ceilings(
+    options: argparse.Namespace, suite: Sequence[SuitePosition], pruning: Pruning, found: _Measured
+) -> None:
+    """By searches about as long as those that were timed."""
+    from psearch.studies.speedup import hardware_ceiling
+    from psearch.terminal.status import StatusLine
+
+    alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
+    seconds = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
+    with StatusLine() as status:
+        for count in options.threads:
+            if count > 1:
+                found.ceilings[count] = hardware_ceiling(
+                    suite, count, options.hash, seconds, _CEILING_ROUNDS, pruning, status
+                )
+
+
+def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured, path: Path) -> None:
+    from psearch.studies.speedup import table
+
+    pruning = pruning_of(found.samples)
+    if options.json:
+        print_json(
+            {
+                "rows": [asdict(row) for row in rows],
+                "pruning": pruning,
+                "ceilings": found.ceilings,
+                "log": str(path),
+                "interrupted": found.interrupted,
+            }
+        )
+        return
+    print_table(table(rows, found.ceilings), pruning)
+    most = max((row.threads for row in rows), default=1)
+    if most > usable_cores() and options.from_log is None:
+        say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
+    report_log(options, path, found.interrupted)

@@ -1,0 +1,33 @@
+"""`psearch uci`, and `psearch` without arguments: the engine for chess programs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from psearch.cli.signals import Signals
+
+DESCRIPTION = """\
+Talk UCI on standard input and output, as chess programs with a board expect an engine to.
+`psearch` without arguments does the same."""
+
+EXAMPLES = """\
+examples:
+  psearch uci
+  (echo position startpos; echo go movetime 1000; sleep 4) | psearch uci"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """`psearch uci` has none."""
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Talk until `quit` or the end of the input; does not return."""
+    from psearch.uci.conversation import run_uci
+
+    run_uci()
+    sys.stdout.flush()
+    # Workers are gone by now. Taking the interpreter down costs some 200 ms, and clients kill an engine that is slow to
+    # leave; nor could a thread that is inside the compiler be told to stop. The fork server ends with this process.
+    os._exit(0)

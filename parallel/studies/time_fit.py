@@ -1,0 +1,65 @@
+"""Time by workers as a critical path and work: what the speedups of a study come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from psearch.studies.speedup import Row
+
+
+@dataclass(frozen=True)
+class Fit:
+    """T(P) / T(1) = c + w / P for one policy: the critical path and the work, in units of the serial time."""
+
+    policy: str
+    c: float
+    w: float
+    error: float
+    """root mean square of the relative errors"""
+
+
+def fit_times(rows: Sequence[Row]) -> list[Fit]:
+    """A fit per policy that has two worker counts or more above one, by least squares of the relative errors.
+
+    The times are reciprocals of geometric mean speedups, with 1 at one worker. c and w are not negative.
+    """
+    fits = []
+    for policy in dict.fromkeys(row.policy for row in rows):
+        points = [(1, 1.0)] + [(row.threads, 1 / row.speedup) for row in rows if row.policy == policy]
+        if len(points) < 3:
+            continue
+        count, times = np.array(points).T
+        terms = np.stack([np.ones_like(count), 1 / count], axis=1) / times[:, None]
+        c, w = non_negative_pair(terms, np.ones_like(times))
+        relative = terms @ np.array([c, w]) - 1
+        fits.append(Fit(policy, c, w, math.sqrt(float(np.mean(relative**2)))))
+    return fits
+
+
+def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
+    """Least squares with two unknowns, neither below zero."""
+    both = np.linalg.lstsq(terms, wanted, rcond=None)[0]
+    if both.min() >= 0:
+        return float(both[0]), float(both[1])
+    best = (0.0, 0.0)
+    least = float(wanted @ wanted)
+    for column in range(2):
+        only = max(float(terms[:, column] @ wanted / (terms[:, column] @ terms[:, column])), 0.0)
+        rest = wanted - only * terms[:, column]
+        if float(rest @ rest) < least:
+            least = float(rest @ rest)
+            best = (only, 0.0) if column == 0 else (0.0, only)
+    return best
+
+
+def fit_lines(fits: Sequence[Fit]) -> str:
+    """The fits as text."""
+    lines = []
+    for fit in fits:
+        most = f"at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit in sight"
+        lines.append(f"{fit.policy:<11}T(P)/T(1) = {fit.c:.5f} + {fit.w:.3f}/P  (error {fit.error:.1%}; {most})")
+    return "\n".join(lines)

@@ -1,0 +1,77 @@
+"""What is going on, in one line on stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from psearch.terminal.streams import can_redraw, is_terminal
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from psearch.terminal.time_left import TimeLeft
+
+_INTERVAL_S = 5.0
+
+
+class StatusLine:
+    """One line on stderr: redrawn in place on a terminal, else a new line every few seconds. A context manager.
+
+    With `only_terminal` nothing is written where nobody watches. It has no thread of its own, so that signals and forks
+    find one thread.
+    """
+
+    def __init__(self, only_terminal: bool = False) -> None:
+        self._stream = sys.stderr
+        self._silent = self._stream is None or (only_terminal and not is_terminal(self._stream))
+        self._redraws = can_redraw(self._stream)
+        self._live: Live | None = None
+        self._time_left: TimeLeft | None = None
+        self._next_line_at = 0.0
+
+    def __enter__(self) -> StatusLine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, text: str, done: float = 0, total: float = 0) -> None:
+        """Show `text`, one line without its end, and the time left if `done` of `total` is told, in any unit."""
+        if self._silent:
+            return
+        if total:
+            text += self._with_time_left(done, total)
+        if self._redraws:
+            self._redraw(text)
+        elif time.monotonic() >= self._next_line_at:
+            self._next_line_at = time.monotonic() + _INTERVAL_S
+            print(text, file=self._stream, flush=True)
+
+    def _with_time_left(self, done: float, total: float) -> str:
+        from psearch.terminal.time_left import TimeLeft
+
+        if self._time_left is None:
+            self._time_left = TimeLeft()
+        self._time_left.update(done, total)
+        left = self._time_left.text
+        return f", {left} left" if left else ""
+
+    def _redraw(self, text: str) -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        if self._live is None:
+            self._live = Live(
+                console=Console(file=self._stream, force_terminal=True),
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+        self._live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)

@@ -1,0 +1,42 @@
+"""What the engine does for people at a keyboard: perft, the static evaluation, the bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import chess
+import numpy as np
+
+from psearch.core.board.bridge import set_position
+from psearch.core.entries import evaluate_position
+from psearch.core.records import evaluation_dtype, position_dtype
+from psearch.processes.supervisor import Supervisor
+from psearch.uci.messages import perft_lines
+
+
+def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
+    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early."""
+    start = time.perf_counter()
+    counts, _ = supervisor.perft(board, depth)
+    return perft_lines(board, counts, time.perf_counter() - start)
+
+
+def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
+    """The line that `eval` prints."""
+    if board.is_check():
+        return "info string no static evaluation: in check"
+    tables = supervisor.arena.tables
+    position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
+    set_position(tables, position, board)
+    value = evaluate_position(*(array.ctypes.data for array in (tables, scratch, position)))
+    white = value if board.turn == chess.WHITE else -value
+    return f"static evaluation {white / 100:+.2f} (White's view)"
+
+
+def bench_line(progress: Callable[[str], None]) -> str:
+    """Run the bench; the line that it ends with."""
+    from psearch.bench import run_bench
+
+    nodes, seconds = run_bench(progress)
+    return f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps"

@@ -1,0 +1,187 @@
+"""One search, from the beginning of a `go` to its answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import chess
+
+from psearch.arena.setup import SearchOptions
+from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
+from psearch.results import Info, Limits, Result, WorkerDied
+from psearch.uci.go import Go
+from psearch.uci.messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line, with_tablebase_score
+from psearch.uci.options import OptionValues
+from psearch.uci.resources import Resources
+from psearch.uci.strength import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
+
+if TYPE_CHECKING:
+    from psearch.notation.syzygy import RootProbe
+
+_LIVE_FROM_S = 3.0
+_LIVE_INTERVAL_S = 1.0
+_PONDER_BONUS = 1.25
+"""More time for a move when the opponent's time is used too."""
+_MOST_DEATHS = 3
+
+
+class Turn:
+    """Finds a move for a `go` and answers with it; the `Go` keeps whether that has been done.
+
+    The position has a legal move. values: the options at the time of the command; debug: also print how the work was
+    shared.
+    """
+
+    def __init__(self, go: Go, values: OptionValues, debug: bool, resources: Resources) -> None:
+        self.go = go
+        self.command = go.command
+        self.board = go.command.board
+        self.values = values
+        self.debug = debug
+        self.resources = resources
+        self.plays = not values.flag("UCI_AnalyseMode")
+        self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
+        self.lines_shown = values.number("MultiPV")
+        self.shows_wdl = values.flag("UCI_ShowWDL")
+        self.probe: RootProbe | None = None
+        self.latest: Info | None = None
+        self.next_live_s = _LIVE_FROM_S
+
+    def run(self) -> bool:
+        """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then."""
+        book_move = self._book_move()
+        if book_move is not None:
+            self.go.say(f"info string book move {self.board.uci(book_move)}")
+            self._answer(book_move)
+            return False
+        if self.elo is None:
+            self.probe = self.resources.probe(self.board)
+        result = self._search_with_restarts()
+        if result is not None:
+            self._finish(result)
+        else:
+            self._answer(*self._fallback_move())
+        return result is not None
+
+    def _book_move(self) -> chess.Move | None:
+        command = self.command
+        wanted = self.values.flag("OwnBook") and self.plays
+        if not wanted or command.infinite or command.searchmoves or command.mate is not None:
+            return None
+        return self.resources.book_move(self.board)
+
+    # -- the search --------------------------------------------------------------------------------------------------
+
+    def _search_with_restarts(self) -> Result | None:
+        """Search; when a worker dies, begin again with new ones, on the same clock.
+
+        None: workers died again and again, or after the answer.
+        """
+        root_moves = self._root_moves()
+        moves = len(root_moves) if root_moves else self.board.legal_moves.count()
+        self.go.control.clock = self._time_manager(moves)
+        for _ in range(_MOST_DEATHS):
+            try:
+                return self._search(root_moves)
+            except WorkerDied as error:
+                self.resources.restart(error)
+                if self.go.is_answered:
+                    break
+        return None
+
+    def _search(self, root_moves: list[chess.Move] | None) -> Result:
+        command = self.command
+        nodes, lines = command.nodes, self.lines_shown
+        if self.elo is not None:
+            nodes = min(nodes or 1 << 62, node_limit(self.elo))
+            if noise_cp(self.elo) > 0:
+                lines = max(lines, MOST_LINES)
+        options = SearchOptions(
+            pruning=self.resources.pruning,
+            policy=self.values.text("Policy"),
+            split_depth=self.values.number("SplitDepth"),
+        )
+        return self.resources.supervisor.search(
+            self.board,
+            Limits(depth=command.depth, nodes=nodes, mate=command.mate),
+            on_info=self._report,
+            options=options,
+            only=root_moves,
+            multipv=lines,
+            control=self.go.control,
+            on_answer=self._finish_early,
+        )
+
+    def _root_moves(self) -> list[chess.Move] | None:
+        """The GUI's choice, and among those the ones that the tablebases call best. None: all."""
+        wanted = list(self.command.searchmoves) or None
+        if self.probe is None:
+            return wanted
+        best = [move for move in self.probe.best if wanted is None or move in wanted]
+        return best or wanted
+
+    def _time_manager(self, moves: int) -> TimeManager:
+        """The clock for a choice among so many moves."""
+        command = self.command
+        overhead_s = self.values.number("Move Overhead") / 1000
+        clock_ms, increment_ms = command.own_ms
+        budget = Budget()
+        if clock_ms is not None:
+            clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.moves_to_go)
+            budget = allot(clock, overhead_s)
+            if self.values.flag("Ponder"):
+                budget = Budget(min(budget.soft_s * _PONDER_BONUS, budget.hard_s), budget.hard_s)
+        if command.movetime_ms is not None:
+            movetime = fixed_time(command.movetime_ms / 1000, overhead_s)
+            budget = Budget(budget.soft_s, min(budget.hard_s, movetime.hard_s))
+        return TimeManager(budget, moves, pondering=command.ponder)
+
+    # -- what is said ------------------------------------------------------------------------------------------------
+
+    def _report(self, info: Info) -> None:
+        """A report of the search: show it, or from time to time how it goes on."""
+        if info.multipv == 1:
+            self.latest = info
+        if not info.is_live:
+            if info.multipv <= self.lines_shown:
+                self._show(info)
+        elif info.time_s >= self.next_live_s:
+            self.next_live_s = info.time_s + _LIVE_INTERVAL_S
+            self.go.say(live_line(self.board, info))
+            if self.debug:
+                self.go.say(statistics_line(info))
+
+    def _show(self, info: Info) -> None:
+        hits, tablebases = 0, None
+        if self.probe is not None:
+            hits, tablebases = self.probe.hits, self.probe.wdl
+            info = with_tablebase_score(info, tablebases)
+        wdl = shown_wdl(self.board, info, tablebases) if self.shows_wdl else None
+        self.go.say(info_line(self.board, info, hits, wdl))
+
+    def _finish_early(self, result: Result) -> None:
+        """The workers are slow to stop. While the answer is held back anyway there is no hurry."""
+        if self.go.may_answer:
+            self._finish(result)
+
+    def _finish(self, result: Result) -> None:
+        """The last lines and the answer, unless it has been answered."""
+        if self.go.is_answered:
+            return
+        for line in result.lines[: self.lines_shown]:
+            self._show(line)
+        if self.debug:
+            self.go.say(statistics_line(result.info))
+        if self.elo is not None and result.lines:
+            self._answer(*bestmove_of(choose_line(result.lines, self.elo, self.resources.dice)))
+        else:
+            self._answer(result.bestmove, result.ponder)
+
+    def _fallback_move(self) -> tuple[chess.Move | None, chess.Move | None]:
+        """What was known when the workers died; a legal move in any case."""
+        if self.latest is not None and self.latest.pv:
+            return bestmove_of(self.latest)
+        return next(iter(self._root_moves() or self.board.legal_moves), None), None
+
+    def _answer(self, move: chess.Move | None, ponder: chess.Move | None = None) -> None:
+        self.go.answer(bestmove_line(self.board, move, ponder))

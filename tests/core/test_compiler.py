@@ -1,0 +1,404 @@
+"""From kernels to machine code: what is compiled when, by whom, and what numba made of the types."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import shutil
+import subprocess
+import sys
+import types as python_types
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+import pytest
+from kernel_types import suspicious
+from paths import REPOSITORY, SUPPORT
+
+import psearch
+from psearch.core import compiler, jit, kernel_cache, kernels, machine_code
+from psearch.core.views import i64, u64
+
+COLD_BUILD = SUPPORT / "cold_build.py"
+BUILD_TIMEOUT_S = 600
+LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
+"""What machine code may call that is not its own; `abort` where an exception would be raised."""
+
+
+def copy_package(target: Path) -> Path:
+    """All sources as a wheel would hold them; returns the package's folder."""
+    outer = Path(str(psearch.__file__)).parent
+    core = Path(kernels.__file__).parent
+    ignore = shutil.ignore_patterns("__pycache__", "core" if core.parent != outer else "")
+    shutil.copytree(outer, target / "psearch", ignore=ignore)
+    if core.parent != outer:
+        shutil.copytree(core, target / "psearch" / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    return target / "psearch"
+
+
+class Builds:
+    """Starts `cold_build.py` on a copy of the package, with a cache folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.cache = folder / "cache"
+        self.package = copy_package(folder / "sources")
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {**os.environ, "PYTHONPATH": str(self.package.parent), "PSEARCH_CACHE_DIR": str(self.cache), **more}
+
+    def start(self, *groups: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, str(COLD_BUILD), *groups],
+            env=self.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def finish(self, process: subprocess.Popen[str]) -> dict[str, Any]:
+        try:
+            output, errors = process.communicate(timeout=BUILD_TIMEOUT_S)
+        finally:
+            process.kill()
+        assert process.returncode == 0, errors
+        report: dict[str, Any] = json.loads(output)
+        assert Path(report["file"]).is_relative_to(self.package)
+        assert report["is_cached"]
+        return report
+
+    def run(self, *groups: str) -> dict[str, Any]:
+        return self.finish(self.start(*groups))
+
+    def folder(self) -> Path:
+        (folder,) = self.cache.glob("kernels-*")
+        return folder
+
+    def change(self, file: str, old: str, new: str) -> None:
+        path = self.package / file
+        text = path.read_text("utf-8")
+        assert old in text
+        path.write_text(text.replace(old, new, 1), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def builds(tmp_path_factory: pytest.TempPathFactory) -> Builds:
+    return Builds(tmp_path_factory.mktemp("compiler"))
+
+
+@pytest.fixture(scope="module")
+def two_at_once(builds: Builds) -> list[dict[str, Any]]:
+    """Reports of two programs started together on an empty cache; the one that compiled comes first."""
+    processes = [builds.start("chess", "perft"), builds.start("chess", "perft")]
+    try:
+        reports = [builds.finish(process) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    return sorted(reports, key=lambda report: not compiled(report))
+
+
+def compiled(report: dict[str, Any]) -> list[str]:
+    """What was compiled, in the order of the report."""
+    return [" ".join(line.split()[4:-2]) for line in report["lines"] if line.startswith("compiling")]
+
+
+# -- what is compiled when -----------------------------------------------------------------------------------------
+
+
+def test_two_programs_at_once_compile_once(two_at_once):
+    first, second = two_at_once
+    assert compiled(first)
+    assert not compiled(second)
+    assert not first["was_cached"]
+    waiting = ["waiting for another program that is compiling the kernels"]
+    assert second["was_cached"] or second["lines"] == waiting
+
+
+def test_progress_counts_kernels_and_groups(two_at_once):
+    lines = two_at_once[0]["lines"]
+    total = len(lines)
+    assert [line.split()[3] for line in lines] == [f"{done}/{total}" for done in range(1, total + 1)]
+    assert sorted(compiled(two_at_once[0])[-2:]) == ["all of chess", "all of perft"]
+
+
+def test_the_next_program_loads_and_needs_no_numba(builds, two_at_once):
+    report = builds.run("chess", "perft")
+    assert report["was_cached"]
+    assert report["lines"] == []
+    assert "numba" not in report["imported"]
+    assert report["seconds"] < 1
+
+
+def test_not_even_the_one_that_compiles_imports_numba(two_at_once):
+    assert "numba" not in two_at_once[0]["imported"]
+
+
+def test_another_group_compiles_only_what_is_new(builds, two_at_once):
+    done = set(compiled(two_at_once[0]))
+    new = compiled(builds.run("inspect"))
+    assert new[-1] == "all of inspect"
+    assert "evaluate" not in new and "evaluate" in done
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "is_known"),
+    [
+        ("core/board/perft.py", '"""', '"""Another word. ', False),
+        ("core/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
+        ("core/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
+    ],
+)
+def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, is_known):
+    """is_known: the file holds no kernel; else the compiler has to look whether one has changed."""
+    builds.change(file, old, new)
+    try:
+        report = builds.run("chess", "perft")
+    finally:
+        builds.change(file, new, old)
+    assert report["was_cached"] is is_known
+    assert compiled(report) == []
+    assert builds.run("chess", "perft")["lines"] == []
+
+
+def test_a_changed_kernel_is_compiled_with_its_groups_alone(builds, two_at_once):
+    builds.change("core/board/perft.py", "leaves = 0", "leaves = 0 + 0")
+    try:
+        assert compiled(builds.run("chess", "perft")) == ["perft", "all of perft"]
+    finally:
+        builds.change("core/board/perft.py", "leaves = 0 + 0", "leaves = 0")
+    assert compiled(builds.run("chess", "perft")) == []
+
+
+def test_a_frozen_constant_compiles_what_it_is_frozen_into(builds, two_at_once):
+    builds.change("core/terms.py", "PAIR_SHIFT = 16", "PAIR_SHIFT = 17")
+    try:
+        done = compiled(builds.run("chess", "perft"))
+    finally:
+        builds.change("core/terms.py", "PAIR_SHIFT = 17", "PAIR_SHIFT = 16")
+    assert "middle_game" in done and "all of chess" in done
+    assert "generate_captures" not in done and "all of perft" not in done
+
+
+@pytest.mark.parametrize("damage", ["truncate", "flip", "empty", "delete", "record"])
+def test_a_damaged_object_is_made_again(builds, two_at_once, damage):
+    assert builds.run("chess", "perft")["is_cached"]
+    path = max(builds.folder().glob("perft-*.o"), key=lambda found: found.stat().st_mtime)
+    text = path.read_bytes()
+    if damage == "truncate":
+        path.write_bytes(text[: len(text) // 2])
+    elif damage == "flip":
+        path.write_bytes(text[:-100] + bytes([text[-100] ^ 1]) + text[-99:])
+    elif damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "delete":
+        path.unlink()
+    else:
+        for record in builds.folder().glob("perft-*.json"):
+            record.write_bytes(b"{}")
+    report = builds.run("chess", "perft")
+    assert compiled(report) == ([] if damage == "record" else ["all of perft"])
+    assert path.read_bytes()[:64] == text[:64]
+
+
+def test_a_compiler_that_fails_says_why(builds, two_at_once):
+    builds.change("core/board/perft.py", "leaves = 0", "leaves = unheard_of")
+    try:
+        process = builds.start("perft")
+        _, errors = process.communicate(timeout=BUILD_TIMEOUT_S)
+    finally:
+        builds.change("core/board/perft.py", "leaves = unheard_of", "leaves = 0")
+    assert process.returncode == 1
+    assert "unheard_of" in errors
+
+
+# -- what is in an object --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def search_object(kernels: None) -> Any:
+    """The machine code of the group that every search needs, as LLVM reads it."""
+    from psearch.core import kernels as compiled_kernels
+    from psearch.scheduler.entries import SEARCH
+
+    compiled_kernels.load(SEARCH)
+    folder = compiled_kernels.folder()
+    found = kernel_cache.read_object(folder, str(kernel_cache.recorded_object(folder, "search")))
+    assert found is not None
+    return found
+
+
+def test_every_entry_is_in_its_object(search_object):
+    entries, _ = search_object
+    assert entries == {"begin_search": 1, "request_stop": 1, "work": 3, "read_cycles": 0}
+
+
+def symbols(code: bytes, tmp_path: Path) -> tuple[set[str], set[str]]:
+    """Names that an object file defines for others, and those it needs, by the binutils' nm."""
+    path = tmp_path / "object.o"
+    path.write_bytes(code)
+    listed = subprocess.run(["nm", "-g", str(path)], capture_output=True, text=True, check=True).stdout
+    words = [line.split() for line in listed.splitlines()]
+    return {word[-1] for word in words if word[-2] != "U"}, {word[-1] for word in words if word[-2] == "U"}
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="needs the binutils")
+def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_path):
+    entries, code = search_object
+    defined, needed = symbols(code, tmp_path)
+    assert defined == {f"psearch_{name}" for name in entries}
+    assert needed <= LIBC
+
+
+# -- digests ---------------------------------------------------------------------------------------------------------
+
+
+def made_kernel(source: str, **names: Any) -> jit.Kernel:
+    """A kernel from source text, in a module of its own."""
+    module = python_types.ModuleType("made")
+    module.__dict__.update(names, i64=i64, u64=u64, np=np, kernel=jit.kernel)
+    path = Path(os.environ["PYTEST_KERNELS"]) / f"made_{abs(hash(source))}.py"
+    path.write_text(source)
+    module.__file__ = str(path)
+    exec(compile(source, str(path), "exec"), module.__dict__)
+    made = next(value for value in module.__dict__.values() if isinstance(value, jit.Kernel))
+    jit.registry.pop(made.symbol)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _place_for_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTEST_KERNELS", str(tmp_path))
+
+
+PLAIN = "@kernel(i64(i64))\ndef f(a):\n    return a + SIZE\n"
+
+
+@pytest.mark.parametrize(
+    ("other", "size", "same"),
+    [
+        ('@kernel(i64(i64))\ndef f(a):\n    """Words."""\n    # and more\n    return a + SIZE\n', 3, True),
+        ("\n\n@kernel(i64(i64))\ndef f(a):\n    return (a + SIZE)\n", 3, True),
+        (PLAIN, 4, False),
+        ("@kernel(i64(i64))\ndef f(a):\n    return a - SIZE\n", 3, False),
+        ("@kernel(i64(u64))\ndef f(a):\n    return a + SIZE\n", 3, False),
+        ("@kernel(i64(i64))\ndef g(a):\n    return a + SIZE\n", 3, False),
+    ],
+)
+def test_a_digest_takes_in_what_is_compiled(other, size, same):
+    one = compiler.digest_of(made_kernel(PLAIN, SIZE=3))
+    assert (compiler.digest_of(made_kernel(other, SIZE=size)) == one) is same
+
+
+@pytest.mark.parametrize("value", [[1], {1: 2}, 1.5, os, Path])
+def test_a_kernel_cannot_freeze_what_may_change(value):
+    if value is Path:
+        value = Path(".")
+    with pytest.raises(AssertionError, match="a kernel cannot use SIZE"):
+        compiler.digest_of(made_kernel(PLAIN, SIZE=value))
+
+
+def test_a_table_is_frozen_by_value():
+    digests = {
+        compiler.digest_of(made_kernel(PLAIN.replace("SIZE", "SIZE[0]"), SIZE=np.array(values, np.int64)))
+        for values in ([1, 2], [1, 3], [1, 2])
+    }
+    assert len(digests) == 2
+
+
+# -- from kernel to object, in this process ----------------------------------------------------------------------------
+
+
+def test_kernels_that_call_each_other_are_linked_and_run():
+    inner = made_kernel("@kernel(i64(i64))\ndef inner(a):\n    return max(a, 7) * 2\n")
+    outer_source = "@entry(i64(i64, i64))\ndef outer(a, b):\n    return inner(a) - inner(b)\n"
+    module = python_types.ModuleType("made_outer")
+    path = Path(os.environ["PYTEST_KERNELS"]) / "made_outer.py"
+    path.write_text(outer_source)
+    module.__dict__.update(i64=i64, entry=jit.entry, inner=inner)
+    exec(compile(outer_source, str(path), "exec"), module.__dict__)
+    outer = module.__dict__["outer"]
+    members = compiler.closure([outer])
+    assert sorted(members) == sorted([inner.symbol, outer.symbol])
+    compiler.prepare(members.values())
+    code = compiler.object_code([compiler.bitcode_of(member) for member in members.values()], [outer])
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+    assert call(machine_code.place(code, ["psearch_outer"])["psearch_outer"])(10, 3) == 20 - 14
+    jit.registry.pop(outer.symbol)
+
+
+def test_bitcode_shows_its_symbol_alone():
+    made = made_kernel("@kernel(i64(i64))\ndef alone(a):\n    return min(max(a, 7), 9)\n")
+    compiler.prepare([made])
+    module = llvm.parse_bitcode(compiler.bitcode_of(made))
+    visible = [
+        function.name
+        for function in module.functions
+        if not function.is_declaration and function.linkage != llvm.Linkage.internal
+    ]
+    assert visible == [made.symbol]
+
+
+# -- types -------------------------------------------------------------------------------------------------------------
+
+
+def test_no_floats_and_no_mixed_signs():
+    """In every kernel of the package. A process of its own: kernels are called by symbol from then on."""
+    program = """
+import importlib, pkgutil
+import psearch, psearch.core
+from kernel_types import suspicious
+from psearch.core import compiler, jit
+for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+kernels = dict(jit.registry)
+compiler.prepare(kernels.values())
+print(len(kernels))
+for symbol, kernel in kernels.items():
+    for finding in suspicious(symbol, compiler.typed(kernel).type_annotation):
+        print(finding)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SUPPORT), str(REPOSITORY)])},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_TIMEOUT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    count, *findings = done.stdout.splitlines()
+    assert int(count) > 350
+    assert findings == []
+
+
+@pytest.mark.parametrize(
+    ("function", "signature", "expected"),
+    [
+        (lambda a, b: a + b, "uint64, int64", ["add of uint64 and int64"]),
+        (lambda a, b: a & b, "uint64, int32", ["and_ of uint64 and int32"]),
+        (lambda a, b: b < a, "uint64, int64", ["lt of int64 and uint64"]),
+        (lambda a, b: a >> 3, "uint64, int64", ["rshift of uint64 and Literal[int](3)"]),
+        (lambda a, b: a / b, "int64, int64", ["float64"]),
+        (lambda a, b: a if b else 1, "uint64, int64", ["float64"]),
+    ],
+)
+def test_the_type_walk_finds(function, signature, expected):
+    dispatcher = numba.njit(function)
+    dispatcher.compile(f"({signature})")
+    (compiled_function,) = dispatcher.overloads.values()
+    findings = list(suspicious("here", compiled_function.type_annotation))
+    for what in expected:
+        assert any(what in finding for finding in findings), findings
+
+
+def test_the_type_walk_passes_clean_code():
+    one = np.uint64(1)
+    dispatcher = numba.njit(lambda a, b: (a & (a - one)) != np.uint64(0) and (b + 3) // 2 < 7)
+    dispatcher.compile("(uint64, int64)")
+    (compiled_function,) = dispatcher.overloads.values()
+    assert list(suspicious("here", compiled_function.type_annotation)) == []

@@ -1,0 +1,166 @@
+"""Machine code in memory: our own placing against LLVM's loader."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import struct
+import subprocess
+import sys
+from typing import Any
+
+import llvmlite.binding as llvm
+import pytest
+
+from psearch.core import compiler, machine_code
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="LLVM's loader is used there")
+
+SOURCE = """
+@table = internal constant [4 x i64] [i64 11, i64 22, i64 33, i64 44]
+declare i32 @sched_yield()
+declare ptr @memset(ptr, i32, i64)
+
+define internal i64 @twice(i64 %a) noinline {
+  %r = add i64 %a, %a
+  ret i64 %r
+}
+
+define i64 @constant(i64 %index) {
+  %p = getelementptr [4 x i64], ptr @table, i64 0, i64 %index
+  %v = load volatile i64, ptr %p
+  ret i64 %v
+}
+
+define i64 @called(i64 %a) {
+  %r = call i64 @twice(i64 %a)
+  %s = call i64 @twice(i64 %r)
+  ret i64 %s
+}
+
+define i64 @outside(i64 %a) {
+  %status = call i32 @sched_yield()
+  %buffer = alloca [64 x i8]
+  %p = call ptr @memset(ptr %buffer, i32 7, i64 64)
+  %v = load volatile i8, ptr %p
+  %w = zext i8 %v to i64
+  %s = zext i32 %status to i64
+  %r = add i64 %w, %s
+  %t = add i64 %r, %a
+  ret i64 %t
+}
+
+define i64 @jumps(i64 %a) {
+  switch i64 %a, label %other [
+    i64 0, label %l0
+    i64 1, label %l1
+    i64 2, label %l2
+    i64 3, label %l3
+    i64 4, label %l4
+  ]
+l0:
+  call i32 @sched_yield()
+  ret i64 5
+l1:
+  ret i64 -1
+l2:
+  ret i64 70
+l3:
+  call i32 @sched_yield()
+  ret i64 12
+l4:
+  ret i64 9
+other:
+  ret i64 0
+}
+"""
+CALLS = [
+    ("constant", 2, 33),
+    ("called", 5, 20),
+    ("outside", 100, 107),
+    *(("jumps", number, result) for number, result in enumerate([5, -1, 70, 12, 9, 0])),
+]
+
+
+def object_of(source: str) -> bytes:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return bytes(compiler.target_machine().emit_object(llvm.parse_assembly(source)))
+
+
+def call(address: int, argument: int) -> int:
+    return int(ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(address)(argument))
+
+
+@pytest.mark.parametrize("place", ["place_simple", "place_by_llvm"])
+def test_placed_code_runs(place: str) -> None:
+    code = object_of(SOURCE)
+    names = {name for name, _, _ in CALLS}
+    arguments: tuple[Any, ...] = (code,) if place == "place_simple" else (code, names)
+    addresses = getattr(machine_code, place)(*arguments)
+    assert names <= set(addresses)
+    for name, argument, result in CALLS:
+        assert call(addresses[name], argument) == result
+
+
+def test_memory_is_not_writable_and_executable() -> None:
+    (address,) = machine_code.place(object_of(SOURCE), ["called"]).values()
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        for line in maps:
+            begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+            if begin <= address < end:
+                assert line.split()[1].startswith("r-x")
+                return
+    pytest.fail("not mapped")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@counter = global i64 3\ndefine i64 @f(i64 %a) {\n %v = load i64, ptr @counter\n ret i64 %v\n}\n",
+        "declare i64 @unheard_of(i64)\ndefine i64 @f(i64 %a) {\n %v = call i64 @unheard_of(i64 %a)\n ret i64 %v\n}\n",
+    ],
+)
+def test_what_is_not_simple_is_left_to_llvm(source: str) -> None:
+    with pytest.raises(machine_code.NotSimple):
+        machine_code.place_simple(object_of(source))
+
+
+def test_what_is_not_simple_still_runs() -> None:
+    source = "@counter = global i64 3\ndefine i64 @f(i64 %a) {\n %v = load i64, ptr @counter\n ret i64 %v\n}\n"
+    assert call(machine_code.place(object_of(source), ["f"])["f"], 0) == 3
+
+
+@pytest.mark.parametrize(("offset", "format", "value"), [(18, "<H", 183), (16, "<H", 2), (4, "<B", 1)])
+def test_other_kinds_of_object_are_not_simple(offset: int, format: str, value: int) -> None:
+    """aarch64; an executable; 32 bits."""
+    code = bytearray(object_of(SOURCE))
+    struct.pack_into(format, code, offset, value)
+    with pytest.raises(machine_code.NotSimple):
+        machine_code.place_simple(bytes(code))
+
+
+def test_a_relocation_that_is_not_expected_is_not_simple() -> None:
+    code = bytearray(object_of(SOURCE))
+    sections = machine_code._sections(bytes(code))
+    table = next(section for section in sections if section.type == machine_code._RELOCATIONS and section.size)
+    struct.pack_into("<I", code, table.offset + 8, 10)  # the type: R_X86_64_32
+    with pytest.raises(machine_code.NotSimple, match="relocation 10"):
+        machine_code.place_simple(bytes(code))
+
+
+def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
+    """With its kernels in the cache."""
+    from psearch.core import kernels as compiled
+    from psearch.core.entries import CHESS
+    from psearch.scheduler.entries import SEARCH
+
+    compiled.load(CHESS, SEARCH)
+    program = """
+import sys
+import psearch
+print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "llvmlite", "rich", "scipy", "matplotlib"}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["3", ""]

@@ -1,0 +1,61 @@
+"""Results as text and as JSON."""
+
+from __future__ import annotations
+
+import chess
+import chess.engine
+from reports import cp, moves, workers
+
+from psearch.notation.report import final_report, iteration_line, json_object, score_text
+from psearch.results import Info, Result
+
+
+def test_several_lines_of_play() -> None:
+    board = chess.Board()
+    infos = [
+        Info(5, 9, cp(30), "exact", 900, 1.0, moves("e2e4"), workers(1), multipv=1),
+        Info(5, 9, cp(25), "exact", 950, 1.1, moves("d2d4", "d7d5"), workers(1), multipv=2),
+    ]
+    assert "  line 2  score +0.25" in iteration_line(board, infos[1])
+    assert "line" not in iteration_line(board, infos[0])
+    result = Result(infos[0].pv[0], infos[0], lines=infos)
+    assert "line 2     +0.25  d4 d5\n" in final_report(board, result)
+    report = json_object(board, result, 1)
+    assert report["lines"] == [
+        {"score": {"cp": 30}, "depth": 5, "pv": ["e2e4"]},
+        {"score": {"cp": 25}, "depth": 5, "pv": ["d2d4", "d7d5"]},
+    ]
+    assert "lines" not in json_object(board, Result(infos[0].pv[0], infos[0], lines=infos[:1]), 1)
+
+
+def test_score_is_from_the_side_to_move() -> None:
+    black_to_move = chess.Board("4k3/8/8/8/8/8/8/4K3 b - - 0 1")
+    assert score_text(cp(130, chess.WHITE), black_to_move) == "-1.30"
+    assert score_text(cp(130, chess.BLACK), black_to_move) == "+1.30"
+    assert score_text(cp(0), black_to_move, "upper") == "<=+0.00"
+    mate = chess.engine.PovScore(chess.engine.Mate(3), chess.WHITE)
+    assert score_text(mate, black_to_move) == "#-3"
+    result = Result(None, Info(1, 1, mate, "exact", 1, 0.1))
+    assert json_object(black_to_move, result, 1)["score"] == {"mate": -3}
+
+
+def test_chess960_castling_is_king_takes_rook() -> None:
+    board = chess.Board("1r3kr1/8/8/8/8/8/8/1R3KR1 w GBgb - 0 1", chess960=True)
+    line = moves("f1g1", "f8b8")
+    report = json_object(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)), 1)
+    assert report["bestmove"] == "f1g1"
+    assert report["pv"] == ["f1g1", "f8b8"]
+    assert "O-O+ (f1g1)" in final_report(board, Result(line[0], Info(5, 9, cp(0), "exact", 10, 0.0, line)))
+
+
+def test_interrupted_before_anything_was_found() -> None:
+    board = chess.Board()
+    result = Result(None, Info(0, 0, cp(0), "exact", 0, 0.0), interrupted=True)
+    assert "best move  none, interrupted" in final_report(board, result)
+    assert json_object(board, result, 1)["interrupted"] is True
+
+
+def test_iteration_line() -> None:
+    info = Info(9, 17, cp(31), "exact", 1234567, 0.82304, moves("e2e4", "e7e5", "g1f3"))
+    expected = "depth 9/17  score +0.31  nodes 1234567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
+    assert iteration_line(chess.Board(), info) == expected

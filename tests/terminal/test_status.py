@@ -1,0 +1,119 @@
+"""The status line: redrawn on a terminal, lines elsewhere, silence where nobody watches; the time left."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from psearch.terminal import status as status_module
+from psearch.terminal.status import StatusLine
+from psearch.terminal.time_left import TimeLeft
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def terminal_of(monkeypatch: pytest.MonkeyPatch, kind: str = "xterm") -> Terminal:
+    """stderr, as a terminal of 30 columns. Called by tests, not a fixture: pytest replaces stderr after those."""
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("TERM", kind)
+    monkeypatch.setenv("COLUMNS", "30")
+    monkeypatch.setenv("LINES", "24")
+    return stream
+
+
+def test_a_terminal_shows_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    threads = threading.active_count()
+    with StatusLine(only_terminal=True) as status:
+        assert terminal.getvalue() == "", "nothing to say yet"
+        status("first")
+        status("the second text, [bold]much[/bold] wider than this terminal")
+        assert threading.active_count() == threads, "workers are forked meanwhile"
+    written = terminal.getvalue()
+    assert "first" in written
+    assert "the second text, [bold]much[/…" in written
+    assert "\x1b[1A" in written or "\x1b[2K" in written, "the line is erased"
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h") == 1, "the cursor is back"
+
+
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch, "dumb")
+    with StatusLine() as status:
+        status("first")
+    assert terminal.getvalue() == "first\n"
+
+
+def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(status_module.time, "monotonic", lambda: now)
+    with StatusLine() as status:
+        for _ in range(12):
+            status(f"at {now:g}")
+            now += 1
+    assert capsys.readouterr().err == "at 100\nat 105\nat 110\n"
+
+
+def test_a_log_does_not_get_what_only_a_terminal_does(capsys: pytest.CaptureFixture[str]) -> None:
+    with StatusLine(only_terminal=True) as status:
+        status("first", 1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_stderr_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with StatusLine() as status:
+        status("first", 1, 2)
+
+
+def test_the_time_left_follows_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch, "dumb")
+    monkeypatch.setattr(status_module, "_INTERVAL_S", 0.0)
+    done = 0
+    monkeypatch.setattr("psearch.terminal.time_left.TimeLeft", lambda: TimeLeft(lambda: 10.0 * done))
+    with StatusLine() as status:
+        for done in (0, 1, 2):
+            status(f"{done}/11", done, 11)
+    assert terminal.getvalue() == "0/11\n1/11\n2/11, 0:01:30 left\n"
+
+
+def test_time_left_of_slow_and_changing_work() -> None:
+    """Steps that take minutes count all the same; a total may grow; new work forgets the old."""
+    now = 0.0
+    left = TimeLeft(lambda: now)
+    left.update(0, 5)
+    assert left.text == ""
+    for done in (1, 2, 3):
+        now += 600
+        left.update(done, 5)
+    assert left.text == "0:20:00"
+    left.update(3, 9)
+    assert left.text == "1:00:00"
+    left.update(9, 9)
+    assert left.text == ""
+    left.update(0, 4)
+    left.update(1, 4)
+    now += 2
+    left.update(2, 4)
+    assert left.text == "0:00:04"
+
+
+def test_rich_is_imported_by_terminals_only() -> None:
+    program = """
+import sys
+import chess
+from psearch.terminal.display import search_display
+from psearch.terminal.status import StatusLine
+with StatusLine() as status, search_display(chess.Board()):
+    status("a line")
+sys.exit(int("rich" in sys.modules))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "a line\n")
