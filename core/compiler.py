@@ -23,7 +23,7 @@ import signal
 import sys
 import time
 import types as python_types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,9 @@ from psearch.core.jit import EntryKernel, External, Kernel
 _OPTIMISATION = 3
 _MOST_PROCESSES = 16
 _PR_SET_PDEATHSIG = 1
+
+Groups = Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
+"""By name: the modules of its entries, and what it replaces."""
 
 
 # -- what a kernel depends on --------------------------------------------------------------------------------------
@@ -68,16 +71,31 @@ def called_by(kernel: Kernel) -> list[Kernel]:
     return [value for value in _globals_of(kernel).values() if isinstance(value, Kernel)]
 
 
-def closure(entries: Iterable[Kernel]) -> dict[str, Kernel]:
-    """Entries and all that they need, by symbol."""
+def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None) -> dict[str, Kernel]:
+    """Entries and all that they need, by symbol. replaced: symbols, and those of the kernels that stand in for them."""
+    replaced = replaced or {}
+    unused = set(replaced)
     found: dict[str, Kernel] = {}
     waiting = list(entries)
     while waiting:
         kernel = waiting.pop()
+        if kernel.symbol in replaced:
+            unused.discard(kernel.symbol)
+            kernel = _stand_in(kernel, replaced[kernel.symbol])
         if kernel.symbol not in found:
             found[kernel.symbol] = kernel
             waiting += called_by(kernel)
+    if unused:
+        raise AssertionError(f"nothing calls {', '.join(sorted(unused))}, to be replaced")
     return found
+
+
+def _stand_in(kernel: Kernel, symbol: str) -> Kernel:
+    """The kernel of this symbol, which can be called as the first one is."""
+    other = jit.registry[symbol]
+    if (other.arguments, other.result) != (kernel.arguments, kernel.result):
+        raise AssertionError(f"{symbol} cannot replace {kernel.symbol}: its signature is another")
+    return other
 
 
 class _Sources:
@@ -292,11 +310,15 @@ def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
     return module
 
 
-def object_code(bitcodes: Iterable[bytes], entries: list[Kernel]) -> bytes:
-    """All kernels of a group as one object file, optimised as a whole."""
+def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapping[str, str] | None = None) -> bytes:
+    """All kernels of a group as one object file, optimised as a whole. replaced: as for `closure`."""
+    names = {new: old for old, new in (replaced or {}).items()}
     module = None
     for bitcode in bitcodes:
         part = llvm.parse_bitcode(bitcode)
+        for function in part.functions:
+            if function.name in names:
+                function.name = names[function.name]
         if module is None:
             module = part
         else:
@@ -326,20 +348,21 @@ def object_code(bitcodes: Iterable[bytes], entries: list[Kernel]) -> bytes:
 class Build:
     """Compiles groups into a cache folder; `tell` gets one line at a time."""
 
-    def __init__(self, folder: Path, groups: dict[str, list[str]], tell: Callable[[str], None]) -> None:
+    def __init__(self, folder: Path, groups: Groups, tell: Callable[[str], None]) -> None:
         self.folder = folder
         self.tell = tell
         self.start = time.perf_counter()
         self.entries: dict[str, list[Kernel]] = {}
-        for name, modules in groups.items():
-            for module in modules:
+        self.replaced = {name: replaced for name, (_, replaced) in groups.items()}
+        for name, (modules, replaced) in groups.items():
+            for module in (*modules, *(symbol.rpartition(".")[0] for symbol in replaced.values())):
                 import_module(module)
             self.entries[name] = [
                 kernel
                 for kernel in jit.registry.values()
                 if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in modules
             ]
-        self.closures = {name: closure(entries) for name, entries in self.entries.items()}
+        self.closures = {name: closure(entries, self.replaced[name]) for name, entries in self.entries.items()}
         self.digests = {
             symbol: digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
         }
@@ -356,7 +379,7 @@ class Build:
         # the longest first: no process is left with one at the end
         order = sorted(stale, key=lambda symbol: -len(jit.registry[symbol].py_func.__code__.co_code))
         if order:
-            prepare(jit.registry[symbol] for members in self.closures.values() for symbol in members)
+            prepare(jit.registry.values())
         total = len(order) + len(missing)
         for done, what in enumerate(self._in_processes(order, missing), start=1):
             self.tell(f"compiling kernels, once: {done}/{total} {what} ({time.perf_counter() - self.start:.0f} s)")
@@ -378,8 +401,9 @@ class Build:
             yield from pool.imap_unordered(_back_end, groups)
 
     def files(self) -> list[str]:
-        """Every file of this package that was imported to compile."""
-        own = [module for name, module in sys.modules.items() if name.partition(".")[0] == "psearch"]
+        """Every file of this package that was imported to compile, and those of kernels elsewhere."""
+        others = {kernel.py_func.__module__ for kernel in jit.registry.values()}
+        own = [module for name, module in sys.modules.items() if name.partition(".")[0] == "psearch" or name in others]
         return sorted(str(module.__file__) for module in own if getattr(module, "__file__", None))
 
     def bitcode_path(self, symbol: str) -> Path:
@@ -389,6 +413,7 @@ class Build:
         """Of a group: named by all that is in it."""
         parts = [_toolchain(), *(kernel.symbol for kernel in self.entries[group])]
         parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
+        parts += [str(sorted(self.replaced[group].items()))]
         return f"{group}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
 
     def front_end(self, symbol: str) -> str:
@@ -406,7 +431,8 @@ class Build:
             bitcodes.append(bitcode)
         entries = self.entries[group]
         counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
-        kernel_cache.write_object(self.folder, self.object_name(group), counts, object_code(bitcodes, entries))
+        code = object_code(bitcodes, entries, self.replaced[group])
+        kernel_cache.write_object(self.folder, self.object_name(group), counts, code)
         return f"all of {group}"
 
 
@@ -430,8 +456,8 @@ def _begin_process(parent: int) -> None:
         os._exit(1)
 
 
-def main(folder: str, groups: dict[str, list[str]]) -> int:
-    """Compile groups, given by the modules of their entries. Progress goes to stdout, a line of JSON each."""
+def main(folder: str, groups: Groups) -> int:
+    """Compile groups. Progress goes to stdout, a line of JSON each."""
 
     def tell(text: str) -> None:
         print(json.dumps(text), flush=True)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,16 @@ class Entry:
 class Group:
     """Kernels that are compiled, kept and loaded together.
 
-    name: of the object file; modules: those that define its entries.
+    name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
+    another version, symbol by symbol, in tests of what calls them.
     """
 
-    def __init__(self, name: str, *modules: str) -> None:
+    def __init__(self, name: str, *modules: str, replaced: Mapping[str, str] | None = None) -> None:
         if name in _groups:
             raise AssertionError(f"there are two groups of kernels named {name}")
         self.name = name
         self.modules = modules
+        self.replaced = dict(replaced or {})
         self._functions: dict[str, Any] = {}
         _groups[name] = self
 
@@ -148,7 +150,7 @@ def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
 
 def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
     """In another process: this one may have threads, and need not carry numba with it."""
-    wanted = {group.name: list(group.modules) for group in groups}
+    wanted = {group.name: (group.modules, group.replaced) for group in groups}
     program = _COMPILER.format(path=sys.path, folder=str(folder()), groups=wanted)
     flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy starts no threads in a process that forks

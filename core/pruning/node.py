@@ -111,7 +111,7 @@ def null_reduction(pruning, pos, node):
 
 @kernel(boolean(Tables, Position))
 def _is_netted(tb, pos):
-    """Whether the king of the side to move has at most one square to go to, and the opponent attacks two or more around it.
+    """Whether the king of the side to move has at most one square to go to, and two or more around it are attacked.
 
     A mating net: here no material is worth what the evaluation says. It takes two pieces (docs/decisions/010).
     """

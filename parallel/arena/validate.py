@@ -20,6 +20,7 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_NAMES,
     STATE_NEXT,
+    STATE_UNWIND,
 )
 from psearch.core.records import MAX_PLY
 
@@ -95,9 +96,32 @@ def _node_violations(arena: Arena) -> Iterator[str]:
                 yield f"stack {number} offers ply {ply}, open {node['open']}, closed {node['closed']}"
 
 
+def _open_chain(arena: Arena, stack: int, base: int, top: int) -> Iterator[int]:
+    """Open nodes that a worker runs below: those of the visits on its stack, and above its base."""
+    nodes, visits = arena.frames["node"], arena.frames["visit"]
+    homes = [int(visits["home"][stack * MAX_PLY + ply]) for ply in range(base, top)]
+    yield from (home for home in homes if nodes[home]["open"])
+    above = int(nodes[homes[0]]["open_parent"]) if homes else -1
+    while above >= 0:
+        yield above
+        above = int(nodes[above]["open_parent"])
+
+
+def _abort_violations(arena: Arena) -> Iterator[str]:
+    """Who has seen the abort epoch, and does not unwind, runs below no closed node."""
+    epoch = int(arena.header[0]["abort_epoch"])
+    for number, worker in enumerate(arena.worker):
+        if worker["stack"] < 0 or worker["state"] == STATE_UNWIND or worker["seen_epoch"] != epoch:
+            continue
+        stack = int(worker["stack"])
+        for home in _open_chain(arena, stack, int(arena.stack[stack]["base"]), int(worker["ply"])):
+            if arena.frames["node"]["closed"][home]:
+                yield f"worker {number} has seen epoch {epoch} and runs below node {home}, which is closed"
+
+
 def violations(arena: Arena) -> list[str]:
     """What is wrong with the arena, in words; empty when every invariant holds."""
-    return [*_worker_violations(arena), *_node_violations(arena)]
+    return [*_worker_violations(arena), *_node_violations(arena), *_abort_violations(arena)]
 
 
 def leftovers(arena: Arena) -> list[str]:

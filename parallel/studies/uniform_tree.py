@@ -26,7 +26,7 @@ from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.records import TYPES
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.views import boolean, i64
+from psearch.core.views import boolean, i64, u64
 from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.node_types import child_type
 from psearch.scheduler.policy import POLICY_KNUTH
@@ -120,15 +120,25 @@ def _skip(un, level, first):
     return un.skipped
 
 
+@kernel(u64(u64, i64))
+def child_key(key, index):
+    """The key of a node's child."""
+    return splitmix64(key + np.uint64(index + 1) * SPLITMIX_STEP)
+
+
+@kernel(i64(i64, u64, i64))
+def child_value(value, key, index):
+    """What is dealt out to a child: value of its parent, key and index of the child."""
+    return -value + (np.int64(key % np.uint64(_SPREAD)) if index > 0 else 0)
+
+
 @kernel(i64(Uniform, Level, Level))
 def _enter(un, parent, child):
     """Deal out a child's value and window, and ask the rules; gives its index."""
     index = np.int64(parent.index)
     parent.index = index + 1
-    child.key = splitmix64(np.uint64(parent.key) + np.uint64(index + 1) * SPLITMIX_STEP)
-    child.value = -np.int64(parent.value)
-    if index > 0:
-        child.value += np.int64(np.uint64(child.key) % np.uint64(_SPREAD))
+    child.key = child_key(parent.key, index)
+    child.value = child_value(np.int64(parent.value), child.key, index)
     child.alpha = -np.int64(parent.beta)
     child.beta = -np.int64(parent.alpha)
     child.alpha_at_entry = child.alpha

@@ -14,7 +14,6 @@ from psearch.arena.setup import SearchOptions, write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import STACK_FREE
-from psearch.core.jit import build
 from psearch.core.pruning.modes import MODES
 from psearch.defaults import POLICY_NAMES
 from psearch.kernels import load_kernels
@@ -42,7 +41,6 @@ def positions() -> list[str]:
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     load_kernels()
-    assert build() == 0.0
 
 
 @pytest.fixture(scope="module")
