@@ -25,10 +25,8 @@ trace_event_dtype = record(
         ("p_needed", "i4"),  # in 1/65536
         ("move", "i4"),  # taken by the helper (TRACE_JOIN); best (TRACE_ROOT)
         ("helpers", "i4"),  # that joined (TRACE_SPLIT)
-        (
-            "outcome",
-            "i4",
-        ),  # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
+        # `closed` of the node (TRACE_SPLIT); 1: the value came too late (TRACE_ABORT); bound (TRACE_ROOT)
+        ("outcome", "i4"),
     ]
 )
 
