@@ -26,7 +26,7 @@ def run(engine: Supervisor, policy: str, depth: int) -> tuple[int, int, float]:
         info = engine.search(parse_position(fen), Limits(depth=depth), options=SearchOptions(policy=policy)).info
         nodes += info.nodes
         seconds += info.time_s
-        opens += int(engine.arena.worker["opens"].sum())
+        opens += int(engine.arena.worker["counters"]["opens"].sum())
     return nodes, opens, seconds
 
 

@@ -21,6 +21,7 @@ from psearch.core.constants import CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
     MAX_PLY,
+    MAX_WORKERS,
     context_dtype,
     frame_dtype,
     header_dtype,
@@ -33,7 +34,6 @@ from psearch.core.records import (
 from psearch.core.tables import make_tables
 from psearch.results import PsearchError
 
-MAX_WORKERS = 1024
 MIB = 1 << 20
 _PIECE = 64 * MIB
 _TAKE_S = 2.0

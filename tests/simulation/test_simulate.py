@@ -226,7 +226,7 @@ def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simu
     nodes, opened = set(), []
     for join_cost in (1, 4, 1000):
         nodes.add(search(simulators[1], MIDDLE_GAME, 10, join_cost=join_cost).nodes)
-        opened.append(int(simulators[1].arena.worker["opens"].sum()))
+        opened.append(int(simulators[1].arena.worker["counters"]["opens"].sum()))
     assert len(nodes) == 1
     assert opened[0] > opened[1] > opened[2] > 0
 
