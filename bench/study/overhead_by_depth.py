@@ -17,10 +17,10 @@ import chess
 import numpy as np
 from study_log import read_serial_rows
 
-from psearch.arena.setup import SearchOptions
 from psearch.core.constants import TYPE_NAMES
 from psearch.core.records import DEPTHS
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator

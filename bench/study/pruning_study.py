@@ -21,13 +21,14 @@ from functools import partial
 from pathlib import Path
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT
 from psearch.core.pruning.modes import parse_pruning
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.studies.job_pool import share_out

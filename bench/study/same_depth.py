@@ -19,11 +19,12 @@ from bootstrap import mean_interval
 from study_log import Row, read_rows, serial_rows
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine

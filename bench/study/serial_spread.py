@@ -19,8 +19,9 @@ import numpy as np
 from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine

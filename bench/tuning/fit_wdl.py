@@ -37,9 +37,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.kernels import load_kernels
 from psearch.notation.wdl import material
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from psearch.arena.setup import SearchOptions
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import chess
 
-from psearch.arena.setup import pruning_named
 from psearch.defaults import DEFAULT_PRUNING
 from psearch.kernels import Progress, load_kernels
+from psearch.options import pruning_named
 from psearch.processes.launcher import prepare_launch
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied

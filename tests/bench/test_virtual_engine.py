@@ -12,8 +12,8 @@ import chess.engine
 import pytest
 from paths import BENCH
 
-from psearch.arena.setup import SearchOptions
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 

@@ -11,11 +11,12 @@ import pytest
 from paths import DATA
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
 

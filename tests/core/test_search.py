@@ -16,7 +16,7 @@ from positions import KIWIPETE, MIDDLE_GAME, sample
 from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, without
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import (
     BOUND_EXACT,
@@ -34,6 +34,7 @@ from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY, TECHNIQUE_NAMES
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
 from psearch.simulation.entries import step_worker

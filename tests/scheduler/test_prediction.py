@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.constants import ALL_NODE, CUT_NODE
 from psearch.core.records import CERTAIN, DEPTHS, PROGRESS
 from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.scheduler.entries import merge_now

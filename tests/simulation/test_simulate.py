@@ -16,12 +16,13 @@ import pytest
 from naive import NaiveSearch
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import simulation_dtype
 from psearch.defaults import POLICY_NAMES
 from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import work
 from psearch.simulation.costs import Costs
@@ -109,7 +110,7 @@ import json, chess
 from dataclasses import asdict, replace
 from psearch.simulation.costs import Costs
 from psearch.kernels import load_kernels
-from psearch.arena.setup import SearchOptions
+from psearch.options import SearchOptions
 from psearch.simulation.simulator import Simulator
 load_kernels()
 simulator = Simulator(8, 4, replace(Costs(), jitter=0.5))
