@@ -27,7 +27,6 @@ from psearch.core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_d
 from psearch.core.search.tt import probe, store
 from psearch.core.tables import make_tables
 from psearch.core.views import context_at, evaluation_at, frame_at, i64, tables_at
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker import work_alone
@@ -119,7 +118,6 @@ def repeat_table(context, times):
 
 @pytest.fixture(scope="module")
 def tables() -> np.ndarray:
-    load_kernels()
     return make_tables()
 
 

@@ -20,7 +20,6 @@ from typing import Any
 
 from psearch.core.board.bridge import to_chess_move
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.reports import to_score
 from psearch.results import PsearchError
@@ -57,7 +56,6 @@ class VirtualEngine:
             yield from (option.declaration() for option in OPTIONS.values())
             yield "uciok"
         elif command == "isready":
-            load_kernels()
             yield "readyok"
         elif command == "setoption":
             self._set_option(rest)

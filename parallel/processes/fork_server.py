@@ -20,10 +20,10 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.kernels import load_kernels
 from psearch.processes.fork import fork_worker, ignore_stop_signals
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
 from psearch.results import PsearchError
+from psearch.scheduler.entries import load_kernels
 
 MESSAGE_BYTES = 4096
 MOST_DESCRIPTORS = 4

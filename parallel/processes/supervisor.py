@@ -14,14 +14,15 @@ from contextlib import contextmanager
 import chess
 
 from psearch.arena.arena import Arena
-from psearch.kernels import load_kernels
+from psearch.core import kernels
+from psearch.core.entries import PERFT
 from psearch.notation.report import finished_result
 from psearch.processes.perft import divide
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.watch import Watch
 from psearch.results import PsearchError, Result
-from psearch.scheduler.entries import request_stop
+from psearch.scheduler.entries import load_kernels, request_stop
 from psearch.trace.recorder import Recorder, trace_capacity
 
 _CLOSE_TIMEOUT_S = 2.0
@@ -151,9 +152,10 @@ class Supervisor:
 
     def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
         """Leaves at `depth` plies below each legal move, the moves shared out to the workers, and the seconds."""
-        start = time.perf_counter()
         if depth == 0:
             return {}, 0.0
+        kernels.load(PERFT)  # compiled here if need be, not by each worker
+        start = time.perf_counter()
         with self._alone():
             self._is_counting = True
             try:

@@ -23,7 +23,6 @@ from psearch.arena.arena import Arena, stack_pool_size
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.constants import ALL_NODE
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -87,7 +86,6 @@ def calibrate(
 ) -> Calibration:
     """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
-    load_kernels()
     report = progress or _ignore
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     report("calibrate: time stamp counter")

@@ -174,9 +174,7 @@ def _perform(
 
 def _begin_job(study: Study) -> Callable[[Task], VirtualSample | int]:
     """In a process of several: what searches there."""
-    from psearch.kernels import load_kernels
 
-    load_kernels()
     return _Searcher(study).search
 
 

@@ -13,7 +13,6 @@ from psearch.arena import memory
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.defaults import MAX_THREADS
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits, PsearchError
@@ -23,7 +22,6 @@ MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w
 
 @pytest.fixture
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(1, 1)
     yield made
     made.close()

@@ -33,7 +33,6 @@ from psearch.core.constants import (
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY, TECHNIQUE_NAMES
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
@@ -45,7 +44,6 @@ NAIVE_BUDGET = 500_000
 
 @pytest.fixture(scope="module")
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(workers=1, hash_mb=4)
     yield made
     made.close()

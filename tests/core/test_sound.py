@@ -25,12 +25,11 @@ from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruni
 from psearch.core.records import SOUND_GATES, SOUND_RAW, TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.notation.fen import parse_position
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import load_kernels, work
 from psearch.simulation.entries import run_interleaved
 from psearch.studies.soundness import Comparison, Verifier
 

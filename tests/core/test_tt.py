@@ -40,9 +40,9 @@ from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe, stored_
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.core.search.tt import ENTRY_BYTES
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.results import Limits
+from psearch.scheduler.entries import load_kernels
 from psearch.simulation.entries import run_interleaved
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1

@@ -8,7 +8,6 @@ import chess
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
@@ -54,7 +53,6 @@ class PoolOfOne:
 
 @pytest.fixture
 def pool() -> Iterator[PoolOfOne]:
-    load_kernels()
     arena = Arena(1, 1)
     yield PoolOfOne(arena)
     arena.close()

@@ -29,7 +29,6 @@ from psearch.core import kernels as compiled
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.records import simulation_dtype
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.scheduler.entries import merge_now, request_stop
 from psearch.simulation.costs import Costs
@@ -53,7 +52,6 @@ IRREGULAR = (ROUGH, CHESSLIKE, SWINGING)
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
-    load_kernels()
     compiled.load(ARTIFICIAL)
 
 

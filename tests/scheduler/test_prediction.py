@@ -12,7 +12,6 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.constants import ALL_NODE, CUT_NODE
 from psearch.core.records import CERTAIN, DEPTHS, PROGRESS
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
@@ -25,7 +24,6 @@ JOIN_COST = 1
 
 @pytest.fixture
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(3, 1)
     yield made
     made.close()

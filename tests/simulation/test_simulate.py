@@ -20,11 +20,10 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import simulation_dtype
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import load_kernels, work
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
@@ -109,7 +108,7 @@ def test_the_same_in_another_process(simulators: dict[int, Simulator]) -> None:
 import json, chess
 from dataclasses import asdict, replace
 from psearch.simulation.costs import Costs
-from psearch.kernels import load_kernels
+from psearch.scheduler.entries import load_kernels
 from psearch.options import SearchOptions
 from psearch.simulation.simulator import Simulator
 load_kernels()

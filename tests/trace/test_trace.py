@@ -33,11 +33,11 @@ from psearch.core.records import (
     frame_dtype,
     trace_event_dtype,
 )
-from psearch.kernels import load_kernels
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError, WorkerDied
+from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
