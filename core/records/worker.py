@@ -52,7 +52,10 @@ worker_dtype = record(
         ("claims", "i8"),  # positions claimed
         ("last_victim", "i8"),  # where the next look for work begins
         ("last_stack", "i8"),  # where the next look for a free stack begins
-        ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
+        (
+            "last_lock",
+            "i8",
+        ),  # number of the frame of the node last locked, -1 none since the driver looked: for virtual time
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search

@@ -13,17 +13,16 @@ from psearch.core.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.core.records import MAX_HISTORY, position_dtype
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
 from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import begin_search
 
-MAX_DEPTH = 100
 DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
 ABDADA_DEFER_DEPTH = 3
-"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the position."""
+"""Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 
 

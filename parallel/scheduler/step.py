@@ -95,7 +95,7 @@ def _pop(ctx, wk, frame):
     if wk.ply == 0:
         return STATE_ROOT
     wk.ply -= 1
-    return np.int64(below(frame).visit.resume)
+    return below(frame).visit.resume
 
 
 @kernel(void(Context, Worker))
@@ -103,15 +103,15 @@ def _check_node_limit(ctx, wk):
     """Stop the search when all workers together have searched `node_limit` nodes. Exact with one worker."""
     hd = header_of(ctx)
     if hd.node_limit == 0:
-        wk.next_check = np.int64(1) << 62
+        wk.next_check = 1 << 62
         return
-    total = np.int64(0)
+    total = 0
     for i in range(hd.worker_count):
         total += worker_of(ctx, i).nodes
     if total >= hd.node_limit:
         stop_all(ctx)
     else:
-        wk.next_check = wk.nodes + max(np.int64(1), (hd.node_limit - total) // hd.worker_count)
+        wk.next_check = wk.nodes + max(1, (hd.node_limit - total) // hd.worker_count)
 
 
 @kernel(i64(Context, Worker, Frame))
@@ -125,15 +125,15 @@ def _enter(ctx, wk, frame):
         node.open_parent = -1
     else:
         node.p_needed = below(frame).visit.p_needed
-        parent_home = np.int64(below(frame).visit.home)
+        parent_home = below(frame).visit.home
         parent = frame_of(ctx, parent_home).node
-        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else np.int64(parent.open_parent)
+        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else parent.open_parent
     if wk.nodes >= wk.next_check:
         _check_node_limit(ctx, wk)
     epoch = atomic_load(abort_epoch_of(hd))
     if epoch != wk.seen_epoch:
         wk.seen_epoch = epoch
-        if is_dead(ctx, np.int64(node.open_parent)):
+        if is_dead(ctx, node.open_parent):
             wk.aborts += 1
             return STATE_UNWIND
     wk.nodes += 1
@@ -144,13 +144,13 @@ def _enter(ctx, wk, frame):
         return STATE_QNEXT
     if action == DO_RETURN:
         return _pop(ctx, wk, frame)
-    policy = np.int64(hd.options.policy)
+    policy = hd.options.policy
     node.type = refined_type(policy, node)
     if action == DO_NULL:
         frame.visit.p_needed = node.p_needed
         frame.visit.claim = np.uint64(0)
-        expected = null_child_type(POLICY_KANNAN, np.int64(node.expected))
-        push_null(ctx, wk, frame, node, null_child_type(policy, np.int64(node.type)), expected)
+        expected = null_child_type(POLICY_KANNAN, node.expected)
+        push_null(ctx, wk, frame, node, null_child_type(policy, node.type), expected)
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
@@ -160,11 +160,11 @@ def _enter(ctx, wk, frame):
 @kernel(i64(Context, Worker, Frame, Node, i64, i64, i64, i64))
 def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     """Enter the child of the visit's move, already made; the window is in the node's view."""
-    policy = np.int64(header_of(ctx).options.policy)
+    policy = header_of(ctx).options.policy
     visit = frame.visit
-    index, picked = np.int64(visit.index), np.int64(visit.picked)
-    kind = child_type(policy, np.int64(node.type), index, picked, stage)
-    expected = child_type(POLICY_KANNAN, np.int64(node.expected), index, picked, stage)
+    index, picked = visit.index, visit.picked
+    kind = child_type(policy, node.type, index, picked, stage)
+    expected = child_type(POLICY_KANNAN, node.expected, index, picked, stage)
     push_move(ctx, wk, frame, node, stage, alpha, beta, depth, kind, expected)
     wk.ply += 1
     return STATE_ENTER
@@ -176,11 +176,11 @@ def _defer(ctx, wk, frame, node):
     visit = frame.visit
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
-        wk.last_lock = np.int64(visit.home)
+        wk.last_lock = visit.home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
-            return leave(ctx, wk, np.int64(visit.home))
-    done = defer_move(node, np.int64(visit.move))
+            return leave(ctx, wk, visit.home)
+    done = defer_move(node, visit.move)
     if is_open:
         release(node)
     return STATE_NEXT if done else STATE_ENTER
@@ -194,7 +194,7 @@ def _start_move(ctx, wk, frame):
     node = frame_of(ctx, visit.home).node
     visit.worker = wk.index
     visit.nodes_before = wk.nodes
-    make_child(ctx, frame, np.int64(visit.move))
+    make_child(ctx, frame, visit.move)
     depth = child_depth(ctx, wk, frame, node)
     defer_depth = header_of(ctx).options.defer_depth
     if 0 < defer_depth <= depth:
@@ -209,7 +209,7 @@ def _start_move(ctx, wk, frame):
     alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
-    beta = np.int64(node.beta) if full else alpha + 1
+    beta = node.beta if full else alpha + 1
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
 
@@ -217,7 +217,7 @@ def _start_move(ctx, wk, frame):
 def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
     # step 7: next move
-    home = np.int64(frame.visit.home)
+    home = frame.visit.home
     split = frame_of(ctx, home)
     node = split.node
     is_open = atomic_load(open_of(node)) != 0
@@ -251,7 +251,7 @@ def _next_move(ctx, wk, frame):
         if node.inside > 1:
             frame.visit.p_needed = p_taken_move_needed(ctx, node)
             frame.visit.shared = 1
-            count_shared_move(wk, np.int64(frame.visit.p_needed))
+            count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
         release(node)
     return _start_move(ctx, wk, frame)
@@ -267,8 +267,8 @@ def _after_child(ctx, wk, frame):
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
     if header_of(ctx).options.shadow:
-        check_shadow(ctx, wk, frame, np.int64(frame.visit.alpha), value)
-    home = np.int64(frame.visit.home)
+        check_shadow(ctx, wk, frame, frame.visit.alpha, value)
+    home = frame.visit.home
     node = frame_of(ctx, home).node
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
@@ -281,7 +281,7 @@ def _after_child(ctx, wk, frame):
             return leave(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
     if frame.visit.shared and action != DO_CHILD:
-        count_used_move(wk, np.int64(frame.visit.p_needed))
+        count_used_move(wk, frame.visit.p_needed)
     if action == DO_CUTOFF:
         learn(ctx, wk, frame, node)
         if not is_open:
@@ -295,8 +295,8 @@ def _after_child(ctx, wk, frame):
         release(node)
     if action == DO_CHILD:
         visit = frame.visit
-        alpha, beta = np.int64(visit.alpha), np.int64(visit.beta)
-        return _descend(ctx, wk, frame, node, np.int64(visit.stage), alpha, beta, np.int64(visit.depth))
+        alpha, beta = visit.alpha, visit.beta
+        return _descend(ctx, wk, frame, node, visit.stage, alpha, beta, visit.depth)
     return STATE_NEXT
 
 

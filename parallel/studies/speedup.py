@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import chess
 import numpy as np
 
-from psearch.arena.setup import MAX_DEPTH, SearchOptions
+from psearch.arena.setup import SearchOptions
 from psearch.core.pruning.modes import Pruning, pruning_text
+from psearch.defaults import MAX_DEPTH
 from psearch.notation.epd import SuitePosition
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
