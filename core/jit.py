@@ -3,7 +3,8 @@
 - `@kernel(signature)` marks a compiled function that only other kernels call.
 - `@entry(signature)` marks one that Python calls, too; it takes and returns integers only (addresses are int64).
 
-Both have exactly one signature. How they become machine code: `compiler.py`; how Python calls it: `kernels.py`.
+Both have exactly one signature. How they become machine code: `psearch.core.compiler`; how Python calls
+it: `kernels.py`.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ import these, or numba, to call it. The first call of an entry loads its group; 
 says what is going on.
 
 An entry takes and returns 64-bit integers and is called through ctypes, which lets go of Python's global lock
-meanwhile. Compiling is done by a process of its own (`compiler.py`), placing an object in memory by `machine_code.py`.
+meanwhile. Compiling is done by a process of its own (`psearch.core.compiler`), placing an object in memory by
+`machine_code.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _lock = threading.RLock()
 _groups: dict[str, Group] = {}
 _folder: Path | None = None
 _COMPILER = (
-    "import sys; sys.path[:] = {path!r}; from psearch.core.compiler import main; "
+    "import sys; sys.path[:] = {path!r}; from psearch.core.compiler.build import main; "
     "raise SystemExit(main({folder!r}, {groups!r}))"
 )
 

@@ -20,7 +20,10 @@ from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
-from psearch.core import compiler, jit, kernel_cache, kernels, machine_code
+from psearch.core import jit, kernel_cache, kernels, machine_code
+from psearch.core.compiler.back_end import object_code
+from psearch.core.compiler.dependencies import closure, digest_of
+from psearch.core.compiler.front_end import bitcode_of, prepare
 from psearch.core.views import i64, u64
 
 COLD_BUILD = SUPPORT / "cold_build.py"
@@ -289,8 +292,8 @@ PLAIN = "@kernel(i64(i64))\ndef f(a):\n    return a + SIZE\n"
     ],
 )
 def test_a_digest_takes_in_what_is_compiled(other, size, same):
-    one = compiler.digest_of(made_kernel(PLAIN, SIZE=3))
-    assert (compiler.digest_of(made_kernel(other, SIZE=size)) == one) is same
+    one = digest_of(made_kernel(PLAIN, SIZE=3))
+    assert (digest_of(made_kernel(other, SIZE=size)) == one) is same
 
 
 @pytest.mark.parametrize("value", [[1], {1: 2}, 1.5, os, Path])
@@ -298,12 +301,12 @@ def test_a_kernel_cannot_freeze_what_may_change(value):
     if value is Path:
         value = Path(".")
     with pytest.raises(AssertionError, match="a kernel cannot use SIZE"):
-        compiler.digest_of(made_kernel(PLAIN, SIZE=value))
+        digest_of(made_kernel(PLAIN, SIZE=value))
 
 
 def test_a_table_is_frozen_by_value():
     digests = {
-        compiler.digest_of(made_kernel(PLAIN.replace("SIZE", "SIZE[0]"), SIZE=np.array(values, np.int64)))
+        digest_of(made_kernel(PLAIN.replace("SIZE", "SIZE[0]"), SIZE=np.array(values, np.int64)))
         for values in ([1, 2], [1, 3], [1, 2])
     }
     assert len(digests) == 2
@@ -321,10 +324,10 @@ def test_kernels_that_call_each_other_are_linked_and_run():
     module.__dict__.update(i64=i64, entry=jit.entry, inner=inner)
     exec(compile(outer_source, str(path), "exec"), module.__dict__)
     outer = module.__dict__["outer"]
-    members = compiler.closure([outer])
+    members = closure([outer])
     assert sorted(members) == sorted([inner.symbol, outer.symbol])
-    compiler.prepare(members.values())
-    code = compiler.object_code([compiler.bitcode_of(member) for member in members.values()], [outer])
+    prepare(members.values())
+    code = object_code([bitcode_of(member) for member in members.values()], [outer])
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
     assert call(machine_code.place(code, ["psearch_outer"])["psearch_outer"])(10, 3) == 20 - 14
     jit.registry.pop(outer.symbol)
@@ -332,8 +335,8 @@ def test_kernels_that_call_each_other_are_linked_and_run():
 
 def test_bitcode_shows_its_symbol_alone():
     made = made_kernel("@kernel(i64(i64))\ndef alone(a):\n    return min(max(a, 7), 9)\n")
-    compiler.prepare([made])
-    module = llvm.parse_bitcode(compiler.bitcode_of(made))
+    prepare([made])
+    module = llvm.parse_bitcode(bitcode_of(made))
     visible = [
         function.name
         for function in module.functions
@@ -351,15 +354,16 @@ def test_no_floats_and_no_mixed_signs():
 import importlib, pkgutil
 import psearch, psearch.core
 from kernel_types import suspicious
-from psearch.core import compiler, jit
+from psearch.core import jit
+from psearch.core.compiler.front_end import prepare, typed
 for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         importlib.import_module(module.name)
 kernels = dict(jit.registry)
-compiler.prepare(kernels.values())
+prepare(kernels.values())
 print(len(kernels))
 for symbol, kernel in kernels.items():
-    for finding in suspicious(symbol, compiler.typed(kernel).type_annotation):
+    for finding in suspicious(symbol, typed(kernel).type_annotation):
         print(finding)
 """
     done = subprocess.run(

@@ -12,7 +12,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from psearch.core import compiler, machine_code
+from psearch.core import machine_code
+from psearch.core.compiler.back_end import target_machine
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="LLVM's loader is used there")
 
@@ -85,7 +86,7 @@ CALLS = [
 def object_of(source: str) -> bytes:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    return bytes(compiler.target_machine().emit_object(llvm.parse_assembly(source)))
+    return bytes(target_machine().emit_object(llvm.parse_assembly(source)))
 
 
 def call(address: int, argument: int) -> int:

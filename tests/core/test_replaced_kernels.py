@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from psearch.core import compiler
+from psearch.core.compiler.dependencies import closure
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.search.node import enter, finish
 from psearch.core.search.quiescence import next_quiescence
@@ -12,18 +12,18 @@ from psearch.scheduler.step import step
 
 
 def test_a_stand_in_comes_with_what_it_calls_and_the_other_goes() -> None:
-    whole = compiler.closure([step])
+    whole = closure([step])
     assert {enter.symbol, next_quiescence.symbol, evaluate.symbol} <= set(whole)
-    changed = compiler.closure([step], {enter.symbol: next_quiescence.symbol})
+    changed = closure([step], {enter.symbol: next_quiescence.symbol})
     assert set(whole) - set(changed) > {enter.symbol}
     assert set(changed) < set(whole)
 
 
 def test_a_stand_in_is_called_in_the_same_way() -> None:
     with pytest.raises(AssertionError, match="its signature is another"):
-        compiler.closure([step], {enter.symbol: finish.symbol})
+        closure([step], {enter.symbol: finish.symbol})
 
 
 def test_what_nothing_calls_cannot_be_replaced() -> None:
     with pytest.raises(AssertionError, match=r"nothing calls psearch\.core\.search\.node\.gone"):
-        compiler.closure([step], {"psearch.core.search.node.gone": enter.symbol})
+        closure([step], {"psearch.core.search.node.gone": enter.symbol})
