@@ -45,7 +45,7 @@ DRAW = 0
 CLUSTER_BYTES = 64
 """Of the transposition table: one cache line of four entries."""
 AGES = 64
-"""Of table entries; a search is told from so many before it."""
+"""Of table entries: searches are numbered modulo this."""
 
 BOUND_NONE, BOUND_UPPER, BOUND_LOWER, BOUND_EXACT = 0, 1, 2, 3
 
@@ -62,14 +62,16 @@ CLOSED_ABORTED = 2
 STATE_IDLE, STATE_ENTER, STATE_NEXT, STATE_CHILD = 0, 1, 2, 3
 STATE_QNEXT, STATE_QCHILD, STATE_UNWIND, STATE_FINISH = 4, 5, 6, 7
 STATE_ROOT = 8
+STATE_NAMES = ("idle", "enter", "next", "child", "qnext", "qchild", "unwind", "finish", "root")
 
 STACK_FREE, STACK_ACTIVE, STACK_PARKED = 0, 1, 2
+STACK_NAMES = ("free", "active", "parked")
 
 # Which search a visit is waiting for
 VISIT_NULL, VISIT_SCOUT, VISIT_FULL, VISIT_REDUCED = 0, 1, 2, 3
 
-# What a node's present pass over its moves is for; a node goes through some of these in this order
-PHASE_ENTRY, PHASE_VERIFY, PHASE_IID, PHASE_PROBCUT, PHASE_SINGULAR, PHASE_MAIN = range(6)
+# Passes over the moves of a node; it goes through some of these in this order
+PASS_ENTRY, PASS_VERIFY, PASS_IID, PASS_PROBCUT, PASS_SINGULAR, PASS_MAIN = range(6)
 
 # Which moves the picker leaves out
 SKIP_NOTHING = 0

@@ -37,6 +37,67 @@ def view(record: types.Record) -> Any:
     return at
 
 
+def element_of(parent: types.Record, base: str, record: types.Record) -> Any:
+    """An intrinsic `of(parent, number: int64)`: the record of that number in the array whose address is in the field
+    `base` of the parent."""
+    offset = parent.offset(base)
+
+    @intrinsic
+    def of(typing_context: Any, owner: Any, number: Any) -> Any:
+        if owner != parent:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            first = _load_field(builder, args[0], offset)
+            where = builder.add(first, builder.mul(args[1], ir.Constant(_I64, record.size)))
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(parent, types.int64), codegen
+
+    return of
+
+
+def target_of(parent: types.Record, name: str, record: types.Record) -> Any:
+    """An intrinsic `of(parent)`: the record whose address is in a field of the parent."""
+    offset = parent.offset(name)
+
+    @intrinsic
+    def of(typing_context: Any, owner: Any) -> Any:
+        if owner != parent:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = _load_field(builder, args[0], offset)
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(parent), codegen
+
+    return of
+
+
+def neighbour(record: types.Record, step: int) -> Any:
+    """An intrinsic `of(record)`: the record `step` places further on in the array that it lies in."""
+
+    @intrinsic
+    def of(typing_context: Any, instance: Any) -> Any:
+        if instance != record:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, step * record.size))
+            return builder.inttoptr(where, context.get_value_type(record))
+
+        return record(record), codegen
+
+    return of
+
+
+def _load_field(builder: Any, instance: Any, offset: int) -> Any:
+    """The int64 at an offset into a record."""
+    where = builder.add(builder.ptrtoint(instance, _I64), ir.Constant(_I64, offset))
+    return builder.load(builder.inttoptr(where, _I64.as_pointer()))
+
+
 def field_address(record: types.Record, name: str) -> Any:
     """An intrinsic that gives the address of a field, for the atomic operations."""
     offset = record.offset(name)
@@ -104,40 +165,61 @@ def _word(builder: Any, value: Any) -> Any:
     return builder.inttoptr(value, _I64.as_pointer())
 
 
-@intrinsic
-def atomic_load(typing_context: Any, where: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_word(builder, args[0]), "acquire", 8)
+def _load(ordering: str, result: types.Integer) -> Any:
+    """An intrinsic that reads a word as one."""
 
-    return types.int64(types.int64), codegen
+    @intrinsic
+    def load(typing_context: Any, where: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load_atomic(_word(builder, args[0]), ordering, 8)
 
+        return result(types.int64), codegen
 
-@intrinsic
-def atomic_store(typing_context: Any, where: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _word(builder, args[0]), "release", 8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64), codegen
+    return load
 
 
-@intrinsic
-def relaxed_load_u64(typing_context: Any, where: Any) -> Any:
-    """One untorn 64-bit read with no ordering: for the transposition table, which validates what it reads."""
+def _store(ordering: str, kind: types.Integer) -> Any:
+    """An intrinsic that writes a word as one."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_word(builder, args[0]), "monotonic", 8)
+    @intrinsic
+    def store(typing_context: Any, where: Any, value: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            builder.store_atomic(args[1], _word(builder, args[0]), ordering, 8)
+            return context.get_dummy_value()
 
-    return types.uint64(types.int64), codegen
+        return types.void(types.int64, kind), codegen
+
+    return store
 
 
-@intrinsic
-def relaxed_store_u64(typing_context: Any, where: Any, value: Any) -> Any:
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store_atomic(args[1], _word(builder, args[0]), "monotonic", 8)
-        return context.get_dummy_value()
+atomic_load = _load("acquire", types.int64)
+atomic_store = _store("release", types.int64)
+relaxed_load_u64 = _load("monotonic", types.uint64)
+"""Untorn, with no ordering: for the transposition table, which validates what it reads."""
+relaxed_store_u64 = _store("monotonic", types.uint64)
 
-    return types.void(types.int64, types.uint64), codegen
+
+def racing_read(record: types.Record, name: str) -> Any:
+    """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
+    offset = record.offset(name)
+    kind = record.typeof(name)
+    if not isinstance(kind, types.Integer) or not kind.signed:
+        raise AssertionError(f"{name} is {kind}")
+    bits = kind.bitwidth
+
+    @intrinsic
+    def read(typing_context: Any, instance: Any) -> Any:
+        if instance != record:
+            return None
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            where = builder.add(builder.ptrtoint(args[0], _I64), ir.Constant(_I64, offset))
+            pointer = builder.inttoptr(where, ir.IntType(bits).as_pointer())
+            return builder.sext(builder.load_atomic(pointer, "monotonic", bits // 8), _I64)
+
+        return types.int64(instance), codegen
+
+    return read
 
 
 def _read_modify_write(operation: str) -> Any:
@@ -224,7 +306,7 @@ def high_product(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def prefetch(typing_context: Any, where: Any) -> Any:
-    """Ask for the cache line at an address; never faults."""
+    """Begin to load the cache line at an address; never faults."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         i32 = ir.IntType(32)
@@ -247,7 +329,7 @@ def prefetch(typing_context: Any, where: Any) -> Any:
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
-    """Tell the core that this is a spin loop."""
+    """A hint to the processor: this is a spin loop."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [])
@@ -258,14 +340,25 @@ def pause(typing_context: Any) -> Any:
     return types.void(), codegen
 
 
+def emit_cycle_counter(builder: Any, triple: str) -> Any:
+    """The instruction that reads the counter, for a target.
+
+    LLVM's own intrinsic reads a counter on ARM that Linux does not let programs read, before LLVM 18.
+    """
+    if triple.startswith("aarch64"):
+        function_type = ir.FunctionType(_I64, [ir.MetaDataType()])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.read_volatile_register.i64")
+        return builder.call(function, [builder.module.add_metadata(["cntvct_el0"])])
+    function_type = ir.FunctionType(_I64, [])
+    return builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter"), [])
+
+
 @intrinsic
 def cycle_counter(typing_context: Any) -> Any:
     """The time stamp counter: for shares of time, never for decisions of the search."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(_I64, [])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.readcyclecounter")
-        return builder.call(function, [])
+        return emit_cycle_counter(builder, llvmlite.binding.get_process_triple())
 
     return types.int64(), codegen
 

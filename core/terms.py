@@ -114,12 +114,12 @@ THREAT_BY_MINOR = _term(
     "THREAT_BY_MINOR", 5, "an enemy pawn (weak), knight, bishop, rook, queen attacked by a minor piece"
 )
 THREAT_BY_ROOK = _term("THREAT_BY_ROOK", 5, "a weak enemy pawn, knight, bishop, rook, and any queen attacked by a rook")
-THREAT_BY_KING = _term("THREAT_BY_KING", 1, "a weak enemy man attacked by the king")
-HANGING = _term("HANGING", 1, "a weak enemy man that nothing defends, or a piece attacked twice")
+THREAT_BY_KING = _term("THREAT_BY_KING", 1, "a weak enemy piece or pawn attacked by the king")
+HANGING = _term("HANGING", 1, "a weak enemy piece or pawn that nothing defends, or a piece attacked twice")
 RESTRICTED = _term("RESTRICTED", 1, "a square that both attack and the enemy does not hold firmly")
 QUEEN_THREAT = _term("QUEEN_THREAT", 2, "a safe square from which a knight, a slider would attack the enemy queen")
 PASSED_BLOCKED = _term(
-    "PASSED_BLOCKED", 8, "a passed pawn stopped by an own man, by rank 4 to 7; by an enemy man, by rank 4 to 7"
+    "PASSED_BLOCKED", 8, "a passed pawn stopped by an own piece, by rank 4 to 7; by an enemy piece, by rank 4 to 7"
 )
 PASSED_FREE = _term("PASSED_FREE", 4, "all squares to promotion empty and not attacked, by rank 4 to 7")
 PASSED_SAFE = _term("PASSED_SAFE", 4, "otherwise, the next square not attacked, by rank 4 to 7")

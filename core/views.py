@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numba import types
 
-from psearch.core.intrinsics import view
+from psearch.core.intrinsics import element_of, neighbour, racing_read, target_of, view
 from psearch.core.records import (
     context_dtype,
     evaluation_dtype,
@@ -19,7 +19,6 @@ from psearch.core.records import (
     learning_dtype,
     node_dtype,
     options_dtype,
-    outcomes_dtype,
     pawn_entry_dtype,
     position_dtype,
     prediction_dtype,
@@ -56,10 +55,9 @@ Stack = _numba_record(stack_dtype)
 PawnEntry = _numba_record(pawn_entry_dtype)
 Evaluation = _numba_record(evaluation_dtype)
 Worker = _numba_record(worker_dtype)
-Pruning = _numba_record(pruning_dtype)
+PruningRecord = _numba_record(pruning_dtype)
 Options = _numba_record(options_dtype)
 Info = _numba_record(info_dtype)
-Outcomes = _numba_record(outcomes_dtype)
 Prediction = _numba_record(prediction_dtype)
 Learning = _numba_record(learning_dtype)
 Header = _numba_record(header_dtype)
@@ -80,3 +78,22 @@ context_at = view(Context)
 simulation_at = view(Simulation)
 trace_event_at = view(TraceEvent)
 trace_log_at = view(TraceLog)
+
+# Fields of an open node that may be read without its lock: whoever holds it may be writing them
+racing_alpha = racing_read(Node, "alpha")
+racing_tt_move = racing_read(Node, "tt_move")
+racing_killer_1 = racing_read(Node, "killer_1")
+racing_killer_2 = racing_read(Node, "killer_2")
+racing_priority = racing_read(Node, "priority")
+
+# Records that belong to a context: by number, or the only one of their kind
+frame_of = element_of(Context, "frames", Frame)
+"""By number: stack * MAX_PLY + ply."""
+stack_of = element_of(Context, "stacks", Stack)
+worker_of = element_of(Context, "workers", Worker)
+header_of = target_of(Context, "header", Header)
+tables_of = target_of(Context, "tables", Tables)
+
+above = neighbour(Frame, 1)
+"""The frame of the next ply on the same stack."""
+below = neighbour(Frame, -1)

@@ -18,13 +18,13 @@ from psearch.arena.setup import write_search
 from psearch.core.board.bridge import set_position
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, make_move
-from psearch.core.board.zobrist import splitmix64
 from psearch.core.entries import perft
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import entry
 from psearch.core.ordering.see import see_at_least
 from psearch.core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
 from psearch.core.search.tt import probe, store
+from psearch.core.splitmix import splitmix64
 from psearch.core.tables import make_tables
 from psearch.core.views import context_at, evaluation_at, frame_at, i64, tables_at
 from psearch.options import SearchOptions

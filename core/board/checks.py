@@ -1,12 +1,10 @@
-"""Whether a move gives check: asked before it is made."""
+"""Whether a move gives check, seen before it is made."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.attacks import bishop_attacks, rook_attacks
 from psearch.core.board.bits import bit, move_from, move_kind, move_to
-from psearch.core.board.position import king_square, occupied
+from psearch.core.board.position import king_square, occupied, piece_on
 from psearch.core.constants import (
     BISHOP,
     KIND_CASTLE,
@@ -25,7 +23,7 @@ from psearch.core.views import Position, Tables, boolean, i64
 @kernel(boolean(Tables, Position, i64))
 def gives_check(tb, pos, move):
     """Whether a legal move gives check of any kind: direct, discovered, by castling, promotion or en passant."""
-    side = np.int64(pos.side)
+    side = pos.side
     origin = move_from(move)
     to = move_to(move)
     kind = move_kind(move)
@@ -41,7 +39,7 @@ def gives_check(tb, pos, move):
         occupied_bb = (occupied_bb & ~bit(to)) | rook_bb | bit(rank + (6 if short else 2))
         straight_bb = (straight_bb & ~bit(to)) | rook_bb
     else:
-        piece = (np.int64(pos.board[origin]) & 7) - 1
+        piece = piece_on(pos, origin)
         if kind >= KIND_PROMOTE:
             piece = kind - KIND_PROMOTE + KNIGHT
         elif kind == KIND_EP:

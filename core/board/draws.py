@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, insufficient_material
 from psearch.core.constants import U0
 from psearch.core.jit import kernel
-from psearch.core.records import STACK_SIZE
-from psearch.core.views import Context, Stack, Worker, boolean, frame_at, header_at, i64, stack_at, tables_at, u64
+from psearch.core.views import (
+    Context,
+    Frame,
+    Stack,
+    Worker,
+    boolean,
+    header_of,
+    i64,
+    stack_of,
+    tables_of,
+    u64,
+)
 
 
 @kernel(boolean(Context, Stack, u64, i64, i64))
 def repeats(ctx, st, key, reversible, ply):
     """Whether a position at this ply, with `reversible` plies behind it, was seen before in this search, or twice
     before in the game."""
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     limit = min(reversible, ply + hd.history_count)
     seen = 0
     back = 4
@@ -32,22 +40,21 @@ def repeats(ctx, st, key, reversible, ply):
     return False
 
 
-@kernel(boolean(Context, Worker, i64))
+@kernel(boolean(Context, Worker, Frame))
 def has_legal_move(ctx, wk, frame):
-    fr = frame_at(frame)
-    tb = tables_at(ctx.tables)
-    find_pins(tb, fr.position)
-    return generate_captures(tb, fr.position, fr.node, 0) + generate_quiets(tb, fr.position, fr.node, 0) > 0
+    tb = tables_of(ctx)
+    find_pins(tb, frame.position)
+    return generate_captures(tb, frame.position, frame.node, 0) + generate_quiets(tb, frame.position, frame.node, 0) > 0
 
 
-@kernel(boolean(Context, Worker, i64))
+@kernel(boolean(Context, Worker, Frame))
 def is_draw(ctx, wk, frame):
     """Draw by the fifty-move rule (not when mated on the hundredth ply), repetition, or insufficient material."""
-    pos = frame_at(frame).position
+    pos = frame.position
     if pos.rule50 >= 4:
         if pos.rule50 >= 100 and (pos.checkers == U0 or has_legal_move(ctx, wk, frame)):
             return True
-        path = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
-        if repeats(ctx, path, pos.key, np.int64(pos.reversible), wk.ply):
+        path = stack_of(ctx, wk.stack)
+        if repeats(ctx, path, pos.key, pos.reversible, wk.ply):
             return True
     return insufficient_material(pos)

@@ -6,8 +6,6 @@ an attack test for each king step, each castling and each en passant capture.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.attacks import is_attacked, piece_attacks
 from psearch.core.board.bits import (
     bit,
@@ -20,7 +18,7 @@ from psearch.core.board.bits import (
     pawn_attacks_west,
 )
 from psearch.core.board.checks import gives_check
-from psearch.core.board.position import ep_is_legal, king_square, occupied, shields
+from psearch.core.board.position import code_on, ep_is_legal, king_square, occupied, shields
 from psearch.core.constants import (
     ALL_BB,
     KIND_CASTLE,
@@ -57,21 +55,21 @@ def check_mask(tb, pos):
         return ALL_BB
     if checkers_bb & (checkers_bb - U1) != U0:
         return U0
-    king = king_square(pos, np.int64(pos.side))
+    king = king_square(pos, pos.side)
     return checkers_bb | tb.between[king * 64 + lowest_bit(checkers_bb)]
 
 
 @kernel(boolean(Tables, Position, i64, i64))
 def king_can_step(tb, pos, king, to):
     """Whether the king is safe on a square, itself out of the way."""
-    side = np.int64(pos.side)
+    side = pos.side
     return not is_attacked(tb, pos, to, 1 - side, occupied(pos) ^ bit(king))
 
 
 @kernel(boolean(Tables, Position, i64, i64))
 def castling_is_legal(tb, pos, king, rook):
     """King takes own rook: the way is free, the king crosses no attacked square and ends safe."""
-    side = np.int64(pos.side)
+    side = pos.side
     short = rook > king
     king_to = side * 56 + (6 if short else 2)
     rook_to = side * 56 + (5 if short else 3)
@@ -93,7 +91,7 @@ def castling_is_legal(tb, pos, king, rook):
 @kernel(i64(Tables, Position, Node, i64, u64, i64, i64))
 def _add_pawn_moves(tb, pos, node, n, targets_bb, step, kind):
     """Append one pawn move per target; a pinned pawn must stay on its line."""
-    king = king_square(pos, np.int64(pos.side))
+    king = king_square(pos, pos.side)
     pinned_bb = pos.pinned
     while targets_bb != U0:
         to = lowest_bit(targets_bb)
@@ -118,8 +116,8 @@ def _add_promotions(tb, pos, node, n, targets_bb, step, queens):
 
 @kernel(i64(Tables, Position, Node, i64, u64))
 def _add_ep(tb, pos, node, n, pawns_bb):
-    side = np.int64(pos.side)
-    target = np.int64(pos.ep)
+    side = pos.side
+    target = pos.ep
     candidates_bb = tb.pawn[1 - side, target] & pawns_bb
     while candidates_bb != U0:
         origin = lowest_bit(candidates_bb)
@@ -133,7 +131,7 @@ def _add_ep(tb, pos, node, n, pawns_bb):
 @kernel(i64(Tables, Position, Node, i64, u64))
 def _add_piece_moves(tb, pos, node, n, targets_bb):
     """Append moves of knights, bishops, rooks and queens to the given squares."""
-    side = np.int64(pos.side)
+    side = pos.side
     king = king_square(pos, side)
     occupied_bb = occupied(pos)
     pinned_bb = pos.pinned
@@ -154,7 +152,7 @@ def _add_piece_moves(tb, pos, node, n, targets_bb):
 
 @kernel(i64(Tables, Position, Node, i64, u64))
 def _add_king_moves(tb, pos, node, n, targets_bb):
-    king = king_square(pos, np.int64(pos.side))
+    king = king_square(pos, pos.side)
     moves_bb = tb.king[king] & targets_bb
     while moves_bb != U0:
         to = lowest_bit(moves_bb)
@@ -167,7 +165,7 @@ def _add_king_moves(tb, pos, node, n, targets_bb):
 
 @kernel(i64(Tables, Position, Node, i64))
 def _add_castling(tb, pos, node, n):
-    side = np.int64(pos.side)
+    side = pos.side
     king = king_square(pos, side)
     rooks_bb = pos.castling_bb & pos.color_bb[side]
     while rooks_bb != U0:
@@ -185,7 +183,7 @@ def generate_captures(tb, pos, node, n):
 
     `pos.pinned` must be set (`find_pins`).
     """
-    side = np.int64(pos.side)
+    side = pos.side
     them_bb = pos.color_bb[1 - side]
     mask_bb = check_mask(tb, pos)
     if mask_bb != U0:
@@ -208,7 +206,7 @@ def generate_captures(tb, pos, node, n):
 @kernel(i64(Tables, Position, Node, i64, u64))
 def _add_underpromotions(tb, pos, node, n, mask_bb):
     """Append promotions to less than a queen, capturing or not, that end on a square of the mask."""
-    side = np.int64(pos.side)
+    side = pos.side
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[side]
     last_bb = mask_bb & _LAST_RANKS_BB
     ahead_bb = forward(pawns_bb, side)
@@ -234,7 +232,7 @@ def generate_underpromotions(tb, pos, node, n):
 @kernel(i64(Tables, Position, Node, i64))
 def generate_quiets(tb, pos, node, n):
     """Append all other legal moves: no capture, and promotions to less than a queen, capturing or not."""
-    side = np.int64(pos.side)
+    side = pos.side
     empty_bb = ~occupied(pos)
     mask_bb = check_mask(tb, pos)
     if mask_bb != U0:
@@ -258,7 +256,7 @@ def generate_quiet_checks(tb, pos, node, n):
 
     Only for positions that are not in check; `pos.pinned` must be set.
     """
-    side = np.int64(pos.side)
+    side = pos.side
     king = king_square(pos, side)
     target = king_square(pos, 1 - side)
     occupied_bb = occupied(pos)
@@ -294,7 +292,7 @@ def generate_quiet_checks(tb, pos, node, n):
         n = _add_castling(tb, pos, node, n)
     kept = begin
     for i in range(begin, n):
-        if gives_check(tb, pos, np.int64(node.moves[i])):
+        if gives_check(tb, pos, node.moves[i]):
             node.moves[kept] = node.moves[i]
             kept += 1
     return kept
@@ -303,7 +301,7 @@ def generate_quiet_checks(tb, pos, node, n):
 @kernel(i64(Tables, Position, u64, u64))
 def _count_pawn_moves(tb, pos, pawns_bb, mask_bb):
     """Pushes and captures of pawns, promotions four times."""
-    side = np.int64(pos.side)
+    side = pos.side
     them_bb = pos.color_bb[1 - side] & mask_bb
     empty_bb = ~occupied(pos)
     single_bb = forward(pawns_bb, side) & empty_bb
@@ -334,7 +332,7 @@ def _count_officers(tb, pos, pieces_bb, targets_bb):
 @kernel(i64(Tables, Position))
 def count_legal(tb, pos):
     """The number of legal moves, without writing them down. `pos.pinned` must be set."""
-    side = np.int64(pos.side)
+    side = pos.side
     us_bb = pos.color_bb[side]
     king = king_square(pos, side)
     count = 0
@@ -361,7 +359,7 @@ def count_legal(tb, pos):
     if pos.ep >= 0:
         candidates_bb = tb.pawn[1 - side, pos.ep] & pawns_bb
         while candidates_bb != U0:
-            if ep_is_legal(tb, pos, lowest_bit(candidates_bb), np.int64(pos.ep), side):
+            if ep_is_legal(tb, pos, lowest_bit(candidates_bb), pos.ep, side):
                 count += 1
             candidates_bb &= candidates_bb - U1
     if pos.checkers == U0:
@@ -375,8 +373,8 @@ def count_legal(tb, pos):
 
 @kernel(boolean(Tables, Position, i64, i64, i64))
 def _pawn_move_is_possible(tb, pos, origin, to, kind):
-    """Push, double push or capture with the right kind; en passant is not asked here."""
-    side = np.int64(pos.side)
+    """Push, double push or capture with the right kind; en passant is not looked at here."""
+    side = pos.side
     promotes = bit(to) & _LAST_RANKS_BB != U0
     if promotes != (kind >= KIND_PROMOTE) or kind > _LAST_KIND:
         return False
@@ -393,11 +391,11 @@ def _pawn_move_is_possible(tb, pos, origin, to, kind):
 @kernel(boolean(Tables, Position, i64))
 def is_legal(tb, pos, move):
     """Whether a move code, from the table or a killer slot, is a legal move here. `pos.pinned` must be set."""
-    side = np.int64(pos.side)
+    side = pos.side
     origin = move_from(move)
     to = move_to(move)
     kind = move_kind(move)
-    code = np.int64(pos.board[origin])
+    code = code_on(pos, origin)
     if code == 0 or code >> 3 != side:
         return False
     piece = (code & 7) - 1

@@ -40,6 +40,18 @@ def occupied(pos):
 
 
 @kernel(i64(Position, i64))
+def code_on(pos, square):
+    """What stands on a square: 0 nothing, else colour * 8 + piece type + 1."""
+    return pos.board[square]
+
+
+@kernel(i64(Position, i64))
+def piece_on(pos, square):
+    """The type of the piece on a square that is not empty; -1 on an empty one."""
+    return (pos.board[square] & 7) - 1
+
+
+@kernel(i64(Position, i64))
 def king_square(pos, side):
     return lowest_bit(pos.piece_bb[KING] & pos.color_bb[side])
 
@@ -55,7 +67,7 @@ def ep_is_legal(tb, pos, origin, target, side):
 @kernel(i64(Tables, Position, i64))
 def legal_ep_square(tb, pos, target):
     """`target` if the side to move has a legal en passant capture there, else NO_SQUARE."""
-    side = np.int64(pos.side)
+    side = pos.side
     candidates_bb = tb.pawn[1 - side, target] & pos.piece_bb[PAWN] & pos.color_bb[side]
     while candidates_bb != U0:
         if ep_is_legal(tb, pos, lowest_bit(candidates_bb), target, side):
@@ -67,7 +79,7 @@ def legal_ep_square(tb, pos, target):
 @kernel(u64(Tables, Position))
 def find_checkers(tb, pos):
     """Pieces that attack the king of the side to move."""
-    side = np.int64(pos.side)
+    side = pos.side
     return attackers_to(tb, pos, king_square(pos, side), occupied(pos)) & pos.color_bb[1 - side]
 
 
@@ -92,7 +104,7 @@ def shields(tb, pos, king, by_side):
 @kernel(void(Tables, Position))
 def find_pins(tb, pos):
     """Set `pinned`: pieces of the side to move that may only move along the line to their king."""
-    side = np.int64(pos.side)
+    side = pos.side
     pos.pinned = shields(tb, pos, king_square(pos, side), 1 - side) & pos.color_bb[side]
 
 
@@ -124,7 +136,7 @@ def _drop_castling(tb, pos, gone_bb):
 
 @kernel(void(Tables, Position, i64, i64))
 def _castle(tb, pos, king_from, rook_from):
-    side = np.int64(pos.side)
+    side = pos.side
     king_code = side * 8 + KING + 1
     rook_code = side * 8 + ROOK + 1
     rank = side * 56
@@ -140,9 +152,9 @@ def _castle(tb, pos, king_from, rook_from):
 def likely_key(tb, pos, move):
     """The key after a move, but for what only few moves change (castling rights, en passant, promotion): a hint, to be
     had before the move is made."""
-    code = np.int64(pos.board[move_from(move)])
+    code = code_on(pos, move_from(move))
     to = move_to(move)
-    captured = np.int64(pos.board[to])
+    captured = code_on(pos, to)
     key = pos.key ^ tb.zobrist_side ^ tb.zobrist_piece[code, move_from(move)] ^ tb.zobrist_piece[code, to]
     return key if captured == 0 else key ^ tb.zobrist_piece[captured, to]
 
@@ -152,11 +164,11 @@ def make_move(tb, source, target, move):
     """Copy `source` to `target` and play a legal move there."""
     copy_record(target, source)
     pos = target
-    side = np.int64(pos.side)
+    side = pos.side
     origin = move_from(move)
     to = move_to(move)
     kind = move_kind(move)
-    code = np.int64(pos.board[origin])
+    code = code_on(pos, origin)
     piece = (code & 7) - 1
     if pos.ep >= 0:
         pos.key ^= tb.zobrist_ep[pos.ep & 7]
@@ -169,7 +181,7 @@ def make_move(tb, source, target, move):
         _castle(tb, pos, origin, to)
     else:
         captured_square = to ^ 8 if kind == KIND_EP else to
-        captured = np.int64(pos.board[captured_square])
+        captured = code_on(pos, captured_square)
         if captured != 0:
             put_piece(tb, pos, captured, captured_square, -1)
             pos.rule50 = 0
@@ -228,7 +240,7 @@ def complete_position(tb, pos):
     pos.psq_eg = 0
     pos.phase = 0
     for square in range(64):
-        code = np.int64(pos.board[square])
+        code = code_on(pos, square)
         if code != 0:
             put_piece(tb, pos, code, square, 1)
     castling_bb = pos.castling_bb
@@ -238,7 +250,7 @@ def complete_position(tb, pos):
     if pos.side == BLACK:
         pos.key ^= tb.zobrist_side
     if pos.ep >= 0:
-        pos.ep = legal_ep_square(tb, pos, np.int64(pos.ep))
+        pos.ep = legal_ep_square(tb, pos, pos.ep)
         if pos.ep >= 0:
             pos.key ^= tb.zobrist_ep[pos.ep & 7]
     pos.checkers = find_checkers(tb, pos)

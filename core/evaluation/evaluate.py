@@ -8,8 +8,6 @@ mirrored values, so division rounds towards zero.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.constants import U0
 from psearch.core.entries import CHESS
 from psearch.core.evaluation.endgames import SCALE_FULL, SCALING_PHASE, drive, scale
@@ -45,7 +43,7 @@ def taper(middle_game, end_game, phase):
 @kernel(i64(Position))
 def material(pos):
     """M: the tapered piece-square sum for the side to move."""
-    value = taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), min(np.int64(pos.phase), PHASE_MAX))
+    value = taper(pos.psq_mg, pos.psq_eg, min(pos.phase, PHASE_MAX))
     return -value if pos.side else value
 
 
@@ -63,7 +61,7 @@ def terms_of(tb, ev, pos, slot):
     sum += space_terms(tb, ev, pos, 0) - space_terms(tb, ev, pos, 1)
     if passed_bb != U0:
         sum += passed_terms(tb, ev, pos, 0, passed_bb) - passed_terms(tb, ev, pos, 1, passed_bb)
-    tempo = np.int64(tb.terms[TEMPO])
+    tempo = tb.terms[TEMPO]
     return sum + (-tempo if pos.side else tempo)
 
 
@@ -72,7 +70,7 @@ def _whole(tb, ev, pos, phase):
     """M + clamp(R), White minus Black, with many pieces on the board."""
     pair = terms_of(tb, ev, pos, pawn_slot(tb, ev, pos))
     rest = taper(middle_game(pair), end_game(pair), phase)
-    return taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), phase) + min(max(rest, -tb.rest_bound), tb.rest_bound)
+    return taper(pos.psq_mg, pos.psq_eg, phase) + min(max(rest, -tb.rest_bound), tb.rest_bound)
 
 
 @kernel(i64(Tables, Evaluation, Position, i64))
@@ -84,7 +82,7 @@ def _scaled(tb, ev, pos, phase):
         pair = terms_of(tb, ev, pos, slot)
         rest = taper(middle_game(pair), end_game(pair), phase)
     rest = min(max(rest, -tb.rest_bound), tb.rest_bound)
-    value = taper(np.int64(pos.psq_mg), np.int64(pos.psq_eg), phase) + rest
+    value = taper(pos.psq_mg, pos.psq_eg, phase) + rest
     factor = scale(tb, pos, 0 if value >= 0 else 1, ev.pawns[slot].passed)
     return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
 
@@ -92,12 +90,12 @@ def _scaled(tb, ev, pos, phase):
 @kernel(i64(Tables, Evaluation, Position))
 def evaluate(tb, ev, pos):
     """E for the side to move. ev: scratch and pawn hash, private to the worker."""
-    phase = min(np.int64(pos.phase), PHASE_MAX)
+    phase = min(pos.phase, PHASE_MAX)
     value = _scaled(tb, ev, pos, phase) if phase <= SCALING_PHASE else _whole(tb, ev, pos, phase)
     return -value if pos.side else value
 
 
 @entry(i64(i64, i64, i64), CHESS)
 def evaluate_position(tables, evaluation, position):
-    """E of a position, for the side to move; evaluation: scratch and pawn hash, which nobody else may be using."""
+    """E of a position, for the side to move; evaluation: scratch and pawn hash, private to the caller."""
     return evaluate(tables_at(tables), evaluation_at(evaluation), position_at(position))

@@ -60,7 +60,7 @@ def danger_units(tb, ev, entry, pos, side):
     straight_bb = rook_attacks(tb, king, occupied_bb)
     diagonal_bb = bishop_attacks(tb, king, occupied_bb)
     reach_bb = ~pos.color_bb[side]
-    units = ev.units[side] + np.int64(entry.units[them])
+    units = ev.units[side] + entry.units[them]
     units += _checks(tb, KNIGHT, tb.knight[king] & ev.by_piece[side, KNIGHT] & reach_bb, safe_bb)
     units += _checks(tb, BISHOP, diagonal_bb & ev.by_piece[side, BISHOP] & reach_bb, safe_bb)
     units += _checks(tb, ROOK, straight_bb & ev.by_piece[side, ROOK] & reach_bb, safe_bb)
@@ -78,4 +78,4 @@ def danger_units(tb, ev, entry, pos, side):
 @kernel(i64(Tables, i64))
 def danger_term(tb, units):
     """The pair for so many units."""
-    return np.int64(tb.terms[DANGER + min(max(units, 0) // DANGER_STEP, DANGER_STEPS - 1)])
+    return tb.terms[DANGER + min(max(units, 0) // DANGER_STEP, DANGER_STEPS - 1)]

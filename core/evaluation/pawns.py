@@ -77,7 +77,7 @@ def _passed(own_bb, enemy_bb):
 @kernel(i64(Tables, i64, i64, i64))
 def _passed_terms(tb, square, king, enemy_king):
     rank = square >> 3
-    sum = np.int64(tb.terms[PASSED + rank - 1])
+    sum = tb.terms[PASSED + rank - 1]
     if rank >= 3:
         sum += min(distance(king, square + 8), _FAR) * tb.terms[PASSED_OWN_KING + rank - 3]
         sum += min(distance(enemy_king, square + 8), _FAR) * tb.terms[PASSED_ENEMY_KING + rank - 3]

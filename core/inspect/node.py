@@ -17,7 +17,7 @@ import chess
 import numpy as np
 
 from psearch.core.board.position import find_pins
-from psearch.core.constants import CLUSTER_BYTES, MOVE_MASK, NO_MOVE
+from psearch.core.constants import MOVE_MASK, NO_MOVE
 from psearch.core.entries import INSPECT, evaluate_position
 from psearch.core.evaluation.evaluate import material, taper
 from psearch.core.inspect.position import Probe
@@ -28,6 +28,7 @@ from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, 
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.sound import material_after
 from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
+from psearch.core.scores import score_to_table
 from psearch.core.search.tt import (
     cuts,
     entry_age,
@@ -38,7 +39,6 @@ from psearch.core.search.tt import (
     entry_score,
     pack_entry,
     probe,
-    score_to_table,
     store,
 )
 from psearch.core.views import (
@@ -275,8 +275,6 @@ class TableProbe:
 
     context: address of an arena's context record; the arena must outlive the probe. Keys are 0 to 2**64 - 1.
     """
-
-    bytes_per_cluster = CLUSTER_BYTES
 
     def __init__(self, context: int) -> None:
         self._context = context

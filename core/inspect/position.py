@@ -62,7 +62,7 @@ def check_legal(tables, position, move):
 
 @entry(i64(i64, i64), INSPECT)
 def accepted_codes(tables, frame):
-    """Ask `is_legal` about all 65,536 move codes; returns how many pass.
+    """Try `is_legal` on all 65,536 move codes; returns how many pass.
 
     Those that pass are written into `node.moves`, MAX_MOVES at most.
     """
@@ -152,7 +152,7 @@ class Probe:
         return bool(self.record["checkers"])
 
     def from_scratch(self) -> np.void:
-        """A copy of the position with everything that `complete` derives computed anew."""
+        """A copy of the position with everything that `complete` derives computed again."""
         copy = np.zeros(1, position_dtype)
         copy[0] = self.record
         complete(self.tables.ctypes.data, copy.ctypes.data)

@@ -16,31 +16,29 @@ import numpy as np
 from psearch.core.board.checks import gives_check
 from psearch.core.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch.core.board.position import find_pins
-from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PHASE_MAIN, PV_NODE
+from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PASS_MAIN, PV_NODE
 from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.pruning.decisions import (
+from psearch.core.pruning.move import prunes_capture, prunes_move
+from psearch.core.pruning.node import (
     decide_futility,
-    extension_of,
     needs_verification,
     null_reduction,
     prune_node,
-    prunes_capture,
-    prunes_move,
-    reduction_of,
     wants_iid,
     wants_iir,
     wants_probcut,
     wants_singular,
 )
-from psearch.core.pruning.modes import Pruning as PruningParameters
-from psearch.core.records import TECHNIQUE_NAMES
-from psearch.core.views import Pruning, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
+from psearch.core.pruning.reductions import extension_of, reduction_of
+from psearch.core.records.pruning import Pruning
+from psearch.core.techniques import TECHNIQUE_NAMES
+from psearch.core.views import PruningRecord, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
 
-pruning_at = view(Pruning)
+pruning_at = view(PruningRecord)
 
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 
@@ -95,7 +93,7 @@ def node_reduction(pruning, frame):
 
 @entry(i64(i64, i64), INSPECT)
 def node_wishes(pruning, frame):
-    """Which phases the node wants: bits in the order of `_WISHES`."""
+    """Which passes the node wants: bits in the order of `_WISHES`."""
     fr = frame_at(frame)
     record = pruning_at(pruning)
     wishes = 1 if needs_verification(record, fr.position, fr.node) else 0
@@ -126,7 +124,9 @@ def move_extension(worker, pruning, tables, frame, gives, within):
     """`extension_of` the move in the frame's visit."""
     fr = frame_at(frame)
     tb = tables_at(tables)
-    return extension_of(worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives, within)
+    return extension_of(
+        worker_at(worker), pruning_at(pruning), tb, fr.position, fr.node, fr.visit, gives != 0, within != 0
+    )
 
 
 @entry(i64(i64, i64, i64, i64, i64), INSPECT)
@@ -134,7 +134,7 @@ def move_reduction(worker, pruning, learning, frame, gives):
     """`reduction_of` the move in the frame's visit."""
     fr = frame_at(frame)
     wk = worker_at(worker)
-    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives)
+    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
 
 # -- for Python ------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def move_reduction(worker, pruning, learning, frame, gives):
 class PruningProbe(NodeProbe):
     """A node of a search, and what selective search would do at it."""
 
-    def __init__(self, tables: np.ndarray, pruning: PruningParameters, board: chess.Board | None = None) -> None:
+    def __init__(self, tables: np.ndarray, pruning: Pruning, board: chess.Board | None = None) -> None:
         super().__init__(tables, board)
         self._pruning = np.array([pruning.record()])
 
@@ -180,9 +180,9 @@ class PruningProbe(NodeProbe):
         node["in_check"] = int(self.in_check)
         node["eval"] = node["estimate"] = NO_SCORE if self.in_check else self.evaluate()
         node["type"] = node["expected"] = ALL_NODE if beta is None else PV_NODE
-        node["tt_move"], node["tt_kind"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
+        node["tt_move"], node["tt_bound"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
         node["best"], node["best_move"], node["moves_done"] = -INFINITE, NO_MOVE, 0
-        node["ply"], node["phase"], node["improving"] = 1, PHASE_MAIN, 0
+        node["ply"], node["pass_kind"], node["improving"] = 1, PASS_MAIN, 0
         node["extended"] = node["extension"] = node["skip"] = node["cont_1"] = node["cont_2"] = 0
         node["killer_1"] = node["killer_2"] = NO_MOVE
         node["futility"] = NO_SCORE
@@ -206,7 +206,7 @@ class PruningProbe(NodeProbe):
         return int(node_reduction(self._pruning.ctypes.data, self._frames.ctypes.data))
 
     def wishes(self) -> set[str]:
-        """The phases that the node wants, of verification, iid, iir, probcut, singular."""
+        """The passes that the node wants, of verification, iid, iir, probcut, singular."""
         bits = node_wishes(self._pruning.ctypes.data, self._frames.ctypes.data)
         return {name for number, name in enumerate(_WISHES) if bits >> number & 1}
 

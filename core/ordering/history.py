@@ -6,9 +6,8 @@ The histories are shared by all workers without locks: an update that gets lost 
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.bits import move_from, move_kind, move_to
+from psearch.core.board.position import code_on
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
@@ -20,7 +19,7 @@ def is_quiet(pos, move):
     kind = move_kind(move)
     if kind == KIND_EP or kind >= KIND_PROMOTE:
         return False
-    code = np.int64(pos.board[move_to(move)])
+    code = code_on(pos, move_to(move))
     # castling is written as king takes own rook
     return code == 0 or code >> 3 == pos.side
 
@@ -28,7 +27,7 @@ def is_quiet(pos, move):
 @kernel(i64(Position, i64))
 def piece_to(pos, move):
     """The piece that moves and where to, as one number below MOVED; 0 is no move."""
-    return np.int64(pos.board[move_from(move)]) << 6 | move_to(move)
+    return code_on(pos, move_from(move)) << 6 | move_to(move)
 
 
 @kernel(i64(Learning, Position, Node, i64))
@@ -36,7 +35,7 @@ def quiet_history(learning, pos, node, move):
     """How well a quiet move has done: by itself, and after the two moves that led to the node."""
     moved = piece_to(pos, move)
     return (
-        np.int64(learning.quiet[np.int64(pos.side), move & 4095])
+        learning.quiet[pos.side, move & 4095]
         + learning.continuation[node.cont_1, moved]
         + learning.continuation[node.cont_2, moved]
     )
@@ -50,34 +49,34 @@ def _towards(old, bonus):
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def _add_history(learning, pos, node, move, bonus):
-    side = np.int64(pos.side)
+    side = pos.side
     code = move & 4095
     moved = piece_to(pos, move)
-    learning.quiet[side, code] = _towards(np.int64(learning.quiet[side, code]), bonus)
+    learning.quiet[side, code] = _towards(learning.quiet[side, code], bonus)
     if node.cont_1 != 0:
-        old = np.int64(learning.continuation[node.cont_1, moved])
+        old = learning.continuation[node.cont_1, moved]
         learning.continuation[node.cont_1, moved] = _towards(old, bonus)
     if node.cont_2 != 0:
-        old = np.int64(learning.continuation[node.cont_2, moved])
+        old = learning.continuation[node.cont_2, moved]
         learning.continuation[node.cont_2, moved] = _towards(old, bonus)
 
 
 @kernel(i64(Position, i64))
 def _taken(pos, move):
     """Type of the piece that a capture takes, from 1; en passant and promotions without capture count as 0."""
-    return np.int64(pos.board[move_to(move)]) & 7
+    return code_on(pos, move_to(move)) & 7
 
 
 @kernel(i64(Learning, Position, i64))
 def capture_history(learning, pos, move):
     """How well a capture has done."""
-    return np.int64(learning.capture[piece_to(pos, move), _taken(pos, move)])
+    return learning.capture[piece_to(pos, move), _taken(pos, move)]
 
 
 @kernel(void(Learning, Position, i64, i64))
 def _add_capture_history(learning, pos, move, bonus):
     moved, taken = piece_to(pos, move), _taken(pos, move)
-    learning.capture[moved, taken] = _towards(np.int64(learning.capture[moved, taken]), bonus)
+    learning.capture[moved, taken] = _towards(learning.capture[moved, taken], bonus)
 
 
 @kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
@@ -87,13 +86,13 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
     captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
     were tried.
     """
-    depth = np.int64(node.depth)
+    depth = node.depth
     bonus = min(depth * depth * 8, HISTORY_MAX // 4)
     if not is_quiet(pos, move):
         _add_capture_history(learning, pos, move, bonus)
         if captures_begun:
             for i in range(node.bad_end, node.cursor):
-                tried = np.int64(node.moves[i]) & MOVE_MASK
+                tried = node.moves[i] & MOVE_MASK
                 if tried != move and tried != node.tt_move:
                     _add_capture_history(learning, pos, tried, -bonus)
         return
@@ -103,11 +102,11 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
     _add_history(learning, pos, node, move, bonus)
     if quiets_begun == 0:
         return
-    for tried in (np.int64(node.tt_move), np.int64(node.killer_1), np.int64(node.killer_2)):
+    for tried in (node.tt_move, node.killer_1, node.killer_2):
         if tried != NO_MOVE and tried != move and is_quiet(pos, tried):
             _add_history(learning, pos, node, tried, -bonus)
     for i in range(node.bad_end, node.cursor):
-        tried = np.int64(node.moves[i]) & MOVE_MASK
+        tried = node.moves[i] & MOVE_MASK
         if tried == move:
             break
         if tried == node.tt_move or tried == node.killer_1 or tried == node.killer_2:

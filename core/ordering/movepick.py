@@ -17,6 +17,7 @@ from psearch.core.board.movegen import (
     generate_underpromotions,
     is_legal,
 )
+from psearch.core.board.position import piece_on
 from psearch.core.constants import (
     HISTORY_MAX,
     KIND_PROMOTE,
@@ -46,28 +47,43 @@ from psearch.core.views import Header, Learning, Node, Position, Stack, Tables, 
 ) = range(11)
 
 
+# Scores of captures. What is taken counts most: a pawn more outweighs all that history can say; the attacker, 0 to 5,
+# breaks ties
+_VICTIM_WEIGHT = 8
+_HISTORY_SHIFT = 4
+_PROMOTION_STEP = 1000
+"""For each step from knight to queen."""
+
+
+@kernel(i64(i64, i64))
+def scored(score, move):
+    """A move as the list holds it; -32,768 <= score < 32,768."""
+    return (score << 16) | move
+
+
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_captures(learning, pos, node, begin, end):
     """Most valuable victim first, then by what has done well, then the least valuable attacker."""
     for i in range(begin, end):
-        move = np.int64(node.moves[i])
-        attacker = (np.int64(pos.board[move_from(move)]) & 7) - 1
-        score = 8 * captured_value(pos, move) + (capture_history(learning, pos, move) >> 4) - attacker
+        move = node.moves[i]
+        attacker = piece_on(pos, move_from(move))
+        learnt = capture_history(learning, pos, move) >> _HISTORY_SHIFT
+        score = _VICTIM_WEIGHT * captured_value(pos, move) + learnt - attacker
         if move_kind(move) >= KIND_PROMOTE:
-            score += 1000 * (move_kind(move) - KIND_PROMOTE)
-        node.moves[i] = (score << 16) | move
+            score += _PROMOTION_STEP * (move_kind(move) - KIND_PROMOTE)
+        node.moves[i] = scored(score, move)
 
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_quiets(learning, pos, node, begin, end):
     """By history."""
     for i in range(begin, end):
-        move = np.int64(node.moves[i])
+        move = node.moves[i]
         if move_kind(move) >= KIND_PROMOTE:
-            score = np.int64(-4 * HISTORY_MAX + 1)  # an underpromotion is hardly ever right
+            score = -4 * HISTORY_MAX + 1  # an underpromotion is hardly ever right
         else:
             score = quiet_history(learning, pos, node, move)
-        node.moves[i] = (score << 16) | move
+        node.moves[i] = scored(score, move)
 
 
 @kernel(i64(Node))
@@ -77,7 +93,7 @@ def take_best(node):
     best = begin
     greatest = np.int64(node.moves[begin])
     for i in range(begin + 1, node.end):
-        # no branch: which entry is greater cannot be foretold
+        # no branch: which entry is greater cannot be foretold. In 64 bits, or LLVM makes one all the same
         entry = np.int64(node.moves[i])
         best = i if entry > greatest else best
         greatest = max(entry, greatest)
@@ -119,10 +135,10 @@ def drop_quiets(tb, pos, node):
     """Take the quiet moves without check that are left off the list: all are pruned. Returns how many they were."""
     if node.stage != PICK_QUIETS:
         return 0  # not generated yet, and will not be
-    kept = np.int64(node.cursor)
+    kept = node.cursor
     dropped = 0
     for i in range(node.cursor, node.end):
-        entry = np.int64(node.moves[i])
+        entry = node.moves[i]
         move = entry & MOVE_MASK
         if is_quiet(pos, move) and not gives_check(tb, pos, move):
             dropped += 1
@@ -139,7 +155,7 @@ def _next_quiet(node):
         if node.skip == SKIP_NOTHING:
             move = take_best(node)
         else:
-            move = np.int64(node.moves[node.cursor]) & MOVE_MASK  # hardly any will be searched: no need to sort them
+            move = node.moves[node.cursor] & MOVE_MASK  # hardly any will be searched: no need to sort them
             node.cursor += 1
         if move != node.tt_move and move != node.killer_1 and move != node.killer_2:
             return move
@@ -150,7 +166,7 @@ def _next_quiet(node):
 def _next_in_order(node):
     """The list as it stands, but for the table's move."""
     while node.cursor < node.end:
-        move = np.int64(node.moves[node.cursor]) & MOVE_MASK
+        move = node.moves[node.cursor] & MOVE_MASK
         node.cursor += 1
         if move != node.tt_move or node.stage == PICK_LIST:
             return move
@@ -168,12 +184,12 @@ def pick_move(tb, learning, pos, node):
         if stage == PICK_TT:
             node.stage = PICK_CAPTURES_START
             if node.tt_move != NO_MOVE:
-                if is_legal(tb, pos, np.int64(node.tt_move)):
-                    return np.int64(node.tt_move)
+                if is_legal(tb, pos, node.tt_move):
+                    return node.tt_move
                 node.tt_move = NO_MOVE
         elif stage == PICK_CAPTURES_START:
             node.end = generate_captures(tb, pos, node, 0)
-            score_captures(learning, pos, node, 0, np.int64(node.end))
+            score_captures(learning, pos, node, 0, node.end)
             node.stage = PICK_CAPTURES
         elif stage == PICK_CAPTURES:
             move = _next_capture(tb, pos, node)
@@ -182,7 +198,7 @@ def pick_move(tb, learning, pos, node):
             node.stage = PICK_KILLER_1
         elif stage in (PICK_KILLER_1, PICK_KILLER_2):
             node.stage = stage + 1
-            move = np.int64(node.killer_1 if stage == PICK_KILLER_1 else node.killer_2)
+            move = node.killer_1 if stage == PICK_KILLER_1 else node.killer_2
             if move != NO_MOVE:
                 if move != node.tt_move and is_quiet(pos, move) and is_legal(tb, pos, move):
                     return move
@@ -194,15 +210,15 @@ def pick_move(tb, learning, pos, node):
         elif stage == PICK_QUIETS_START:
             node.cursor = node.bad_end
             if node.skip == SKIP_NOTHING:
-                node.end = generate_quiets(tb, pos, node, np.int64(node.bad_end))
+                node.end = generate_quiets(tb, pos, node, node.bad_end)
             elif node.skip == SKIP_QUIETS:
-                node.end = generate_quiet_checks(tb, pos, node, np.int64(node.bad_end))
+                node.end = generate_quiet_checks(tb, pos, node, node.bad_end)
             else:
                 node.end = node.bad_end
             if node.skip != SKIP_NOTHING and node.futility != NO_SCORE:
                 # what is futile is a move without gain, and these gain
-                node.end = generate_underpromotions(tb, pos, node, np.int64(node.end))
-            score_quiets(learning, pos, node, np.int64(node.cursor), np.int64(node.end))
+                node.end = generate_underpromotions(tb, pos, node, node.end)
+            score_quiets(learning, pos, node, node.cursor, node.end)
             node.stage = PICK_QUIETS
         elif stage == PICK_QUIETS:
             move = _next_quiet(node)
@@ -226,8 +242,8 @@ def pick_move(tb, learning, pos, node):
 def begin_root_picking(st, hd, node):
     """The root's moves come from its stack, best first, without those that have a line of their own already."""
     begin_picking(node, PICK_LIST)
-    first = np.int64(st.root_line)
-    count = np.int64(hd.root_count) - first
+    first = st.root_line
+    count = hd.root_count - first
     for i in range(count):
         node.moves[i] = st.root_moves[first + i]
     node.end = count

@@ -5,11 +5,9 @@ Pins are not looked at; a king captures only where nothing can take it back.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.attacks import attackers_to, bishop_attacks, rook_attacks
 from psearch.core.board.bits import bit, move_from, move_kind, move_to
-from psearch.core.board.position import occupied
+from psearch.core.board.position import code_on, occupied, piece_on
 from psearch.core.constants import (
     BISHOP,
     KIND_CASTLE,
@@ -46,7 +44,7 @@ def captured_value(pos, move):
     kind = move_kind(move)
     if kind == KIND_EP:
         return SEE_VALUES[PAWN]
-    code = np.int64(pos.board[move_to(move)])
+    code = code_on(pos, move_to(move))
     if code == 0 or kind == KIND_CASTLE:
         return 0
     return see_value((code & 7) - 1)
@@ -58,7 +56,7 @@ def _exchange(tb, pos, to, occupied_bb, balance):
     diagonal_bb = pos.piece_bb[BISHOP] | pos.piece_bb[QUEEN]
     straight_bb = pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]
     attackers_bb = attackers_to(tb, pos, to, occupied_bb) & occupied_bb
-    mover = np.int64(pos.side)
+    mover = pos.side
     side = 1 - mover
     while True:
         own_bb = attackers_bb & pos.color_bb[side]
@@ -92,7 +90,7 @@ def see_at_least(tb, pos, move, threshold):
         return threshold <= 0
     to = move_to(move)
     origin = move_from(move)
-    piece = (np.int64(pos.board[origin]) & 7) - 1
+    piece = piece_on(pos, origin)
     balance = captured_value(pos, move) - threshold
     if kind >= KIND_PROMOTE:
         piece = kind - KIND_PROMOTE + KNIGHT

@@ -1,5 +1,7 @@
 """Selective search: what is left out, reduced or extended. Imports the rooms below it (board, evaluation, ordering),
-never the search. Begin with `decisions`, about nodes and about moves; `modes` has the record of switches and margins
-with its values in each mode, `parameters` what each of them means, `sound` the pruning that is a proof
-(docs/design/soundness.md).
+never the search.
+
+Begin with `node` (decisions when a node is entered) and `move` (whether a move is left out); `reductions` says how deep
+a move is searched, `sound` is the pruning that is a proof (docs/design/soundness.md). `counters` count what each does.
+`modes` are the sets of switches and margins; these are declared in `psearch.core.records.pruning`.
 """

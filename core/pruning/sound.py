@@ -10,18 +10,16 @@ The idea is Heinz's (2000, "scalable search in computer chess", futility pruning
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.bits import bit, move_from, move_kind, move_to
 from psearch.core.board.checks import gives_check
 from psearch.core.board.draws import repeats
+from psearch.core.board.position import code_on
 from psearch.core.constants import DRAW, KIND_CASTLE, KIND_EP, KIND_PROMOTE, KNIGHT, NO_SCORE, PAWN, QUEEN, ROOK, U0
 from psearch.core.evaluation.endgames import SCALING_PHASE
 from psearch.core.evaluation.evaluate import PHASE_MAX, material, taper
 from psearch.core.jit import kernel
-from psearch.core.pruning.decisions import SOUND, SOUND_DELTA, count_pruned, count_tried
+from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.records import (
-    FRAME_SIZE,
     SOUND_BOOKKEEPING,
     SOUND_BOUND,
     SOUND_CASTLING,
@@ -35,21 +33,22 @@ from psearch.core.records import (
     SOUND_PROMOTION,
     SOUND_REPETITION,
     SOUND_SCALING,
-    STACK_SIZE,
     VIOLATIONS,
 )
+from psearch.core.techniques import SOUND, SOUND_DELTA
 from psearch.core.views import (
     Context,
+    Frame,
     Node,
     Position,
     Tables,
     Worker,
+    above,
     boolean,
-    frame_at,
-    header_at,
+    header_of,
     i64,
-    stack_at,
-    tables_at,
+    stack_of,
+    tables_of,
     void,
 )
 
@@ -64,48 +63,48 @@ def _victim_square(pos, move, gates):
 @kernel(i64(Tables, Position, i64))
 def _phase_after(tb, pos, move):
     """The game phase of the position after a legal move, not cut off at PHASE_MAX."""
-    phase = np.int64(pos.phase)
+    phase = pos.phase
     kind = move_kind(move)
     if kind in (KIND_CASTLE, KIND_EP):
         return phase
     if kind >= KIND_PROMOTE:
-        phase += np.int64(tb.phase[kind - KIND_PROMOTE + KNIGHT + 1]) - tb.phase[PAWN + 1]
-    victim = np.int64(pos.board[move_to(move)])
+        phase += tb.phase[kind - KIND_PROMOTE + KNIGHT + 1] - tb.phase[PAWN + 1]
+    victim = code_on(pos, move_to(move))
     return phase - tb.phase[victim] if victim != 0 else phase
 
 
 @kernel(i64(Tables, Position, i64, i64))
 def material_after(tb, pos, move, gates):
     """M of the position after a legal move, for the side that makes it: exactly what the incremental sums would be."""
-    side = np.int64(pos.side)
+    side = pos.side
     origin = move_from(move)
     to = move_to(move)
     kind = move_kind(move)
-    code = np.int64(pos.board[origin])
-    middle_game = np.int64(pos.psq_mg)
-    end_game = np.int64(pos.psq_eg)
-    phase = _phase_after(tb, pos, move) if gates & SOUND_PHASE else np.int64(pos.phase)
+    code = code_on(pos, origin)
+    middle_game = pos.psq_mg
+    end_game = pos.psq_eg
+    phase = _phase_after(tb, pos, move) if gates & SOUND_PHASE else pos.phase
     if kind == KIND_CASTLE:
         if gates & SOUND_CASTLING:
             rook = side * 8 + ROOK + 1
             short = to > origin
             king_to = side * 56 + (6 if short else 2)
             rook_to = side * 56 + (5 if short else 3)
-            middle_game += np.int64(tb.psq_mg[code, king_to]) - tb.psq_mg[code, origin]
-            middle_game += np.int64(tb.psq_mg[rook, rook_to]) - tb.psq_mg[rook, to]
-            end_game += np.int64(tb.psq_eg[code, king_to]) - tb.psq_eg[code, origin]
-            end_game += np.int64(tb.psq_eg[rook, rook_to]) - tb.psq_eg[rook, to]
+            middle_game += tb.psq_mg[code, king_to] - tb.psq_mg[code, origin]
+            middle_game += tb.psq_mg[rook, rook_to] - tb.psq_mg[rook, to]
+            end_game += tb.psq_eg[code, king_to] - tb.psq_eg[code, origin]
+            end_game += tb.psq_eg[rook, rook_to] - tb.psq_eg[rook, to]
     else:
         placed = code
         if kind >= KIND_PROMOTE and gates & SOUND_PROMOTION:
             placed = side * 8 + kind - KIND_PROMOTE + KNIGHT + 1
-        middle_game += np.int64(tb.psq_mg[placed, to]) - tb.psq_mg[code, origin]
-        end_game += np.int64(tb.psq_eg[placed, to]) - tb.psq_eg[code, origin]
+        middle_game += tb.psq_mg[placed, to] - tb.psq_mg[code, origin]
+        end_game += tb.psq_eg[placed, to] - tb.psq_eg[code, origin]
         square = _victim_square(pos, move, gates)
-        victim = np.int64(pos.board[square])
+        victim = code_on(pos, square)
         if victim != 0:
-            middle_game -= np.int64(tb.psq_mg[victim, square])
-            end_game -= np.int64(tb.psq_eg[victim, square])
+            middle_game -= tb.psq_mg[victim, square]
+            end_game -= tb.psq_eg[victim, square]
     value = taper(middle_game, end_game, min(phase, PHASE_MAX))
     return -value if side else value
 
@@ -133,8 +132,8 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     origin = move_from(move)
     to = move_to(move)
     kind = move_kind(move)
-    code = np.int64(pos.board[origin])
-    tb = tables_at(ctx.tables)
+    code = code_on(pos, origin)
+    tb = tables_of(ctx)
     if gates & SOUND_SCALING and _phase_after(tb, pos, move) <= SCALING_PHASE:
         return False
     if kind == KIND_CASTLE:
@@ -146,12 +145,12 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
     if gates & SOUND_FIFTY_MOVES and pos.rule50 >= 99:
         return False
     if gates & SOUND_REPETITION and pos.reversible >= 3:
-        # rights to castle that are lost make it another key still: then this one is asked for in vain
+        # rights to castle that are lost make it another key still: then this one is looked for in vain
         key = pos.key ^ tb.zobrist_piece[code, origin] ^ tb.zobrist_piece[code, to] ^ tb.zobrist_side
         if pos.ep >= 0:
             key ^= tb.zobrist_ep[pos.ep & 7]
-        path = stack_at(ctx.stacks + stack * STACK_SIZE)
-        return not repeats(ctx, path, key, np.int64(pos.reversible) + 1, np.int64(node.ply) + 1)
+        path = stack_of(ctx, stack)
+        return not repeats(ctx, path, key, pos.reversible + 1, node.ply + 1)
     return True
 
 
@@ -161,23 +160,23 @@ def sound_bound(ctx, stack, pos, node, move):
 
     pos: of the node; stack: the one the node lies in. Under the lock if the node is open.
     """
-    pruning = header_at(ctx.header).options.pruning
-    gates = np.int64(pruning.sound_gates)
-    depth = np.int64(node.depth)
+    pruning = header_of(ctx).options.pruning
+    gates = pruning.sound_gates
+    depth = node.depth
     # the child stands pat: depth - 1 + extensions <= 0, and no check. The root's moves all get their value
     if node.ply == 0 or depth > 2 or (depth == 2 and gates & SOUND_FRONTIER):
         return NO_SCORE
     if depth > 0 and node.extension > 0 and move == node.tt_move:
         return NO_SCORE
-    tb = tables_at(ctx.tables)
-    alpha = np.int64(node.alpha)
+    tb = tables_of(ctx)
+    alpha = node.alpha
     bound = material_after(tb, pos, move, gates)
     if gates & SOUND_BOUND:
         bound += tb.rest_bound
     if bound > alpha:
         return NO_SCORE
     if bound < DRAW and not _cannot_be_drawn(ctx, stack, pos, node, move, gates):
-        bound = np.int64(DRAW)
+        bound = DRAW
         if bound > alpha:
             return NO_SCORE
     if gates & SOUND_CHECKS and gives_check(tb, pos, move):
@@ -193,7 +192,7 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
     bound = sound_bound(ctx, stack, pos, node, move)
     if bound == NO_SCORE:
         return False
-    gates = np.int64(header_at(ctx.header).options.pruning.sound_gates)
+    gates = header_of(ctx).options.pruning.sound_gates
     count_pruned(wk, technique)
     if gates & SOUND_LEGALITY:
         node.moves_done += 1
@@ -207,26 +206,25 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
 
 @kernel(i64(Context, i64, Position, Node, i64))
 def shadow_bound(ctx, stack, pos, node, move):
-    """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode would not ask."""
-    pruning = header_at(ctx.header).options.pruning
-    asked = pruning.sound if node.depth > 0 else pruning.sound_delta
-    return sound_bound(ctx, stack, pos, node, move) if asked else np.int64(NO_SCORE)
+    """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode uses no bounds."""
+    pruning = header_of(ctx).options.pruning
+    used = pruning.sound if node.depth > 0 else pruning.sound_delta
+    return sound_bound(ctx, stack, pos, node, move) if used else NO_SCORE
 
 
-@kernel(void(Context, Worker, i64, i64, i64))
+@kernel(void(Context, Worker, Frame, i64, i64))
 def check_shadow(ctx, wk, frame, alpha, value):
     """A move has been searched, with this alpha, and is worth `value` (both in the node's view): was its bound right?
 
     value <= bound <= alpha, and the bound no less than what the child's own sums give.
     """
-    fr = frame_at(frame)
-    visit = fr.visit
-    bound = np.int64(visit.bound)
+    visit = frame.visit
+    bound = visit.bound
     if bound == NO_SCORE:
         return
     visit.bound = NO_SCORE  # once: the same move may be searched again with another window
     wk.shadow_checked += 1
-    exact = tables_at(ctx.tables).rest_bound - material(frame_at(frame + FRAME_SIZE).position)
+    exact = tables_of(ctx).rest_bound - material(above(frame).position)
     if exact <= bound and value <= bound and bound <= alpha:
         return
     if wk.shadow_violations < VIOLATIONS:
@@ -237,7 +235,7 @@ def check_shadow(ctx, wk, frame, alpha, value):
         found.exact = exact
         found.alpha = alpha
         found.ply = wk.ply
-        path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+        path = stack_of(ctx, wk.stack).path
         for ply in range(wk.ply):
             found.line[ply] = path[ply + 1].move
     wk.shadow_violations += 1

@@ -2,7 +2,8 @@
 
 Records are C structs; Python sees them through numpy, kernels through `psearch.core.views` at an address. "Owner" of a
 frame means the worker that runs the stack the frame is on; for a frame whose node is open, the fields of the node
-belong to whoever holds its lock. One file a subject; all names can be had from here.
+belong to whoever holds its lock. A frame is known by its number, stack * MAX_PLY +
+ply. One file a subject; all names can be had from here.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from psearch.core.records.prediction import PROGRESS as PROGRESS
 from psearch.core.records.prediction import TYPES as TYPES
 from psearch.core.records.prediction import outcomes_dtype as outcomes_dtype
 from psearch.core.records.prediction import prediction_dtype as prediction_dtype
+from psearch.core.records.pruning import PLY as PLY
+from psearch.core.records.pruning import PLY_SHIFT as PLY_SHIFT
 from psearch.core.records.pruning import REDUCTIONS as REDUCTIONS
 from psearch.core.records.pruning import SOUND_BOOKKEEPING as SOUND_BOOKKEEPING
 from psearch.core.records.pruning import SOUND_BOUND as SOUND_BOUND
@@ -55,8 +58,6 @@ from psearch.core.records.pruning import SOUND_PROMOTION as SOUND_PROMOTION
 from psearch.core.records.pruning import SOUND_RAW as SOUND_RAW
 from psearch.core.records.pruning import SOUND_REPETITION as SOUND_REPETITION
 from psearch.core.records.pruning import SOUND_SCALING as SOUND_SCALING
-from psearch.core.records.pruning import TECHNIQUE_NAMES as TECHNIQUE_NAMES
-from psearch.core.records.pruning import TECHNIQUES as TECHNIQUES
 from psearch.core.records.pruning import pruning_dtype as pruning_dtype
 from psearch.core.records.simulation import costs_dtype as costs_dtype
 from psearch.core.records.simulation import simulation_dtype as simulation_dtype
@@ -72,6 +73,7 @@ from psearch.core.records.trace import TRACE_TAKE as TRACE_TAKE
 from psearch.core.records.trace import WORKER_BITS as WORKER_BITS
 from psearch.core.records.trace import trace_event_dtype as trace_event_dtype
 from psearch.core.records.trace import trace_log_dtype as trace_log_dtype
+from psearch.core.records.worker import TECHNIQUE_ROOM as TECHNIQUE_ROOM
 from psearch.core.records.worker import VIOLATIONS as VIOLATIONS
 from psearch.core.records.worker import violation_dtype as violation_dtype
 from psearch.core.records.worker import worker_dtype as worker_dtype

@@ -21,10 +21,8 @@ position_dtype = record(
         ("ep", "i2"),  # square a pawn may capture to en passant, legally; -1 none
         ("side", "i4"),  # 0 White, 1 Black to move
         ("rule50", "i4"),  # plies since the last capture or pawn move
-        (
-            "reversible",
-            "i4",
-        ),  # plies since the last irreversible or null move: how far back a repetition can lie
+        # plies since the last irreversible or null move: how far back a repetition can lie
+        ("reversible", "i4"),
     ]
 )
 
@@ -40,11 +38,8 @@ tables_dtype = record(
         ("pawn", "u8", (2, 64)),  # squares attacked by a pawn of that colour
         ("between", "u8", (4096,)),  # from * 64 + to: squares strictly between, on a line
         ("line", "u8", (4096,)),  # from * 64 + to: the whole line through both, edge to edge
-        (
-            "passed",
-            "u8",
-            (2, 64),
-        ),  # own and neighbour files in front: no enemy pawn there makes a passed pawn
+        # own and neighbour files in front: no enemy pawn there makes a passed pawn
+        ("passed", "u8", (2, 64)),
         ("front", "u8", (2, 64)),  # own file in front
         ("neighbours", "u8", (8,)),  # the files beside a file
         ("zobrist_piece", "u8", (16, 64)),

@@ -20,7 +20,7 @@ options_dtype = record(
         ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
-        ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are put off; 0 never
+        ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are deferred; 0 never
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
@@ -65,11 +65,8 @@ header_dtype = record(
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),
-        (
-            "root_moves",
-            "i4",
-            (MAX_MOVES,),
-        ),  # best first; reordered between iterations by the worker at the root
+        # best first; reordered between iterations by the worker at the root
+        ("root_moves", "i4", (MAX_MOVES,)),
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
         # the answer so far; written by the worker that runs the main root, between iterations
@@ -78,7 +75,7 @@ header_dtype = record(
         ("best_move", "i8"),
         ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line
         ("learning", learning_dtype),
-        ("prediction", prediction_dtype),  # merged from all workers between iterations, when nobody searches
+        ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
         ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
         ("infos", info_dtype, (INFO_RING,)),

@@ -12,7 +12,7 @@ node_dtype = record(
         ("closed", "i8"),  # atomic; 0, CLOSED_CUTOFF or CLOSED_ABORTED. Written under the lock
         ("inside", "i8"),  # workers that hold a visit of this open node. Under the lock
         ("joined", "i8"),  # helpers that ever joined. Under the lock
-        ("open_parent", "i8"),  # frame of the nearest open ancestor, -1 none. Owner, at entry
+        ("open_parent", "i8"),  # number of the frame of the nearest open ancestor, -1 none. Owner, at entry
         ("alpha", "i4"),  # rises as moves are searched
         ("beta", "i4"),
         ("entry_alpha", "i4"),  # alpha at entry: tells an exact result from an upper bound
@@ -30,34 +30,29 @@ node_dtype = record(
         ("bad_end", "i4"),  # losing captures are kept in moves[0:bad_end]
         ("moves_done", "i4"),  # moves handed out
         ("in_check", "i4"),
-        (
-            "futility",
-            "i4",
-        ),  # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        # a quiet move of at most this value cannot raise alpha; NO_SCORE: no pruning here
+        ("futility", "i4"),
         ("priority", "i4"),  # for offers: bigger is more worth joining. Under the lock
-        ("tt_bound", "i4"),  # bound of the table entry found at entry: a hint at the type. BOUND_NONE without one
         ("cut_index", "i4"),  # number of the move that failed high
         ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
         ("owner", "i4"),  # the worker that entered it
-        ("deferred", "i4"),  # moves put off while another worker searches the position; from the end of `moves`
+        ("deferred", "i4"),  # moves deferred while another worker searches the position; from the end of `moves`
         ("ply", "i4"),
-        (
-            "expected",
-            "i4",
-        ),  # type by Kannan's rule whatever the policy: steers reductions
+        # type by Kannan's rule whatever the policy: steers reductions
+        ("expected", "i4"),
         ("estimate", "i4"),  # static evaluation, or the table's score where its bound is on the right side of it
         ("improving", "i4"),  # 1: the static evaluation has risen since this side's last move
         ("tt_score", "i4"),  # of the entry found at entry, NO_SCORE without one
         ("tt_depth", "i4"),
-        ("tt_kind", "i4"),  # its bound; BOUND_NONE without one
-        ("phase", "i4"),  # PHASE_ENTRY .. PHASE_MAIN: what the present pass over the moves is for
-        ("full_alpha", "i4"),  # window and depth of the node itself, while a phase searches it with others
+        ("tt_bound", "i4"),  # BOUND_NONE without one
+        ("pass_kind", "i4"),  # PASS_ENTRY .. PASS_MAIN: what the present pass over the moves is for
+        ("full_alpha", "i4"),  # window and depth of the node itself, while a pass searches it with others
         ("full_beta", "i4"),
         ("full_depth", "i4"),
         ("extension", "i4"),  # plies more for the table's move, as the singular search found
         ("extended", "i4"),  # 1: the move that led here was extended
         ("skip", "i4"),  # SKIP_NOTHING, SKIP_QUIETS, SKIP_ALL_QUIETS: from here on. Under the lock
-        ("see_threshold", "i4"),  # PHASE_PROBCUT: what a capture must win
+        ("see_threshold", "i4"),  # PASS_PROBCUT: what a capture must win
         ("cont_1", "i4"),  # piece and target of the move that led here, and of the one before: `piece_to`; 0 none
         ("cont_2", "i4"),
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
@@ -69,11 +64,11 @@ node_dtype = record(
 
 visit_dtype = record(
     [
-        ("home", "i8"),  # frame whose node this visit works on: this frame, or a helper's split node
+        ("home", "i8"),  # number of the frame whose node this visit works on: this one, or a helper's split node
         ("move", "i4"),  # the move being searched
         ("index", "i4"),  # its number at the node, from 0
         ("stage", "i2"),  # VISIT_NULL, VISIT_REDUCED, VISIT_SCOUT, VISIT_FULL
-        ("put_off", "i2"),  # 1: the move was put off once, and is not again
+        ("deferred", "i2"),  # 1: the move was deferred once, and is not again
         ("alpha", "i4"),  # the window the child is searched with, in the node's view
         ("beta", "i4"),
         ("depth", "i4"),  # of the child
@@ -104,9 +99,9 @@ frame_dtype = record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 72 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
-        ("pad", "u1", (40,)),
+        ("pad", "u1", (48,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )

@@ -24,7 +24,7 @@ simulation_dtype = record(
     [
         ("costs", costs_dtype),
         ("now", "i8"),  # clock of the worker that moved last
-        ("deadline", "i8"),  # clock at which the search is told to stop; 0 never
+        ("deadline", "i8"),  # clock at which the search is stopped; 0 never
         ("random", "u8"),
         ("heap_size", "i8"),
         ("sleepers", "i8"),

@@ -15,17 +15,12 @@ path_dtype = record(
 stack_dtype = record(
     [
         ("state", "i8"),  # atomic; STACK_FREE, STACK_ACTIVE, STACK_PARKED. Claimed by compare-and-swap
-        (
-            "open_mask",
-            "i8",
-            (2,),
-        ),  # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
-        ("home", "i8"),  # frame of the split node that this stack helps, -1 for the root's stack. Joiner
+        # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
+        ("open_mask", "i8", (2,)),
+        ("home", "i8"),  # number of the frame of the split node that this stack helps, -1 for the root's stack. Joiner
         ("base", "i8"),  # ply of that split node; 0 for the root's stack. Joiner
-        (
-            "parked_ply",
-            "i8",
-        ),  # where it was parked: its former runner has left that node. The one who parks it
+        # where it was parked: its former runner has left that node. The one who parks it
+        ("parked_ply", "i8"),
         # iterative deepening; meaningful on the stack of a root, but the depth is copied to helpers' stacks
         ("root_depth", "i8"),
         ("root_window", "i8"),  # half width of the aspiration window

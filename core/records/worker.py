@@ -5,8 +5,12 @@ from __future__ import annotations
 from psearch.core.records.evaluation import evaluation_dtype
 from psearch.core.records.layout import MAX_PLY, record
 from psearch.core.records.prediction import outcomes_dtype
-from psearch.core.records.pruning import TECHNIQUES
+from psearch.core.techniques import TECHNIQUES
 
+TECHNIQUE_ROOM = 32
+"""For the counts of techniques."""
+if len(TECHNIQUES) > TECHNIQUE_ROOM:
+    raise AssertionError(f"no room for {len(TECHNIQUES)} techniques")
 VIOLATIONS = 4
 """Violations that a worker keeps for the user to look at; all are counted."""
 
@@ -36,8 +40,6 @@ worker_dtype = record(
         ("next_check", "i8"),  # look at the node limit when `nodes` gets here
         ("seldepth", "i8"),
         ("qnodes", "i8"),
-        ("tt_probes", "i8"),
-        ("tt_hits", "i8"),
         ("opens", "i8"),
         ("splits", "i8"),  # nodes finished that had helpers; counted by the last one out
         ("joins", "i8"),
@@ -50,16 +52,19 @@ worker_dtype = record(
         ("claims", "i8"),  # positions claimed
         ("last_victim", "i8"),  # where the next look for work begins
         ("last_stack", "i8"),  # where the next look for a free stack begins
-        ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
+        (
+            "last_lock",
+            "i8",
+        ),  # number of the frame of the node last locked, -1 none since the driver looked: for virtual time
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
         ("shadow_violations", "i8"),  # those of them whose bound was wrong
-        ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
+        ("pad", "u1", (32,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("pruned", "i8", (TECHNIQUES, 2)),  # by technique: times tried, times it pruned (reduced, extended)
+        ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
         ("evaluation", evaluation_dtype),
     ]

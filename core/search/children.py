@@ -2,102 +2,110 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.position import likely_key, make_move, make_null
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
+from psearch.core.intrinsics import address
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import piece_to
-from psearch.core.pruning.decisions import LMR, count_tried, extension_of, null_reduction, reduction_of
-from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE
+from psearch.core.pruning.counters import count_tried
+from psearch.core.pruning.node import null_reduction
+from psearch.core.pruning.reductions import extension_of, reduction_of
+from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.search.tt import prefetch_entry
-from psearch.core.views import Context, Frame, Node, Worker, frame_at, header_at, i64, stack_at, tables_at, void
+from psearch.core.techniques import LMR
+from psearch.core.views import Context, Frame, Node, Worker, above, boolean, header_of, i64, stack_of, tables_of, void
+
+_LONGEST_LINE = 2
+"""Beyond so many times the depth of the iteration nothing is extended."""
 
 
-@kernel(i64(Context, i64))
-def frame_index(ctx, frame):
+@kernel(i64(Context, Frame))
+def frame_number(ctx, frame):
     """Number of a frame in the arena."""
-    return (frame - ctx.frames) // FRAME_SIZE
+    return (address(frame) - ctx.frames) // FRAME_SIZE
 
 
-@kernel(void(Context, Worker, i64, Node, i64, i64, i64, i64, i64))
-def set_child(ctx, wk, frame, home, alpha, beta, depth, expected_type, expected):
-    """Prepare the frame above `frame` for entry; its position has been made. The window is the child's own view.
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
+def set_child(ctx, wk, frame, node, alpha, beta, depth, expected_type, expected):
+    """Prepare the frame above for entry; its position has been made. The window is the child's own view.
 
-    home: the node whose move it is. expected_type is the policy's, `expected` the one that steers reductions.
+    node: the one whose move it is. expected_type is the policy's, `expected` the one that steers reductions.
     """
-    fr = frame_at(frame)
-    child = frame_at(frame + FRAME_SIZE)
-    node = child.node
-    node.alpha = alpha
-    node.beta = beta
-    node.depth = depth
-    node.type = expected_type
-    node.expected = expected
-    node.cont_2 = home.cont_1
-    move = np.int64(fr.visit.move)
-    node.cont_1 = 0 if move == NULL_MOVE else piece_to(fr.position, move)
-    child.visit.home = frame_index(ctx, frame) + 1
-    path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+    child = above(frame)
+    entered = child.node
+    entered.alpha = alpha
+    entered.beta = beta
+    entered.depth = depth
+    entered.type = expected_type
+    entered.expected = expected
+    entered.cont_2 = node.cont_1
+    move = frame.visit.move
+    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
+    child.visit.home = frame_number(ctx, frame) + 1
+    path = stack_of(ctx, wk.stack).path
     path[wk.ply + 1].key = child.position.key
-    path[wk.ply + 1].move = fr.visit.move
+    path[wk.ply + 1].move = move
 
 
-@kernel(void(Context, Worker, i64, Node, i64, i64))
+@kernel(void(Context, Worker, Frame, Node, i64, i64))
 def push_null(ctx, wk, frame, node, expected_type, expected):
     """Pass the move and search what follows with a null window below beta, R plies less deep."""
-    fr = frame_at(frame)
-    reduction = null_reduction(header_at(ctx.header).options.pruning, fr.position, node)
-    fr.visit.move = NULL_MOVE
-    fr.visit.stage = VISIT_NULL
-    fr.visit.resume = STATE_CHILD
-    child = frame_at(frame + FRAME_SIZE)
-    make_null(tables_at(ctx.tables), fr.position, child.position)
+    reduction = null_reduction(header_of(ctx).options.pruning, frame.position, node)
+    frame.visit.move = NULL_MOVE
+    frame.visit.stage = VISIT_NULL
+    frame.visit.resume = STATE_CHILD
+    child = above(frame)
+    make_null(tables_of(ctx), frame.position, child.position)
     child.node.extended = 0
-    beta = np.int64(node.beta)
+    beta = node.beta
     set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, expected_type, expected)
 
 
-@kernel(void(Context, i64, i64))
+@kernel(void(Context, Frame, i64))
 def make_child(ctx, frame, move):
     """Make a move of the node on this stack."""
-    fr = frame_at(frame)
-    child = frame_at(frame + FRAME_SIZE)
-    tb = tables_at(ctx.tables)
-    prefetch_entry(ctx, likely_key(tb, fr.position, move))  # memory is slow: ask before the work
-    make_move(tb, fr.position, child.position, move)
+    # step 8: make it
+    child = above(frame)
+    tb = tables_of(ctx)
+    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: begin before the work
+    make_move(tb, frame.position, child.position, move)
 
 
-@kernel(void(Context, Worker, i64, Node, i64, i64, i64, i64, i64, i64))
-def push_move(ctx, wk, frame, home, stage, alpha, beta, depth, expected_type, expected):
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
+def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, expected_type, expected):
     """Search the move of the visit, already made, with a window in the node's view."""
-    visit = frame_at(frame).visit
+    visit = frame.visit
     visit.stage = stage
     visit.alpha = alpha
     visit.beta = beta
     visit.depth = depth
     visit.resume = STATE_CHILD
-    set_child(ctx, wk, frame, home, -beta, -alpha, depth, expected_type, expected)
+    set_child(ctx, wk, frame, node, -beta, -alpha, depth, expected_type, expected)
 
 
-@kernel(i64(Context, Worker, i64, Node))
+@kernel(boolean(Context, Worker))
+def may_extend(ctx, wk):
+    """Whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
+
+
+@kernel(i64(Context, Worker, Frame, Node))
 def child_depth(ctx, wk, frame, node):
     """The depth for the move of the visit, already made: extended or reduced. What it is without reduction goes into
     the visit."""
-    fr = frame_at(frame)
-    child = frame_at(frame + FRAME_SIZE)
-    hd = header_at(ctx.header)
-    gives = 1 if child.position.checkers != U0 else 0
-    # beyond twice the nominal depth a line is no longer extended
-    within = 1 if wk.ply < 2 * stack_at(ctx.stacks + wk.stack * STACK_SIZE).root_depth else 0
-    extension = extension_of(wk, hd.options.pruning, tables_at(ctx.tables), fr.position, node, fr.visit, gives, within)
+    child = above(frame)
+    hd = header_of(ctx)
+    # step 9: search it, first of all: how deep
+    gives = child.position.checkers != U0
+    within = may_extend(ctx, wk)
+    extension = extension_of(wk, hd.options.pruning, tables_of(ctx), frame.position, node, frame.visit, gives, within)
     child.node.extended = 1 if extension > 0 else 0
     depth = node.depth - 1 + extension
-    fr.visit.new_depth = depth
+    frame.visit.new_depth = depth
     if extension != 0:
         return depth
-    reduction = reduction_of(wk, hd.options.pruning, hd.learning, fr.position, node, fr.visit, gives)
-    reduced = min(depth, max(depth - reduction, np.int64(1)))
+    reduction = reduction_of(wk, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
+    reduced = min(depth, max(depth - reduction, 1))
     if reduced < depth:
         count_tried(wk, LMR)
     return reduced
@@ -106,7 +114,7 @@ def child_depth(ctx, wk, frame, node):
 @kernel(void(Node, Frame, i64))
 def update_pv(node, child, move):
     """The node's line: this move, then the child's line."""
-    length = min(np.int64(child.node.pv_length), MAX_PLY - 1)
+    length = min(child.node.pv_length, MAX_PLY - 1)
     node.pv[0] = move
     for i in range(length):
         node.pv[i + 1] = child.node.pv[i]

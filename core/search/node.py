@@ -2,15 +2,13 @@
 
 Each handler works on one frame and says what comes next; the scheduler's `step.py` is the machine that calls them
 and the only place where nodes are shared. The node being worked on may lie in another worker's stack (a helper's split
-node), so handlers that touch the node take it as an argument beside the frame of the visit.
+node), so handlers that touch the node take it as an argument of its own.
 
 The values are negamax, fail-soft, with principal variation search: the first move of a PV node gets the full window,
 all others a null window and, if they beat alpha, the full one.
 """
 
 from __future__ import annotations
-
-import numpy as np
 
 from psearch.core.board.draws import has_legal_move, is_draw
 from psearch.core.constants import (
@@ -29,9 +27,9 @@ from psearch.core.constants import (
     MATE,
     NO_MOVE,
     NO_SCORE,
-    PHASE_MAIN,
-    PHASE_PROBCUT,
-    PHASE_SINGULAR,
+    PASS_MAIN,
+    PASS_PROBCUT,
+    PASS_SINGULAR,
     SKIP_NOTHING,
     U0,
     VISIT_FULL,
@@ -42,31 +40,34 @@ from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
-from psearch.core.pruning.decisions import (
-    LMR,
-    PRUNE_NULL,
-    PRUNE_RAZOR,
-    PRUNE_RETURN,
-    RAZORING,
-    count_pruned,
-    decide_futility,
-    prune_node,
-)
-from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE
+from psearch.core.pruning.counters import count_pruned
+from psearch.core.pruning.node import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
+from psearch.core.records import MAX_PLY
 from psearch.core.search.children import update_pv
-from psearch.core.search.table_node import estimate_of, probe_counted, static_eval, store_result
+from psearch.core.search.table_node import estimate_of, probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
-from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, stack_at, tables_at, void
+from psearch.core.techniques import LMR, RAZORING
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Worker,
+    above,
+    header_of,
+    i64,
+    stack_of,
+    tables_of,
+    void,
+)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def enter(ctx, wk, frame):
     """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
-    fr = frame_at(frame)
-    node = fr.node
-    pos = fr.position
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
+    node = frame.node
+    pos = frame.position
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
     ply = wk.ply
     node.pv_length = 0
     node.in_check = 1 if pos.checkers != U0 else 0
@@ -82,47 +83,44 @@ def enter(ctx, wk, frame):
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
-            node.alpha = max(np.int64(node.alpha), -MATE + ply)
-            node.beta = min(np.int64(node.beta), MATE - ply - 1)
+            node.alpha = max(node.alpha, -MATE + ply)
+            node.beta = min(node.beta, MATE - ply - 1)
             if node.alpha >= node.beta:
-                wk.value = np.int64(node.alpha)
+                wk.value = node.alpha
                 return DO_RETURN
     node.entry_alpha = node.alpha
     node.best = -INFINITE
     node.best_move = NO_MOVE
     node.tt_move = NO_MOVE
     node.tt_bound = BOUND_NONE
-    node.tt_kind = BOUND_NONE
     node.tt_depth = 0
     node.ply = ply
-    node.phase = PHASE_MAIN
+    node.pass_kind = PASS_MAIN
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
     # step 3: transposition table
-    data = probe_counted(ctx, wk, pos)
+    data = probe_table(ctx, pos)
     if data != U0:
         node.tt_move = entry_move(data)
-        bound = entry_bound(data)
-        node.tt_bound = bound if bound != BOUND_EXACT else BOUND_NONE
-        node.tt_kind = bound
+        node.tt_bound = entry_bound(data)
         node.tt_score = entry_score(data, ply)
         node.tt_depth = entry_depth(data)
-    alpha = np.int64(node.alpha)
-    beta = np.int64(node.beta)
+    alpha = node.alpha
+    beta = node.beta
     pv_node = beta - alpha > 1
-    if data != U0 and not pv_node and ply > 0 and cuts(data, np.int64(node.depth), alpha, beta, ply):
+    if data != U0 and not pv_node and ply > 0 and cuts(data, node.depth, alpha, beta, ply):
         wk.value = entry_score(data, ply)
         return DO_RETURN
 
     # step 4: static evaluation
     node.eval = NO_SCORE
     node.improving = 0
-    path = stack_at(ctx.stacks + wk.stack * STACK_SIZE).path
+    path = stack_of(ctx, wk.stack).path
     if not node.in_check:
         node.eval = static_eval(ctx, wk, pos, data)
         if ply >= 2:
-            before = np.int64(path[ply - 2].eval)
+            before = path[ply - 2].eval
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
     path[ply].eval = node.eval
     node.estimate = estimate_of(node)
@@ -134,7 +132,7 @@ def enter(ctx, wk, frame):
         decide_futility(wk, pruning, pos, node)
         node.full_depth = node.depth
         if not pv_node:
-            action = prune_node(wk, pruning, tb, pos, node, np.int64(path[ply].move))
+            action = prune_node(wk, pruning, tb, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
                 return DO_RETURN
             if action == PRUNE_NULL:
@@ -146,17 +144,17 @@ def enter(ctx, wk, frame):
     return DO_MOVES
 
 
-@kernel(i64(Context, Worker, i64, Node, i64))
+@kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move(ctx, wk, frame, node, value):
     """Take a move's value (in the node's view) into the node. The caller holds the lock if the node is open.
 
     DO_CHILD: search the move again with the window left in the visit; DO_CUTOFF: failed high; DO_MOVES: go on.
     """
-    fr = frame_at(frame)
-    visit = fr.visit
-    move = np.int64(visit.move)
-    alpha = np.int64(node.alpha)
-    beta = np.int64(node.beta)
+    visit = frame.visit
+    move = visit.move
+    alpha = node.alpha
+    beta = node.beta
+    # step 10: after the child
     if value > visit.alpha and visit.stage == VISIT_REDUCED:
         # the reduced search says that it is worth the full depth
         visit.alpha = alpha
@@ -181,37 +179,35 @@ def after_move(ctx, wk, frame, node, value):
     node.alpha = value
     if beta - alpha > 1:
         # also at a cutoff: with mate distance pruning the shortest mate equals beta
-        update_pv(node, frame_at(frame + FRAME_SIZE), move)
+        update_pv(node, above(frame), move)
     if value >= beta:
         node.cut_index = visit.index
         return DO_CUTOFF
     return DO_MOVES
 
 
-@kernel(void(Context, Worker, i64, Node))
+@kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
     """After a cutoff: killers of the worker that found it, and the history that all share."""
-    if node.phase == PHASE_SINGULAR or node.phase == PHASE_PROBCUT:
-        return  # these ask another question
-    fr = frame_at(frame)
+    # step 11: cutoff
+    if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
+        return  # a cutoff in these passes says nothing about the move at the node itself
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(
-        wk, header_at(ctx.header).learning, fr.position, node, np.int64(fr.visit.move), wk.ply, captures, quiets
-    )
+    learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
 
 
-@kernel(void(Context, Worker, i64))
+@kernel(void(Context, Worker, Frame))
 def finish(ctx, wk, frame):
     """The node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
-    fr = frame_at(frame)
-    node = fr.node
-    hd = header_at(ctx.header)
+    node = frame.node
+    hd = header_of(ctx)
     ply = wk.ply
+    # step 12: finish
     if node.moves_done == 0 and (node.skip == SKIP_NOTHING or not has_legal_move(ctx, wk, frame)):
         wk.value = ply - MATE if node.in_check else DRAW
         return
-    best = np.int64(node.best)
+    best = node.best
     wk.value = best
     if not hd.options.tt:
         return
@@ -222,4 +218,4 @@ def finish(ctx, wk, frame):
         bound = BOUND_LOWER
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
-    store_result(ctx, wk, frame, best, np.int64(node.depth), bound)
+    store_result(ctx, wk, frame, best, node.depth, bound)

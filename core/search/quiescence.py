@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins
 from psearch.core.constants import (
@@ -14,59 +12,75 @@ from psearch.core.constants import (
     DO_MOVES,
     DO_RETURN,
     MATE,
+    MOVE_MASK,
     NO_SCORE,
     STATE_QCHILD,
     U0,
 )
 from psearch.core.jit import kernel
-from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, take_best
+from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, scored, take_best
 from psearch.core.ordering.see import see_at_least
-from psearch.core.pruning.decisions import SEE_QUIESCENCE, count_pruned, count_tried, prunes_capture
+from psearch.core.pruning.counters import count_pruned, count_tried
+from psearch.core.pruning.move import prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
-from psearch.core.records import FRAME_SIZE
 from psearch.core.search.children import make_child, set_child, update_pv
-from psearch.core.search.table_node import probe_counted, static_eval, store_result
+from psearch.core.search.table_node import probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
-from psearch.core.views import Context, Node, Worker, boolean, frame_at, header_at, i64, tables_at, void
+from psearch.core.techniques import SEE_QUIESCENCE
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Worker,
+    above,
+    boolean,
+    header_of,
+    i64,
+    tables_of,
+    void,
+)
+
+_TABLE_MOVE_SCORE = (1 << 15) - 1
+"""The greatest score of a move list."""
+_LIFT = 1 << 14
+"""Lifts the score of a capture above most that history gives a quiet move; the sum stays below the table move's."""
 
 
 @kernel(void(Node, i64))
 def _lift_captures(node, captures_end):
     """Among evasions captures come first: history scores reach as high as capture scores."""
     for i in range(captures_end):
-        score = min((np.int64(node.moves[i]) >> 16) + 16384, 32000)
-        node.moves[i] = (score << 16) | (np.int64(node.moves[i]) & 0xFFFF)
+        node.moves[i] += scored(_LIFT, 0)
 
 
 @kernel(void(Node))
 def _lift_move(node):
     """The table's move first."""
     for i in range(node.end):
-        if np.int64(node.moves[i]) & 0xFFFF == node.tt_move:
-            node.moves[i] = (32767 << 16) | np.int64(node.tt_move)
+        if node.moves[i] & MOVE_MASK == node.tt_move:
+            node.moves[i] = scored(_TABLE_MOVE_SCORE, node.tt_move)
 
 
 @kernel(boolean(Context))
 def _uses_table(ctx):
     """Plain and sound modes stand pat on the evaluation itself, whatever the table knows."""
-    options = header_at(ctx.header).options
+    options = header_of(ctx).options
     return options.tt != 0 and options.pruning.table_in_quiescence != 0
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def enter_quiescence(ctx, wk, frame):
     """Stand pat, or all evasions in check. DO_RETURN or DO_MOVES."""
-    fr = frame_at(frame)
-    node = fr.node
-    pos = fr.position
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
+    node = frame.node
+    pos = frame.position
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
     ply = wk.ply
     wk.qnodes += 1
     uses_table = _uses_table(ctx)
-    data = probe_counted(ctx, wk, pos) if uses_table else U0
+    data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
-        if node.beta - node.alpha == 1 and cuts(data, 0, np.int64(node.alpha), np.int64(node.beta), ply):
+        if node.beta - node.alpha == 1 and cuts(data, 0, node.alpha, node.beta, ply):
             wk.value = entry_score(data, ply)
             return DO_RETURN
         node.tt_move = entry_move(data)
@@ -75,9 +89,9 @@ def enter_quiescence(ctx, wk, frame):
         node.eval = static_eval(ctx, wk, pos, data)
         node.best = node.eval
         if node.best >= node.beta:
-            wk.value = np.int64(node.best)
+            wk.value = node.best
             if uses_table and data == U0:
-                store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
+                store_result(ctx, wk, frame, node.best, 0, BOUND_LOWER)
             return DO_RETURN
         node.alpha = max(node.alpha, node.best)
     begin_picking(node, PICK_TT)
@@ -87,69 +101,65 @@ def enter_quiescence(ctx, wk, frame):
     node.end = captures_end
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
-        score_quiets(hd.learning, pos, node, captures_end, np.int64(node.end))
+        score_quiets(hd.learning, pos, node, captures_end, node.end)
         _lift_captures(node, captures_end)
     _lift_move(node)
     return DO_MOVES
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def next_quiescence(ctx, wk, frame):
     """Make the next capture or evasion: DO_CHILD, or DO_RETURN when there is none."""
-    fr = frame_at(frame)
-    node = fr.node
-    tb = tables_at(ctx.tables)
-    pruning = header_at(ctx.header).options.pruning
-    prune = header_at(ctx.header).options.see_pruning != 0 and not node.in_check
-    shadow = header_at(ctx.header).options.shadow != 0
+    node = frame.node
+    tb = tables_of(ctx)
+    pruning = header_of(ctx).options.pruning
+    prune = header_of(ctx).options.see_pruning != 0 and not node.in_check
+    shadow = header_of(ctx).options.shadow != 0
     sound = pruning.sound_delta != 0 and not shadow
     while node.cursor < node.end:
         move = take_best(node)
-        if sound and skips_soundly(ctx, wk, wk.stack, fr.position, node, move):
+        if sound and skips_soundly(ctx, wk, wk.stack, frame.position, node, move):
             continue
-        if not node.in_check and prunes_capture(wk, pruning, tb, fr.position, node, move):
+        if not node.in_check and prunes_capture(wk, pruning, tb, frame.position, node, move):
             continue
         if prune:
             count_tried(wk, SEE_QUIESCENCE)
-            if not see_at_least(tb, fr.position, move, 0):
+            if not see_at_least(tb, frame.position, move, 0):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
         if shadow:
-            fr.visit.bound = shadow_bound(ctx, wk.stack, fr.position, node, move)
+            frame.visit.bound = shadow_bound(ctx, wk.stack, frame.position, node, move)
         node.moves_done += 1
-        fr.visit.move = move
-        fr.visit.resume = STATE_QCHILD
+        frame.visit.move = move
+        frame.visit.resume = STATE_QCHILD
         make_child(ctx, frame, move)
-        alpha, beta = np.int64(node.alpha), np.int64(node.beta)
-        set_child(ctx, wk, frame, node, -beta, -alpha, 0, np.int64(node.type), np.int64(node.expected))
+        alpha, beta = node.alpha, node.beta
+        set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.type, node.expected)
         return DO_CHILD
     if node.in_check and node.moves_done == 0:
         wk.value = wk.ply - MATE
         return DO_RETURN
-    wk.value = np.int64(node.best)
+    wk.value = node.best
     if _uses_table(ctx):
-        store_result(
-            ctx, wk, frame, np.int64(node.best), 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER
-        )
+        store_result(ctx, wk, frame, node.best, 0, BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER)
     return DO_RETURN
 
 
-@kernel(i64(Context, Worker, i64, i64))
+@kernel(i64(Context, Worker, Frame, i64))
 def after_quiescence(ctx, wk, frame, value):
     """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
-    fr = frame_at(frame)
-    node = fr.node
-    if header_at(ctx.header).options.shadow:
-        check_shadow(ctx, wk, frame, np.int64(node.alpha), value)
+    node = frame.node
+    if header_of(ctx).options.shadow:
+        check_shadow(ctx, wk, frame, node.alpha, value)
     if value > node.best:
         node.best = value
         if value > node.alpha:
-            node.best_move = fr.visit.move
+            node.best_move = frame.visit.move
             node.alpha = value
             if value >= node.beta:
                 wk.value = value
                 if _uses_table(ctx):
-                    store_result(ctx, wk, frame, np.int64(node.best), 0, BOUND_LOWER)
+                    store_result(ctx, wk, frame, node.best, 0, BOUND_LOWER)
                 return DO_RETURN
-            update_pv(node, frame_at(frame + FRAME_SIZE), np.int64(fr.visit.move))
+            update_pv(node, above(frame), frame.visit.move)
     return DO_MOVES

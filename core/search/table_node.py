@@ -2,49 +2,57 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
-from psearch.core.pruning.decisions import is_mate_bound
-from psearch.core.search.tt import probe, score_to_table, store, stored_eval
-from psearch.core.views import Context, Node, Position, Worker, frame_at, header_at, i64, tables_at, u64, void
+from psearch.core.scores import is_mate_bound, score_to_table
+from psearch.core.search.tt import probe, store, stored_eval
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Position,
+    Worker,
+    header_of,
+    i64,
+    tables_of,
+    u64,
+    void,
+)
 
 
-@kernel(u64(Context, Worker, Position))
-def probe_counted(ctx, wk, pos):
+@kernel(u64(Context, Position))
+def probe_table(ctx, pos):
     """The table's data word for a position, U0 without one or with the table switched off."""
-    if not header_at(ctx.header).options.tt:
-        return U0
-    wk.tt_probes += 1
-    data = probe(ctx, pos.key)
-    if data != U0:
-        wk.tt_hits += 1
-    return data
+    return probe(ctx, pos.key) if header_of(ctx).options.tt else U0
+
+
+@kernel(i64(Node))
+def bound_class(node):
+    """The bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as none."""
+    return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
-    """The evaluation of a position not in check: what the table has kept of it, else anew."""
+    """The evaluation of a position not in check: from the table if it has it."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluate(tables_at(ctx.tables), wk.evaluation, pos)
+    return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
 
 
 @kernel(i64(Node))
 def estimate_of(node):
     """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
-    if node.eval == NO_SCORE or node.tt_kind == BOUND_NONE or is_mate_bound(np.int64(node.tt_score)):
-        return np.int64(node.eval)
-    score = np.int64(node.tt_score)
-    nearer = (node.tt_kind & BOUND_LOWER and score > node.eval) or (node.tt_kind & BOUND_UPPER and score < node.eval)
-    return score if nearer else np.int64(node.eval)
+    if node.eval == NO_SCORE or node.tt_bound == BOUND_NONE or is_mate_bound(node.tt_score):
+        return node.eval
+    score = node.tt_score
+    nearer = (node.tt_bound & BOUND_LOWER and score > node.eval) or (node.tt_bound & BOUND_UPPER and score < node.eval)
+    return score if nearer else node.eval
 
 
-@kernel(void(Context, Worker, i64, i64, i64, i64))
+@kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
     """Write a result for a node into the table."""
-    fr = frame_at(frame)
     score = score_to_table(value, wk.ply)
-    move = np.int64(fr.node.best_move)
-    store(ctx, header_at(ctx.header).age, fr.position.key, move, score, np.int64(fr.node.eval), depth, bound)
+    move = frame.node.best_move
+    store(ctx, header_of(ctx).age, frame.position.key, move, score, frame.node.eval, depth, bound)

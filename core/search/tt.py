@@ -18,13 +18,13 @@ from psearch.core.constants import (
     BOUND_NONE,
     BOUND_UPPER,
     CLUSTER_BYTES,
-    MATE_IN_MAX_PLY,
     NO_MOVE,
     NO_SCORE,
     U0,
 )
 from psearch.core.intrinsics import high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import kernel
+from psearch.core.scores import score_from_table
 from psearch.core.views import Context, boolean, i64, u64, void
 
 ENTRY_BYTES = 16
@@ -60,21 +60,10 @@ def entry_age(data):
     return np.int64(data >> np.uint64(58))
 
 
-@kernel(i64(i64, i64))
-def score_to_table(score, ply):
-    """Mates are stored as distance from the node, not from the root."""
-    if score >= MATE_IN_MAX_PLY:
-        return score + ply
-    return score - ply if score <= -MATE_IN_MAX_PLY else score
-
-
 @kernel(i64(u64, i64))
 def entry_score(data, ply):
     """The stored score as seen from the root."""
-    score = _score_field(data)
-    if score >= MATE_IN_MAX_PLY:
-        return score - ply
-    return score + ply if score <= -MATE_IN_MAX_PLY else score
+    return score_from_table(_score_field(data), ply)
 
 
 @kernel(u64(i64, i64, i64, i64, i64, i64))

@@ -14,16 +14,15 @@ from psearch.arena.arena import Arena
 from psearch.core.constants import (
     STACK_ACTIVE,
     STACK_FREE,
+    STACK_NAMES,
     STACK_PARKED,
     STATE_CHILD,
     STATE_IDLE,
+    STATE_NAMES,
     STATE_NEXT,
     STATE_UNWIND,
 )
 from psearch.core.records import MAX_PLY
-
-STATE_NAMES = ("idle", "enter", "next", "child", "qnext", "qchild", "unwind", "finish", "root")
-STACK_NAMES = ("free", "active", "parked")
 
 
 def _mask_plies(stack: np.void) -> list[int]:

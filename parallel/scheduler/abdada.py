@@ -1,6 +1,6 @@
 """Claims: a small shared table of the positions being searched, for the policy `abdada`.
 
-A worker that is about to enter a position that another one is searching puts the move off and takes the next one; when
+A worker that is about to enter a position that another one is searching defers the move and takes the next one; when
 it comes back the transposition table is likely to hold the result (ABDADA, Weill 1996; the table of claims beside the
 search is Kerrigan's simplification, 2013). The table is a hint: a lost or stale claim costs time, never correctness.
 Any policy can be told to use it (`defer_depth`); docs/decisions/007 says why the others do not.
@@ -10,20 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.constants import NO_MOVE
 from psearch.core.intrinsics import atomic_load, atomic_store, field_address
 from psearch.core.jit import kernel
-from psearch.core.ordering.movepick import pick_move
-from psearch.core.pruning.decisions import prunes_move
-from psearch.core.pruning.sound import skips_soundly
-from psearch.core.records import MAX_MOVES, MAX_PLY
-from psearch.core.views import Context, Header, Node, Position, Worker, boolean, header_at, i64, tables_at, u64, void
+from psearch.core.views import Context, Header, Worker, boolean, header_at, i64, u64, void
 
-PUT_OFF = 1 << 16
-"""Set in what `next_move` returns: the move was put off once, and is searched now whoever else is at it."""
 _WAYS = 4
-_MOST_PUT_OFF = 32
-"""So many fit behind the moves of the richest position."""
 _WORKER_BITS = np.uint64(1023)
 
 _claims_of = field_address(Header, "claims")
@@ -73,43 +64,3 @@ def release_claim(ctx, claim):
     for way in range(_WAYS):
         if atomic_load(group + 8 * way) == np.int64(claim):
             atomic_store(group + 8 * way, 0)
-
-
-@kernel(boolean(Node, i64))
-def put_off(node, move):
-    """Give a move back that was taken from the node, to be searched last. Under the lock once open.
-
-    Put-off moves wait at the far end of the move list. False: no room there.
-    """
-    if node.deferred == _MOST_PUT_OFF:
-        return False
-    node.deferred += 1
-    node.moves[MAX_MOVES - node.deferred] = move
-    node.moves_done -= 1
-    return True
-
-
-@kernel(i64(Context, Worker, Position, Node, i64))
-def next_move(ctx, wk, pos, node, home):
-    """The next move of the picker that is not pruned, or else the first one put off, with `PUT_OFF`; NO_MOVE when
-    there is none. home: frame of the node."""
-    hd = header_at(ctx.header)
-    tb = tables_at(ctx.tables)
-    sound = hd.options.pruning.sound != 0 and hd.options.shadow == 0
-    while True:
-        move = pick_move(tb, hd.learning, pos, node)
-        if move == NO_MOVE:
-            break
-        if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
-            continue
-        if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):
-            return move
-        node.moves_done += 1
-    if node.deferred == 0:
-        return NO_MOVE
-    # the first put off is at the end: take it and move the others up
-    move = np.int64(node.moves[MAX_MOVES - 1]) | PUT_OFF
-    for i in range(1, node.deferred):
-        node.moves[MAX_MOVES - i] = node.moves[MAX_MOVES - i - 1]
-    node.deferred -= 1
-    return move

@@ -19,6 +19,7 @@ from psearch.core.constants import ALL_NODE, PV_NODE
 from psearch.core.intrinsics import atomic_load, field_address
 from psearch.core.jit import entry, kernel
 from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES, WORKER_SIZE
+from psearch.core.search.table_node import bound_class
 from psearch.core.views import Context, Header, Node, Prediction, Worker, context_at, header_at, i64, void, worker_at
 from psearch.scheduler.entries import PREDICTION
 
@@ -86,7 +87,7 @@ def _p_needed_after(ctx, node, under_way):
     first = finished_moves(node)
     p = np.int64(node.p_needed)
     for move in range(first, first + min(under_way, _MOST_UNDER_WAY)):
-        p = p * np.int64(table[node.type, node.tt_bound, depth, progress_step(move)]) >> 16
+        p = p * np.int64(table[node.type, bound_class(node), depth, progress_step(move)]) >> 16
     return p
 
 
@@ -121,7 +122,7 @@ def record_outcome(wk, node, cut):
     outcomes = wk.outcomes
     depth = min(np.int64(node.depth), DEPTHS - 1)
     last = progress_step(np.int64(node.cut_index) if cut else np.int64(node.moves_done))
-    outcomes.ended[node.type, node.tt_bound, depth, last, cut] += 1
+    outcomes.ended[node.type, bound_class(node), depth, last, cut] += 1
     if depth > outcomes.deepest:
         outcomes.deepest = depth
     if node.owner == wk.index and 0 <= node.nodes_before <= wk.nodes:

@@ -33,7 +33,7 @@ from psearch.core.records import (
     MAX_PLY,
     ROOT_STOPPED,
     STACK_SIZE,
-    TECHNIQUES,
+    TECHNIQUE_ROOM,
     WORKER_SIZE,
 )
 from psearch.core.views import Context, Worker, boolean, context_at, frame_at, header_at, i64, stack_at, void, worker_at
@@ -278,8 +278,6 @@ def _reset_worker(wk, index):
     wk.next_check = 0
     wk.seldepth = 0
     wk.qnodes = 0
-    wk.tt_probes = 0
-    wk.tt_hits = 0
     wk.opens = 0
     wk.splits = 0
     wk.joins = 0
@@ -292,7 +290,7 @@ def _reset_worker(wk, index):
     wk.claims = 0
     wk.shadow_checked = 0
     wk.shadow_violations = 0
-    for technique in range(TECHNIQUES):
+    for technique in range(TECHNIQUE_ROOM):
         wk.pruned[technique, 0] = 0
         wk.pruned[technique, 1] = 0
     wk.last_victim = 0

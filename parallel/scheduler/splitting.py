@@ -51,6 +51,7 @@ from psearch.core.intrinsics import (
 from psearch.core.jit import kernel
 from psearch.core.pruning.sound import shadow_bound
 from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE, path_dtype
+from psearch.core.search.next_move import next_move
 from psearch.core.views import (
     Context,
     Header,
@@ -59,13 +60,14 @@ from psearch.core.views import (
     Worker,
     boolean,
     frame_at,
+    frame_of,
     header_at,
     i64,
+    racing_priority,
     stack_at,
     u64,
     void,
 )
-from psearch.scheduler.abdada import next_move
 from psearch.scheduler.policy import open_priority
 from psearch.scheduler.prediction import count_shared_move, idle_workers_of, p_taken_move_needed
 from psearch.scheduler.trace_log import (
@@ -190,7 +192,7 @@ def _best_in_word(ctx, first_frame, mask_bits, best):
     while mask_bits != np.uint64(0):
         frame_index = first_frame + lowest_bit(mask_bits)
         mask_bits &= mask_bits - np.uint64(1)
-        priority = np.int64(frame_at(ctx.frames + frame_index * FRAME_SIZE).node.priority)
+        priority = racing_priority(frame_of(ctx, frame_index).node)
         if priority > best >> 32:
             best = (priority << 32) | frame_index
     return best
@@ -262,7 +264,7 @@ def join(ctx, wk, home):
     copy_record(base.position, split.position)
     base.visit.home = home
     base.visit.move = move & MOVE_MASK
-    base.visit.put_off = move >> 16
+    base.visit.deferred = move >> 16
     base.visit.index = index
     base.visit.picked = picked
     base.visit.p_needed = p_needed

@@ -19,7 +19,7 @@ from psearch.core.constants import (
     DO_RETURN,
     MOVE_MASK,
     NO_MOVE,
-    PHASE_MAIN,
+    PASS_MAIN,
     STATE_CHILD,
     STATE_ENTER,
     STATE_FINISH,
@@ -37,13 +37,27 @@ from psearch.core.constants import (
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
 from psearch.core.jit import kernel
 from psearch.core.pruning.sound import check_shadow, shadow_bound
-from psearch.core.records import FRAME_SIZE, MAX_PLY, WORKER_SIZE
+from psearch.core.records import MAX_PLY
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
+from psearch.core.search.next_move import defer_move, next_move
 from psearch.core.search.node import after_move, enter, finish, learn
-from psearch.core.search.passes import after_null, begin_moves, finish_phase
+from psearch.core.search.passes import after_null, begin_moves, finish_pass
 from psearch.core.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
-from psearch.core.views import Context, Node, Worker, frame_at, header_at, i64, void, worker_at
-from psearch.scheduler.abdada import claim_of, is_claimed_by_another, next_move, put_off, release_claim, take_claim
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Worker,
+    above,
+    below,
+    frame_of,
+    header_of,
+    i64,
+    racing_alpha,
+    void,
+    worker_of,
+)
+from psearch.scheduler.abdada import claim_of, is_claimed_by_another, release_claim, take_claim
 from psearch.scheduler.node_types import child_type, null_child_type, refined_type
 from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.scheduler.prediction import (
@@ -75,50 +89,51 @@ from psearch.scheduler.trace_log import trace_abort, trace_move
 _FOUND_NOTHING = -1
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def _pop(ctx, wk, frame):
     """Return `wk.value` to the frame below."""
     if wk.ply == 0:
         return STATE_ROOT
     wk.ply -= 1
-    return np.int64(frame_at(frame - FRAME_SIZE).visit.resume)
+    return below(frame).visit.resume
 
 
 @kernel(void(Context, Worker))
 def _check_node_limit(ctx, wk):
     """Stop the search when all workers together have searched `node_limit` nodes. Exact with one worker."""
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     if hd.node_limit == 0:
-        wk.next_check = np.int64(1) << 62
+        wk.next_check = 1 << 62
         return
-    total = np.int64(0)
+    total = 0
     for i in range(hd.worker_count):
-        total += worker_at(ctx.workers + i * WORKER_SIZE).nodes
+        total += worker_of(ctx, i).nodes
     if total >= hd.node_limit:
         stop_all(ctx)
     else:
-        wk.next_check = wk.nodes + max(np.int64(1), (hd.node_limit - total) // hd.worker_count)
+        wk.next_check = wk.nodes + max(1, (hd.node_limit - total) // hd.worker_count)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def _enter(ctx, wk, frame):
-    node = frame_at(frame).node
-    hd = header_at(ctx.header)
+    node = frame.node
+    hd = header_of(ctx)
+    # step 0: link (1 to 6: `enter`, `begin_moves`)
     node.owner = wk.index
     node.nodes_before = wk.nodes
     if wk.ply == 0:
         node.open_parent = -1
     else:
-        node.p_needed = frame_at(frame - FRAME_SIZE).visit.p_needed
-        parent_home = np.int64(frame_at(frame - FRAME_SIZE).visit.home)
-        parent = frame_at(ctx.frames + parent_home * FRAME_SIZE).node
-        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else np.int64(parent.open_parent)
+        node.p_needed = below(frame).visit.p_needed
+        parent_home = below(frame).visit.home
+        parent = frame_of(ctx, parent_home).node
+        node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else parent.open_parent
     if wk.nodes >= wk.next_check:
         _check_node_limit(ctx, wk)
     epoch = atomic_load(abort_epoch_of(hd))
     if epoch != wk.seen_epoch:
         wk.seen_epoch = epoch
-        if is_dead(ctx, np.int64(node.open_parent)):
+        if is_dead(ctx, node.open_parent):
             wk.aborts += 1
             return STATE_UNWIND
     wk.nodes += 1
@@ -129,83 +144,81 @@ def _enter(ctx, wk, frame):
         return STATE_QNEXT
     if action == DO_RETURN:
         return _pop(ctx, wk, frame)
-    policy = np.int64(hd.options.policy)
+    policy = hd.options.policy
     node.type = refined_type(policy, node)
     if action == DO_NULL:
-        fr = frame_at(frame)
-        fr.visit.p_needed = node.p_needed
-        fr.visit.claim = np.uint64(0)
-        expected = null_child_type(POLICY_KANNAN, np.int64(node.expected))
-        push_null(ctx, wk, frame, node, null_child_type(policy, np.int64(node.type)), expected)
+        frame.visit.p_needed = node.p_needed
+        frame.visit.claim = np.uint64(0)
+        expected = null_child_type(POLICY_KANNAN, node.expected)
+        push_null(ctx, wk, frame, node, null_child_type(policy, node.type), expected)
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
     return STATE_NEXT
 
 
-@kernel(i64(Context, Worker, i64, Node, i64, i64, i64, i64))
+@kernel(i64(Context, Worker, Frame, Node, i64, i64, i64, i64))
 def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     """Enter the child of the visit's move, already made; the window is in the node's view."""
-    policy = np.int64(header_at(ctx.header).options.policy)
-    visit = frame_at(frame).visit
-    index, picked = np.int64(visit.index), np.int64(visit.picked)
-    kind = child_type(policy, np.int64(node.type), index, picked, stage)
-    expected = child_type(POLICY_KANNAN, np.int64(node.expected), index, picked, stage)
+    policy = header_of(ctx).options.policy
+    visit = frame.visit
+    index, picked = visit.index, visit.picked
+    kind = child_type(policy, node.type, index, picked, stage)
+    expected = child_type(POLICY_KANNAN, node.expected, index, picked, stage)
     push_move(ctx, wk, frame, node, stage, alpha, beta, depth, kind, expected)
     wk.ply += 1
     return STATE_ENTER
 
 
-@kernel(i64(Context, Worker, i64, Node))
-def _put_off(ctx, wk, frame, node):
-    """Put the move of the visit off and go for the next one; `STATE_ENTER` if it has to be searched now."""
-    visit = frame_at(frame).visit
+@kernel(i64(Context, Worker, Frame, Node))
+def _defer(ctx, wk, frame, node):
+    """Defer the move of the visit and go for the next one; `STATE_ENTER` if it has to be searched now."""
+    visit = frame.visit
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
-        wk.last_lock = np.int64(visit.home)
+        wk.last_lock = visit.home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
-            return leave(ctx, wk, np.int64(visit.home))
-    done = put_off(node, np.int64(visit.move))
+            return leave(ctx, wk, visit.home)
+    done = defer_move(node, visit.move)
     if is_open:
         release(node)
     return STATE_NEXT if done else STATE_ENTER
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def _start_move(ctx, wk, frame):
     """Search the move in the visit: the first move of a PV node with the full window, else with a null window."""
-    fr = frame_at(frame)
-    visit = fr.visit
-    node = frame_at(ctx.frames + np.int64(visit.home) * FRAME_SIZE).node
+    # steps 8 and 9: make it, search it
+    visit = frame.visit
+    node = frame_of(ctx, visit.home).node
     visit.worker = wk.index
     visit.nodes_before = wk.nodes
-    make_child(ctx, frame, np.int64(visit.move))
+    make_child(ctx, frame, visit.move)
     depth = child_depth(ctx, wk, frame, node)
-    defer_depth = header_at(ctx.header).options.defer_depth
+    defer_depth = header_of(ctx).options.defer_depth
     if 0 < defer_depth <= depth:
-        claim = claim_of(wk, frame_at(frame + FRAME_SIZE).position.key)
-        if visit.index > 0 and visit.put_off == 0 and is_claimed_by_another(ctx, claim):
-            state = _put_off(ctx, wk, frame, node)
+        claim = claim_of(wk, above(frame).position.key)
+        if visit.index > 0 and visit.deferred == 0 and is_claimed_by_another(ctx, claim):
+            state = _defer(ctx, wk, frame, node)
             if state != STATE_ENTER:
                 return state
         take_claim(ctx, claim)
         wk.claims += 1
         visit.claim = claim
-    # alpha may be rising under other hands: read it once
-    alpha = np.int64(node.alpha)
+    alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
-    beta = np.int64(node.beta) if full else alpha + 1
+    beta = node.beta if full else alpha + 1
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
-    fr = frame_at(frame)
-    home = np.int64(fr.visit.home)
-    split = frame_at(ctx.frames + home * FRAME_SIZE)
+    # step 7: next move
+    home = frame.visit.home
+    split = frame_of(ctx, home)
     node = split.node
     is_open = atomic_load(open_of(node)) != 0
     if not is_open and may_open(ctx, node, wk.ply):
@@ -216,59 +229,59 @@ def _next_move(ctx, wk, frame):
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
-    fr.visit.claim = np.uint64(0)
+    frame.visit.claim = np.uint64(0)
     move = next_move(ctx, wk, split.position, node, home)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
         withdraw(ctx, home)
         return leave(ctx, wk, home)
-    fr.visit.move = move & MOVE_MASK
-    fr.visit.put_off = move >> 16
-    fr.visit.index = node.moves_done
-    fr.visit.picked = node.stage
-    fr.visit.p_needed = node.p_needed
-    fr.visit.shared = 0
-    if header_at(ctx.header).options.shadow:
-        fr.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
+    frame.visit.move = move & MOVE_MASK
+    frame.visit.deferred = move >> 16
+    frame.visit.index = node.moves_done
+    frame.visit.picked = node.stage
+    frame.visit.p_needed = node.p_needed
+    frame.visit.shared = 0
+    if header_of(ctx).options.shadow:
+        frame.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
     node.moves_done += 1
     if is_open:
         if ctx.trace != 0:
             trace_move(ctx, wk)
         if node.inside > 1:
-            fr.visit.p_needed = p_taken_move_needed(ctx, node)
-            fr.visit.shared = 1
-            count_shared_move(wk, np.int64(fr.visit.p_needed))
+            frame.visit.p_needed = p_taken_move_needed(ctx, node)
+            frame.visit.shared = 1
+            count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
         release(node)
     return _start_move(ctx, wk, frame)
 
 
-@kernel(i64(Context, Worker, i64))
+@kernel(i64(Context, Worker, Frame))
 def _after_child(ctx, wk, frame):
-    fr = frame_at(frame)
     value = -wk.value
-    if fr.visit.claim != np.uint64(0):
-        release_claim(ctx, fr.visit.claim)
-        fr.visit.claim = np.uint64(0)
-    if fr.visit.stage == VISIT_NULL:
+    if frame.visit.claim != np.uint64(0):
+        release_claim(ctx, frame.visit.claim)
+        frame.visit.claim = np.uint64(0)
+    if frame.visit.stage == VISIT_NULL:
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-    if header_at(ctx.header).options.shadow:
-        check_shadow(ctx, wk, frame, np.int64(fr.visit.alpha), value)
-    home = np.int64(fr.visit.home)
-    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    if header_of(ctx).options.shadow:
+        check_shadow(ctx, wk, frame, frame.visit.alpha, value)
+    home = frame.visit.home
+    node = frame_of(ctx, home).node
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
         wk.last_lock = home
         acquire(node)
         if atomic_load(closed_of(node)) != 0:
             if ctx.trace != 0:
-                trace_abort(ctx, wk, home, wk.nodes - fr.visit.nodes_before if fr.visit.worker == wk.index else 0, 1)
+                lost = wk.nodes - frame.visit.nodes_before if frame.visit.worker == wk.index else 0
+                trace_abort(ctx, wk, home, lost, 1)
             return leave(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
-    if fr.visit.shared and action != DO_CHILD:
-        count_used_move(wk, np.int64(fr.visit.p_needed))
+    if frame.visit.shared and action != DO_CHILD:
+        count_used_move(wk, frame.visit.p_needed)
     if action == DO_CUTOFF:
         learn(ctx, wk, frame, node)
         if not is_open:
@@ -281,9 +294,9 @@ def _after_child(ctx, wk, frame):
     if is_open:
         release(node)
     if action == DO_CHILD:
-        visit = fr.visit
-        alpha, beta = np.int64(visit.alpha), np.int64(visit.beta)
-        return _descend(ctx, wk, frame, node, np.int64(visit.stage), alpha, beta, np.int64(visit.depth))
+        visit = frame.visit
+        alpha, beta = visit.alpha, visit.beta
+        return _descend(ctx, wk, frame, node, visit.stage, alpha, beta, visit.depth)
     return STATE_NEXT
 
 
@@ -296,7 +309,7 @@ def _idle(ctx, wk):
         wk.polls += 1
         return _FOUND_NOTHING
     wk.join_cycles += cycle_counter() - before
-    return _start_move(ctx, wk, ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
+    return _start_move(ctx, wk, frame_of(ctx, wk.stack * MAX_PLY + wk.ply))
 
 
 @kernel(i64(Context, Worker))
@@ -305,7 +318,7 @@ def advance(ctx, wk):
     state = wk.state
     if state == STATE_IDLE:
         return _idle(ctx, wk)
-    frame = ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE
+    frame = frame_of(ctx, wk.stack * MAX_PLY + wk.ply)
     if state == STATE_ENTER:
         return _enter(ctx, wk, frame)
     if state == STATE_NEXT:
@@ -320,20 +333,20 @@ def advance(ctx, wk):
     if state == STATE_QCHILD:
         return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
     if state == STATE_FINISH:
-        node = frame_at(frame).node
-        if node.phase != PHASE_MAIN:
-            return _pop(ctx, wk, frame) if finish_phase(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-        if node.depth >= RECORD_DEPTH and header_at(ctx.header).options.record:
+        node = frame.node
+        if node.pass_kind != PASS_MAIN:
+            return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+        if node.depth >= RECORD_DEPTH and header_of(ctx).options.record:
             record_outcome(wk, node, 1 if node.best >= node.beta else 0)
         finish(ctx, wk, frame)
         return _pop(ctx, wk, frame)
     if state == STATE_UNWIND:
         if wk.ply == 0:
             return root_aborted(ctx, wk)
-        below = frame_at(frame - FRAME_SIZE).visit
-        if below.claim != np.uint64(0):
-            release_claim(ctx, below.claim)
-            below.claim = np.uint64(0)
+        visit = below(frame).visit
+        if visit.claim != np.uint64(0):
+            release_claim(ctx, visit.claim)
+            visit.claim = np.uint64(0)
         return unwind(ctx, wk)
     return root_finished(ctx, wk)
 
@@ -344,7 +357,7 @@ def step(ctx, worker, budget):
 
     Returns the transitions left over: more than 0 when the worker is idle and found nothing to do.
     """
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    wk = worker_of(ctx, worker)
     while budget > 0:
         budget -= 1
         state = advance(ctx, wk)

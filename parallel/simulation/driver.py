@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.board.zobrist import splitmix64
 from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, atomic_store
 from psearch.core.jit import entry, kernel
 from psearch.core.records import WORKER_SIZE
+from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch.core.views import Context, Simulation, Worker, context_at, header_at, i64, simulation_at, void, worker_at
 from psearch.scheduler.splitting import done_of, stop_all, stop_of
 from psearch.scheduler.step import step
@@ -75,7 +75,7 @@ def _jittered(sim, cost):
     """A cost, longer by a random part of the jitter."""
     if sim.costs.jitter == 0:
         return cost
-    sim.random += np.uint64(0x9E3779B97F4A7C15)
+    sim.random += SPLITMIX_STEP
     draw = np.int64(splitmix64(sim.random) & np.uint64(0xFFFF))
     return cost + (cost * sim.costs.jitter >> 16) * draw // 65536
 

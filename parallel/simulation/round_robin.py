@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.board.zobrist import splitmix64
 from psearch.core.intrinsics import atomic_load
 from psearch.core.jit import entry
+from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch.core.views import context_at, header_at, i64
 from psearch.scheduler.splitting import done_of
 from psearch.scheduler.step import step
@@ -29,7 +29,7 @@ def run_interleaved(context, seed, max_burst, max_turns):
     for turn in range(max_turns):
         if atomic_load(done_of(hd)) != 0:
             return turn
-        state += np.uint64(0x9E3779B97F4A7C15)
+        state += SPLITMIX_STEP
         draw = np.int64(splitmix64(state) >> np.uint64(1))
         worker = draw % hd.worker_count
         burst = 1 + (draw >> 20) % max_burst

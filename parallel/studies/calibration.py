@@ -28,7 +28,7 @@ from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import read_cycles, work
 from psearch.simulation.costs import Costs
 from psearch.studies import micro_costs
 from psearch.studies.progress import Progress
@@ -116,9 +116,9 @@ def _ignore(text: str, done: float = 0, total: float = 0) -> None:
 
 
 def _cycles_per_ns() -> float:
-    start_cycles, start = micro_costs.read_cycles(), time.perf_counter_ns()
+    start_cycles, start = read_cycles(), time.perf_counter_ns()
     time.sleep(0.2)
-    return float(micro_costs.read_cycles() - start_cycles) / (time.perf_counter_ns() - start)
+    return float(read_cycles() - start_cycles) / (time.perf_counter_ns() - start)
 
 
 # -- nodes -----------------------------------------------------------------------------------------------------------

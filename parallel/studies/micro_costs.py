@@ -31,12 +31,6 @@ from psearch.scheduler.splitting import (
 from psearch.scheduler.work import wait_between_polls
 
 
-@entry(i64())
-def read_cycles():
-    """The time stamp counter now."""
-    return cycle_counter()
-
-
 @entry(i64(i64, i64, i64))
 def time_locks(context, frame_index, rounds):
     """Lock and unlock a node."""

@@ -8,15 +8,15 @@ from typing import Any
 from psearch.arena.arena import Arena
 from psearch.core.constants import TYPE_NAMES
 from psearch.core.pruning.modes import MODES
-from psearch.core.pruning.parameters import PARAMETERS, TECHNIQUES
-from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.scheduler.entries import merge_now
 from psearch.terminal.table import text_table
 
 
 @dataclass(frozen=True)
 class TechniqueCount:
-    """One technique, over all workers. What is counted: `TECHNIQUES`."""
+    """One technique, over all workers. What is counted: `psearch.core.techniques`."""
 
     name: str
     tried: int

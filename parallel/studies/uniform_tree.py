@@ -20,11 +20,12 @@ import numba
 import numpy as np
 from numba.core import types
 
-from psearch.core.board.zobrist import splitmix64
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISIT_SCOUT
 from psearch.core.intrinsics import view
 from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
+from psearch.core.records import TYPES
+from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch.core.views import boolean, i64, u64
 from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.node_types import child_type
@@ -32,14 +33,11 @@ from psearch.scheduler.policy import POLICY_KNUTH
 from psearch.studies.leaf_formulas import Leaves
 
 RULES = len(POLICY_NAMES)
-TYPES = 3
-"""PV, CUT and ALL"""
 INFINITE = 1 << 40
 """above every value: the root's is 0, and a ply changes it by no more than `_SPREAD`"""
 _SPREAD = 16
 _PREDICTING = ("knuth", "garms", "kannan", "felten", "calibrated")
 """the rest expect what garms does"""
-_GOLDEN = 0x9E3779B97F4A7C15
 _NODES_AT_ONCE = 1 << 18
 """between two looks at signals and at the progress"""
 
@@ -125,7 +123,7 @@ def _skip(un, level, first):
 @kernel(u64(u64, i64))
 def child_key(key, index):
     """The key of a node's child."""
-    return splitmix64(key + np.uint64(index + 1) * np.uint64(_GOLDEN))
+    return splitmix64(key + np.uint64(index + 1) * SPLITMIX_STEP)
 
 
 @kernel(i64(i64, u64, i64))

@@ -136,7 +136,7 @@ from psearch.core import tables
 from psearch.core.entries import perft
 from psearch.core.board.bridge import set_position
 from psearch.core.intrinsics import HAS_PEXT
-from psearch.core.records import (frame_dtype)
+from psearch.core.records import frame_dtype
 assert not HAS_PEXT
 tb = tables.make_tables()
 frames = np.zeros(5, frame_dtype)

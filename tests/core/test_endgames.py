@@ -40,12 +40,12 @@ def value(probe: NodeProbe, fen: str) -> int:
     return probe.evaluate() if board.turn else -probe.evaluate()
 
 
-def scattered(men: str, dice: random.Random, turn: chess.Color = chess.WHITE) -> chess.Board:
-    """A valid position, not over, with men (`KQk`) on random squares; bishops of a pair on both colours."""
+def scattered(pieces: str, dice: random.Random, turn: chess.Color = chess.WHITE) -> chess.Board:
+    """A valid position, not over, with pieces (`KQk`) on random squares; bishops of a pair on both colours."""
     while True:
         board = chess.Board(None)
-        squares = dice.sample(range(64), len(men))
-        for square, letter in zip(squares, men, strict=True):
+        squares = dice.sample(range(64), len(pieces))
+        for square, letter in zip(squares, pieces, strict=True):
             board.set_piece_at(square, chess.Piece.from_symbol(letter))
         board.turn = turn
         bishops = board.pieces_mask(chess.BISHOP, chess.WHITE)
@@ -74,14 +74,14 @@ def test_king_and_pawn_against_king(probe: NodeProbe) -> None:
 
 
 @pytest.mark.parametrize(
-    ("men", "games", "nodes"), [("KQk", 6, 10_000), ("KRk", 6, 10_000), ("KBBk", 5, 10_000), ("KBNk", 3, 40_000)]
+    ("pieces", "games", "nodes"), [("KQk", 6, 10_000), ("KRk", 6, 10_000), ("KBBk", 5, 10_000), ("KBNk", 3, 40_000)]
 )
-def test_won_endings_are_won(arena: Arena, men: str, games: int, nodes: int) -> None:
+def test_won_endings_are_won(arena: Arena, pieces: str, games: int, nodes: int) -> None:
     """From anywhere, with so many nodes a move, before the fifty-move rule, and the piece is not lost."""
-    dice = random.Random(men)
+    dice = random.Random(pieces)
     options = SearchOptions(policy="serial")
     for _ in range(games):
-        board = scattered(men, dice)
+        board = scattered(pieces, dice)
         start = board.fen()
         arena.clear_table()
         arena.clear_learning()

@@ -208,7 +208,7 @@ def test_passing_the_move_turns_the_sign_but_for_tempo(boards: list[chess.Board]
 
 
 def test_value_fits_below_mates(probe: NodeProbe) -> None:
-    """The most that a legal number of men can be worth is no mate score."""
+    """The most that a legal number of pieces can be worth is no mate score."""
     probe.set(chess.Board("QQQQ1Q2/2Q2Q2/QQ6/8/R6R/1N1B1N1B/8/K6k b - - 0 1"))
     assert 9_000 < -probe.evaluate() < MATE_IN_MAX_PLY - 1 < INFINITE
     probe.set(chess.Board("QQQQQQQQ/QQQQQQQQ/QQQQ4/8/8/8/8/K6k b - - 0 1"))

@@ -20,13 +20,13 @@ from psearch.core.constants import (
     MATE_IN_MAX_PLY,
     NO_SCORE,
     NULL_MOVE,
-    PHASE_PROBCUT,
+    PASS_PROBCUT,
     PV_NODE,
 )
-from psearch.core.pruning.decisions import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.pruning.modes import (
     AEL,
 )
+from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 
 # -- decisions about a node ------------------------------------------------------------------------------------------
 
@@ -155,7 +155,7 @@ def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> N
 
 
 def is_netted(board: chess.Board) -> bool:
-    """The enemy has two pieces; of the squares around the king without own men at most one is safe, and two or more
+    """The enemy has two pieces; of the squares around the king without own pieces at most one is safe, and two or more
     are attacked."""
     king = board.king(board.turn)
     assert king is not None
@@ -223,7 +223,7 @@ def test_nothing_without_a_move_in_check_or_near_mate(tables: np.ndarray, depth:
         assert probe.prune_node()[0] == PRUNE_NOTHING and "probcut" not in probe.wishes(), alpha
 
 
-# -- phases ----------------------------------------------------------------------------------------------------------
+# -- passes ----------------------------------------------------------------------------------------------------------
 
 
 def test_probcut_conditions(tables: np.ndarray) -> None:
@@ -235,11 +235,11 @@ def test_probcut_conditions(tables: np.ndarray) -> None:
     assert "probcut" not in probe.wishes(), "PV node"
     probe.enter(6, MATE_IN_MAX_PLY - 181)
     assert "probcut" not in probe.wishes(), "the bound is a mate"
-    entry = {"tt_kind": BOUND_UPPER, "tt_score": 180}
+    entry = {"tt_bound": BOUND_UPPER, "tt_score": 180}
     for tt_depth, unlikely in ((2, False), (3, True), (6, True)):
         probe.enter(6, 0, None, tt_depth=tt_depth, **entry)
         assert ("probcut" in probe.wishes()) == (not unlikely), "the table knows better"
-    probe.enter(6, 0, None, tt_depth=6, tt_kind=BOUND_LOWER, tt_score=181)
+    probe.enter(6, 0, None, tt_depth=6, tt_bound=BOUND_LOWER, tt_score=181)
     assert "probcut" in probe.wishes()
 
 
@@ -247,7 +247,7 @@ def test_probcut_tries_captures_that_win_enough(tables: np.ndarray) -> None:
     fen = "4k3/8/8/3rpn2/4P3/8/7P/4K3 w - - 0 1"
     probe = probe_of(tables, fen, probcut=1)
     for threshold, kept in ((300, {"e4d5", "e4f5"}), (301, {"e4d5"}), (500, {"e4d5"}), (501, set())):
-        probe.enter(6, 0, None, phase=PHASE_PROBCUT, see_threshold=threshold)
+        probe.enter(6, 0, None, pass_kind=PASS_PROBCUT, see_threshold=threshold)
         given = {uci for uci in ("e4d5", "e4f5", "h2h3", "e1e2") if not probe.prunes_move(code(fen, uci))}
         assert given == kept
 
@@ -265,18 +265,18 @@ def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
 
 def test_singular_conditions(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, singular=1)
-    entry = {"tt_move": code(QUIET, "a2a3"), "tt_kind": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
+    entry = {"tt_move": code(QUIET, "a2a3"), "tt_bound": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
     for depth, wanted in ((7, False), (8, True), (10, True), (11, False)):
         probe.enter(depth, 0, None, **entry)
         assert ("singular" in probe.wishes()) == wanted, "deep enough, and so is the entry"
     for changed in (
         {"tt_move": 0},
-        {"tt_kind": BOUND_UPPER},
+        {"tt_bound": BOUND_UPPER},
         {"tt_score": MATE - 10},
         {"tt_score": 10 - MATE},
         {"tt_depth": 4},
     ):
         probe.enter(8, 0, None, **{**entry, **changed})
         assert "singular" not in probe.wishes(), changed
-    probe.enter(8, 0, None, **{**entry, "tt_kind": BOUND_EXACT})
+    probe.enter(8, 0, None, **{**entry, "tt_bound": BOUND_EXACT})
     assert "singular" in probe.wishes()

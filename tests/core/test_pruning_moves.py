@@ -14,7 +14,7 @@ from psearch.core.constants import (
     INFINITE,
     MATE,
     MATE_IN_MAX_PLY,
-    PHASE_IID,
+    PASS_IID,
     PV_NODE,
     SKIP_QUIETS,
 )
@@ -135,7 +135,7 @@ def test_what_no_technique_prunes(tables: np.ndarray) -> None:
         (check, "e4d5", {"best": -INFINITE}, False),
         (check, "h2h3", {"best": 12 - MATE}, False),
         (check, "h2h3", {"ply": 0}, False),
-        (check, "h2h3", {"phase": PHASE_IID}, True),
+        (check, "h2h3", {"pass_kind": PASS_IID}, True),
         (PAWNS, "e2e3", {}, False),
         ("4k3/8/8/8/7b/8/8/R3K3 w - - 0 1", "e1d1", {}, False),
     ):
@@ -190,7 +190,7 @@ def test_singular_extension_is_for_the_table_move_in_the_main_phase(tables: np.n
         assert probe.extension(move, gives=False) == extension
         assert probe.extension(other, gives=False) == 0
         assert probe.extension(move, gives=False, within=False) == min(extension, 0)
-        probe.enter(8, 0, None, tt_move=move, extension=extension, phase=PHASE_IID)
+        probe.enter(8, 0, None, tt_move=move, extension=extension, pass_kind=PASS_IID)
         assert probe.extension(move, gives=False) == 0
 
 

@@ -14,7 +14,6 @@ import psearch
 from psearch.core.pruning.modes import (
     AEL,
     DEFAULT_MODE,
-    INTERNAL,
     MODERN,
     MODES,
     PLAIN,
@@ -22,8 +21,10 @@ from psearch.core.pruning.modes import (
     parse_pruning,
     pruning_text,
 )
-from psearch.core.pruning.parameters import PARAMETERS
-from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core.records import pruning as declaration
+from psearch.core.records import pruning_dtype
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------
 
@@ -34,10 +35,19 @@ def test_modes_are_those_the_program_offers() -> None:
 
 
 def test_every_parameter_has_a_meaning_and_every_default_is_allowed() -> None:
-    assert list(PARAMETERS) == [field.name for field in fields(Pruning) if field.name not in INTERNAL]
+    assert list(PARAMETERS) == [field.name for field in fields(Pruning) if field.name != "sound_gates"]
     for mode, pruning in MODES.items():
         for name, (meaning, least, most) in PARAMETERS.items():
             assert meaning and least <= getattr(pruning, name) <= most, (mode, name)
+
+
+def test_the_record_has_the_parameters_in_their_order() -> None:
+    assert list(pruning_dtype.names or ()) == [*(field.name for field in fields(Pruning)), "reductions"]
+
+
+def test_a_value_for_a_mode_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(AssertionError, match="moderm"):
+        declaration._switch("a slip of the pen", moderm=1)
 
 
 def test_plain_leaves_nothing_out() -> None:

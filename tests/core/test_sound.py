@@ -22,7 +22,8 @@ from psearch.core.board.bridge import from_chess_move, set_position, to_chess_mo
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE
 from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe
 from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
-from psearch.core.records import SOUND_GATES, SOUND_RAW, TECHNIQUE_NAMES
+from psearch.core.records import SOUND_GATES, SOUND_RAW
+from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
 from psearch.defaults import POLICY_NAMES
 from psearch.notation.epd import SuitePosition, read_suite

@@ -12,8 +12,9 @@ from serial import AEL, DEFAULT, search
 
 from psearch import PRUNING_MODES
 from psearch.arena.arena import Arena
-from psearch.core.pruning.parameters import PARAMETERS, TECHNIQUES
-from psearch.core.records import TECHNIQUE_NAMES
+from psearch.core import techniques
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.studies.pruning_counts import collect, stats_table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -22,7 +23,11 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def test_every_counter_says_what_it_counts() -> None:
-    assert tuple(TECHNIQUES) == TECHNIQUE_NAMES
+    assert all(one.tried and one.pruned for one in TECHNIQUES.values())
+    # the numbers that kernels count under, by the names that users read
+    numbers = {name: getattr(techniques, name.upper(), None) for name in TECHNIQUE_NAMES}
+    numbers["null_move"] = techniques.NULL_MOVE_PRUNING
+    assert numbers == {name: number for number, name in enumerate(TECHNIQUE_NAMES)}
 
 
 def test_counters_of_one_worker() -> None:

@@ -32,7 +32,7 @@ _REPLACED = {
     "psearch.core.search.children": ("push_null", "make_child", "child_depth"),
     "psearch.core.search.quiescence": ("enter_quiescence", "next_quiescence", "after_quiescence"),
     "psearch.core.ordering.movepick": ("pick_move",),
-    "psearch.core.pruning.decisions": ("prunes_move",),
+    "psearch.core.pruning.move": ("prunes_move",),
 }
 
 ARTIFICIAL = Group(

@@ -53,7 +53,7 @@ class Side:
         return board.attacks(square)
 
     def _maps(self, color: chess.Color) -> list[tuple[int, chess.SquareSet]]:
-        """(piece type, attacks) of every man; pawns as one set of attacks to each wing."""
+        """(piece type, attacks) of every piece; pawns as one set of attacks to each wing."""
         found = []
         for square, piece in self.board.piece_map().items():
             if piece.color != color:

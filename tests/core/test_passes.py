@@ -1,6 +1,6 @@
-"""Phases of a node with several workers: they are split, and given up in the middle, like any search.
+"""Passes of a node with several workers: they are split, and given up in the middle, like any search.
 
-Every step is watched: what a worker does while it unwinds, or at the end of a phase that only prepares, leaves the
+Every step is watched: what a worker does while it unwinds, or at the end of a pass that only prepares, leaves the
 transposition table alone.
 """
 
@@ -21,11 +21,11 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.constants import (
     CLOSED_CUTOFF,
-    PHASE_IID,
-    PHASE_MAIN,
-    PHASE_PROBCUT,
-    PHASE_SINGULAR,
-    PHASE_VERIFY,
+    PASS_IID,
+    PASS_MAIN,
+    PASS_PROBCUT,
+    PASS_SINGULAR,
+    PASS_VERIFY,
     STATE_FINISH,
     STATE_IDLE,
     STATE_UNWIND,
@@ -39,10 +39,10 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.entries import step_worker
 from psearch.simulation.simulator import Simulator
 
-_PREPARING = (PHASE_VERIFY, PHASE_IID, PHASE_SINGULAR)
-"""phases at whose end nothing is stored"""
-PHASES = {PHASE_VERIFY: "verify", PHASE_IID: "iid", PHASE_PROBCUT: "probcut", PHASE_SINGULAR: "singular"}
-# every phase, and near the leaves, so that small trees are full of them
+_PREPARING = (PASS_VERIFY, PASS_IID, PASS_SINGULAR)
+"""passes at whose end nothing is stored"""
+PASSES = {PASS_VERIFY: "verify", PASS_IID: "iid", PASS_PROBCUT: "probcut", PASS_SINGULAR: "singular"}
+# every pass, and near the leaves, so that small trees are full of them
 OFTEN = replace(
     MODERN,
     null_verify=1,
@@ -70,25 +70,25 @@ def arenas() -> Iterator[dict[int, Arena]]:
 
 
 class Watcher:
-    """Runs a search one step at a time, workers drawn at random, and notes what happens inside phases."""
+    """Runs a search one step at a time, workers drawn at random, and notes what happens inside passes."""
 
     def __init__(self, arena: Arena, seed: int) -> None:
         self.arena = arena
         self.dice = random.Random(seed)
         self.split: Counter[str] = Counter()
-        """steps after which several workers were inside a node in this phase"""
+        """steps after which several workers were inside a node in this pass"""
         self.given_up: Counter[str] = Counter()
-        """unwindings through a node in this phase that were due to something above it, or to a stop"""
+        """unwindings through a node in this pass that were due to something above it, or to a stop"""
         self.cut_short: Counter[str] = Counter()
-        """unwindings that ended at a node whose phase another worker had cut off"""
+        """unwindings that ended at a node whose pass another worker had cut off"""
         self.finished: Counter[str] = Counter()
         self.checked = 0
         # fields as arrays: a view of a whole record costs more than a step
         self._states, self._stacks, self._plies = (arena.worker[name] for name in ("state", "stack", "ply"))
         self._homes = arena.frames["visit"]["home"]
         nodes = arena.frames["node"]
-        self._open, self._inside, self._phase, self._closed = (
-            nodes[name] for name in ("open", "inside", "phase", "closed")
+        self._open, self._inside, self._pass_kind, self._closed = (
+            nodes[name] for name in ("open", "inside", "pass_kind", "closed")
         )
 
     def step(self, index: int) -> None:
@@ -101,37 +101,37 @@ class Watcher:
         stack = int(self._stacks[index])
         if stack >= 0:
             home = self._homes[stack * MAX_PLY + int(self._plies[index])]
-            if self._open[home] and self._inside[home] > 1 and self._phase[home] in PHASES:
-                self.split[PHASES[int(self._phase[home])]] += 1
+            if self._open[home] and self._inside[home] > 1 and self._pass_kind[home] in PASSES:
+                self.split[PASSES[int(self._pass_kind[home])]] += 1
 
     def _checked_step(self, index: int, state: int) -> None:
         ply = int(self._plies[index])
         frame = int(self._stacks[index]) * MAX_PLY + ply
-        phase, name, closed = PHASE_MAIN, None, 0
+        pass_kind, name, closed = PASS_MAIN, None, 0
         if state == STATE_FINISH:
-            phase = int(self._phase[frame])
+            pass_kind = int(self._pass_kind[frame])
             assert not self._open[frame], "whoever leaves last closes it"
         elif ply > 0:
             home = int(self._homes[frame - 1])
-            name = PHASES.get(int(self._phase[home]))
+            name = PASSES.get(int(self._pass_kind[home]))
             closed = int(self._closed[home]) if self._open[home] else 0
-        before = self.arena.tt.copy() if state == STATE_UNWIND or phase in _PREPARING else None
+        before = self.arena.tt.copy() if state == STATE_UNWIND or pass_kind in _PREPARING else None
         step_worker(self.arena.context, index, 1)
         if before is not None:
-            assert np.array_equal(before, self.arena.tt), PHASES.get(phase, "unwinding")
+            assert np.array_equal(before, self.arena.tt), PASSES.get(pass_kind, "unwinding")
             self.checked += 1
         if name is not None:
             short = closed == CLOSED_CUTOFF and int(self._states[index]) != STATE_UNWIND
             (self.cut_short if short else self.given_up)[name] += 1
-        elif phase != PHASE_MAIN:
-            self.finished[PHASES[phase]] += 1
+        elif pass_kind != PASS_MAIN:
+            self.finished[PASSES[pass_kind]] += 1
 
-    def is_in(self, phase: int) -> bool:
-        """Whether a worker is below a move of a node in this phase."""
+    def is_in(self, pass_kind: int) -> bool:
+        """Whether a worker is below a move of a node in this pass."""
         for index in np.flatnonzero(self._stacks >= 0):
             first = int(self._stacks[index]) * MAX_PLY
             homes = self._homes[first + 1 : first + int(self._plies[index])]
-            if (self._phase[homes] == phase).any():
+            if (self._pass_kind[homes] == pass_kind).any():
                 return True
         return False
 
@@ -162,8 +162,8 @@ def watch(arena: Arena, fen: str, depth: int, pruning: Pruning, policy: str, see
     return watcher
 
 
-def test_phases_are_split_and_given_up(arenas: dict[int, Arena]) -> None:
-    """Every kind of phase: by several workers at once, to its end, cut short by one, given up for what is above.
+def test_passes_are_split_and_given_up(arenas: dict[int, Arena]) -> None:
+    """Every kind of pass: by several workers at once, to its end, cut short by one, given up for what is above.
 
     Nothing is stored by the way (the watcher's business), and every invariant holds.
     """
@@ -181,7 +181,7 @@ def test_phases_are_split_and_given_up(arenas: dict[int, Arena]) -> None:
             cut_short += watcher.cut_short
             finished += watcher.finished
             checked += watcher.checked
-    every = set(PHASES.values())
+    every = set(PASSES.values())
     assert set(split) == set(cut_short) == set(finished) == every, (split, cut_short, finished)
     assert set(given_up) >= every - {"verify"}, given_up
     assert checked > 5000
@@ -198,9 +198,9 @@ def test_modes_keep_the_invariants(arenas: dict[int, Arena], workers: int, pruni
     assert joins > 20
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_stop_in_a_phase_leaves_nothing_behind(arenas: dict[int, Arena], phase: int) -> None:
-    """Stops while nodes are in the middle of a phase: it stores nothing, and nobody is left inside."""
+@pytest.mark.parametrize("pass_kind", PASSES)
+def test_a_stop_in_a_pass_leaves_nothing_behind(arenas: dict[int, Arena], pass_kind: int) -> None:
+    """Stops while nodes are in the middle of a pass: it stores nothing, and nobody is left inside."""
     arena = arenas[8]
     given_up = 0
     for seed in range(12):
@@ -210,13 +210,13 @@ def test_a_stop_in_a_phase_leaves_nothing_behind(arenas: dict[int, Arena], phase
         write_search(arena, chess.Board(KIWIPETE), Limits(depth=9), options)
         watcher = Watcher(arena, seed)
         watcher.run(1000, steps=5000 + 1000 * seed)
-        while not watcher.is_in(phase) and not arena.header["done"][0]:
+        while not watcher.is_in(pass_kind) and not arena.header["done"][0]:
             watcher.run(1000, steps=5)
         request_stop(arena.context)
         watcher.given_up.clear()
         watcher.run(200)
         assert leftovers(arena) == []
-        given_up += watcher.given_up[PHASES[phase]]
+        given_up += watcher.given_up[PASSES[pass_kind]]
     assert given_up >= 8
 
 

@@ -1,0 +1,77 @@
+"""How deep a move is searched: extensions, and the reduction of late moves."""
+
+from __future__ import annotations
+
+from psearch.core.constants import CUT_NODE, PASS_MAIN
+from psearch.core.jit import kernel
+from psearch.core.ordering.history import is_quiet, quiet_history
+from psearch.core.ordering.movepick import PICK_BAD_CAPTURES
+from psearch.core.ordering.see import see_at_least
+from psearch.core.pruning.counters import count_pruned, count_tried
+from psearch.core.records import PLY, PLY_SHIFT, REDUCTIONS
+from psearch.core.techniques import CHECK_EXTENSION
+from psearch.core.views import (
+    Learning,
+    Node,
+    Position,
+    PruningRecord,
+    Tables,
+    Visit,
+    Worker,
+    boolean,
+    i64,
+    racing_alpha,
+    racing_killer_1,
+    racing_killer_2,
+    racing_tt_move,
+)
+
+
+@kernel(i64(PruningRecord, i64, i64))
+def base_reduction(pruning, depth, index):
+    """Late move reduction by depth and move number, in 1/PLY."""
+    return pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)]
+
+
+@kernel(i64(Worker, PruningRecord, Tables, Position, Node, Visit, boolean, boolean))
+def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
+    """Plies more for a move. gives: it gives check; within: the line is not too long already."""
+    move = visit.move
+    if node.extension != 0 and move == racing_tt_move(node) and node.pass_kind == PASS_MAIN:
+        return node.extension if within or node.extension < 0 else 0
+    if gives and pruning.check_extension and within:
+        count_tried(wk, CHECK_EXTENSION)
+        if pruning.check_extension > 1 or see_at_least(tb, pos, move, 0):
+            count_pruned(wk, CHECK_EXTENSION)
+            return 1
+    return 0
+
+
+@kernel(i64(Worker, PruningRecord, Learning, Position, Node, Visit, boolean))
+def reduction_of(wk, pruning, learning, pos, node, visit, gives):
+    """Late move reduction in plies, 0 for none. gives: the move gives check."""
+    if not pruning.lmr or node.depth < 3 or node.in_check:
+        return 0
+    index = visit.index
+    pv_node = node.beta - racing_alpha(node) > 1
+    if index < (3 if pv_node else 2):
+        return 0
+    move = visit.move
+    reduction = base_reduction(pruning, node.depth, index)
+    if is_quiet(pos, move):
+        reduction -= quiet_history(learning, pos, node, move) * PLY // pruning.lmr_history
+        if move == racing_killer_1(node) or move == racing_killer_2(node):
+            reduction -= PLY
+        if node.expected == CUT_NODE:
+            reduction += PLY
+    else:
+        if visit.picked < PICK_BAD_CAPTURES:
+            return 0
+        reduction -= PLY
+    if pv_node:
+        reduction -= PLY
+    if not node.improving:
+        reduction += PLY // 2
+    if gives:
+        reduction -= PLY
+    return max(0, reduction >> PLY_SHIFT)

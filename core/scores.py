@@ -1,0 +1,29 @@
+"""Scores of mates: what tells them from others, and how the transposition table keeps them."""
+
+from __future__ import annotations
+
+from psearch.core.constants import MATE_IN_MAX_PLY
+from psearch.core.jit import kernel
+from psearch.core.views import boolean, i64
+
+
+@kernel(boolean(i64))
+def is_mate_bound(score):
+    """Whether a score is a mate for either side."""
+    return score >= MATE_IN_MAX_PLY or score <= -MATE_IN_MAX_PLY
+
+
+@kernel(i64(i64, i64))
+def score_to_table(score, ply):
+    """Mates are stored as distance from the node, not from the root."""
+    if score >= MATE_IN_MAX_PLY:
+        return score + ply
+    return score - ply if score <= -MATE_IN_MAX_PLY else score
+
+
+@kernel(i64(i64, i64))
+def score_from_table(score, ply):
+    """A stored score as seen from the root; ply: of the node that it is for."""
+    if score >= MATE_IN_MAX_PLY:
+        return score - ply
+    return score + ply if score <= -MATE_IN_MAX_PLY else score
