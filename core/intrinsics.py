@@ -18,6 +18,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from psearch.core.jit import CHECK
+
 _I8 = ir.IntType(8)
 _I64 = ir.IntType(64)
 
@@ -361,6 +363,38 @@ def cycle_counter(typing_context: Any) -> Any:
         return emit_cycle_counter(builder, llvmlite.binding.get_process_triple())
 
     return types.int64(), codegen
+
+
+@intrinsic(prefer_literal=True)
+def check(typing_context: Any, condition: Any, message: Any) -> Any:
+    """Assert what must be so; message: a literal. Costs nothing but in a build with checks (`jit.CHECK`).
+
+    There a false condition writes `psearch: check failed: MESSAGE` to stderr and aborts the process. A condition must
+    have no effect of its own, and no atomic operation in it: these are not dropped.
+    """
+    if not isinstance(message, types.StringLiteral):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if CHECK:
+            abort_unless(builder, args[0], message.literal_value)
+        return context.get_dummy_value()
+
+    return types.void(types.boolean, message), codegen
+
+
+def abort_unless(builder: Any, condition: Any, message: str) -> None:
+    """Code that ends the process, with a line to stderr, where the condition is false. By libc's functions."""
+    text = f"psearch: check failed: {message}\n".encode()
+    i32, pointer, void = ir.IntType(32), _I8.as_pointer(), ir.VoidType()
+    write = cgutils.get_or_insert_function(builder.module, ir.FunctionType(_I64, [i32, pointer, _I64]), "write")
+    abort = cgutils.get_or_insert_function(builder.module, ir.FunctionType(void, []), "abort")
+    with builder.if_then(builder.not_(condition), likely=False):
+        constant = cgutils.global_constant(builder, "check", cgutils.make_bytearray(text))
+        builder.call(write, [ir.Constant(i32, 2), builder.bitcast(constant, pointer), ir.Constant(_I64, len(text))])
+        builder.call(abort, [])
+        builder.unreachable()
+        builder.position_at_end(builder.append_basic_block())
 
 
 # by libc name, so that the calling kernel can be cached

@@ -5,14 +5,16 @@ What of numba is used here is no public interface of it: `compile_extra`, flags,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from numba.core import compiler, funcdesc, typing, utils
+from numba.core import cgutils, compiler, funcdesc, typing, utils
 from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
 
 from psearch.core import jit
+from psearch.core.intrinsics import abort_unless
 from psearch.core.jit import External, Kernel
 
 
@@ -66,7 +68,23 @@ def prepare(kernels: Iterable[Kernel]) -> None:
 def typed(kernel: Kernel) -> Any:
     """numba's result for one kernel: its types, and a library with LLVM's intermediate code."""
     contexts = cpu_target.typing_context, cpu_target.target_context
-    return compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
+    with _bounds_checked_in(kernel):
+        return compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
+
+
+@contextmanager
+def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
+    """An index out of range ends the process, as any failed check. numba would raise an exception without a place."""
+
+    def check_bound(context: Any, builder: Any, index: Any, length: Any, axis: object = None) -> None:
+        abort_unless(builder, builder.icmp_unsigned("<", index, length), f"{kernel.symbol}: index out of range")
+
+    numba_s = cgutils.do_boundscheck
+    cgutils.do_boundscheck = check_bound
+    try:
+        yield
+    finally:
+        cgutils.do_boundscheck = numba_s
 
 
 def bitcode_of(kernel: Kernel) -> bytes:
