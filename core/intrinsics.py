@@ -218,7 +218,10 @@ relaxed_store_u64 = _store("monotonic", types.uint64)
 def racing_read(record: types.Record, name: str) -> Any:
     """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
     offset = record.offset(name)
-    bits = record.typeof(name).bitwidth
+    kind = record.typeof(name)
+    if not isinstance(kind, types.Integer) or not kind.signed:
+        raise AssertionError(f"{name} is {kind}")
+    bits = kind.bitwidth
 
     @intrinsic
     def read(typing_context: Any, instance: Any) -> Any:

@@ -88,7 +88,9 @@ def search(
     """
     from psearch.notation.fen import check_position, checked_moves, parse_position
     from psearch.notation.report import finished_result
-    from psearch.results import Limits, PsearchError
+    from psearch.options import SearchOptions, pruning_named
+    from psearch.processes.request import SearchRequest
+    from psearch.results import Limits
 
     if isinstance(position, str):
         board = parse_position(position)
@@ -97,24 +99,18 @@ def search(
         check_position(board)
     limits = Limits(depth, movetime_ms, nodes, mate)
     _check_limits(limits)
-    if multipv < 1:
-        raise PsearchError(f"multipv must be at least 1, not {multipv}")
-    if policy not in POLICY_NAMES:
-        raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {policy!r}")
+    if limits == Limits():
+        limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
+    options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
+    request = SearchRequest(board, limits, options, checked_moves(board, root_moves), multipv)
     finished = finished_result(board)
     if finished is not None:
         return finished
-    if limits == Limits():
-        limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
 
-    from psearch.arena.setup import SearchOptions, pruning_named
     from psearch.processes.supervisor import Supervisor
 
-    options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
-    only = checked_moves(board, root_moves)
-    with Supervisor(threads=threads, hash_mb=hash_mb) as engine:
-        result: Result = engine.search(board, limits, options=options, only=only, multipv=multipv)
-    return result
+    with Supervisor(threads=threads, hash_mb=hash_mb) as supervisor:
+        return supervisor.search(request)
 
 
 def _check_limits(limits: Limits) -> None:

@@ -7,8 +7,9 @@ import time
 import chess
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.kernels import Progress
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 
@@ -43,8 +44,7 @@ def run_bench(progress: Progress | None = None) -> tuple[int, float]:
     seconds = 0.0
     for number, fen in enumerate(BENCH_POSITIONS, start=1):
         board = chess.Board(fen, chess960=True)
-        arena.clear_table()
-        arena.clear_learning()
+        arena.forget()
         write_search(arena, board, Limits(depth=BENCH_DEPTH), options)
         start = time.perf_counter()
         work_alone(arena.context)

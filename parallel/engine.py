@@ -10,10 +10,11 @@ from typing import overload
 import chess
 import chess.engine
 
-from psearch.arena.setup import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
-from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH, POLICY_NAMES
+from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH
 from psearch.notation.fen import check_position, checked_moves
+from psearch.options import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
 from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.results import Info, Limits, PsearchError, Result
@@ -46,8 +47,6 @@ class Engine:
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
     ) -> None:
-        if policy not in POLICY_NAMES:
-            raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {policy!r}")
         self.threads = threads
         self.hash_mb = hash_mb
         self.options = SearchOptions(policy=policy, split_depth=split_depth, pruning=pruning_named(pruning))
@@ -185,20 +184,18 @@ class Engine:
             check_position(board)
             board = board.copy()
             only = checked_moves(board, root_moves)
-            limits = to_limits(limit)
             control.clock = time_manager(board, limit, len(only) if only else board.legal_moves.count())
-            if multipv is not None and multipv < 1:
-                raise PsearchError(f"multipv must be at least 1, not {multipv}")
-            self._control = control
-            return self._workers().search(
+            request = SearchRequest(
                 board,
-                limits,
+                to_limits(limit),
+                self.options,
+                only,
+                multipv=1 if multipv is None else multipv,
                 on_info=None if analysis is None else analysis.take,
-                options=self.options,
-                only=only,
-                multipv=multipv or 1,
                 control=control,
             )
+            self._control = control
+            return self._workers().search(request)
         finally:
             self._control = None
             self._lock.release()
@@ -227,7 +224,7 @@ class Analysis:
         self._result: Result | None = None
         self._error: BaseException | None = None
         self._is_over = False
-        self._is_told = False
+        self._is_raised = False
         moves = None if root_moves is None else list(root_moves)
         arguments = (engine, board.copy(), limit, multipv, moves)
         self._thread = threading.Thread(target=self._run, args=arguments, name="psearch-analysis", daemon=True)
@@ -265,7 +262,7 @@ class Analysis:
         """Wait for the end of the search: its move and the expected reply."""
         self._thread.join()
         if self._error is not None:
-            self._is_told = True
+            self._is_raised = True
             raise self._error
         if self._result is None:
             raise AssertionError("a search ended without result or error")
@@ -289,8 +286,8 @@ class Analysis:
     def __exit__(self, *exception: object) -> None:
         self.stop()
         self._thread.join()
-        if exception[0] is None and not self._is_told:
-            self.wait()  # nobody has heard what went wrong
+        if exception[0] is None and not self._is_raised:
+            self.wait()  # raises what went wrong, if anything
 
 
 def _default_limit() -> chess.engine.Limit:

@@ -1,14 +1,16 @@
 """What goes into a search and what comes out of it, as plain data.
 
-Nothing here touches numba or shared memory, so the command line can import it before any kernel is loaded.
+Nothing here imports anything heavy, so the command line can import it before any kernel is loaded.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import chess
-import chess.engine
+if TYPE_CHECKING:
+    import chess
+    import chess.engine
 
 
 class PsearchError(Exception):
@@ -105,7 +107,7 @@ class Result:
     interrupted: bool = False
     """True when the caller's stop request, not a limit, ended the search"""
     lines: list[Info] = field(default_factory=list)
-    """the best lines, best first, each with another first move: as many as were asked for, if there are so many"""
+    """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
 
     @property
     def ponder(self) -> chess.Move | None:

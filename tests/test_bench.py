@@ -7,10 +7,11 @@ import pytest
 
 from psearch import bench
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS, run_bench
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
+from psearch.scheduler.entries import load_kernels
 from psearch.simulation.entries import step_worker
 
 BENCH_NODES = 5_344_409

@@ -174,12 +174,12 @@ def test_after_a_death_the_next_call_works() -> None:
         with pytest.raises(psearch.WorkerDied, match="signal 9"), engine.analysis(chess.Board()) as analysis:
             next(analysis)
             assert engine._supervisor is not None
-            os.kill(engine._supervisor.workers[1].pid, signal.SIGKILL)
+            os.kill(engine._supervisor.pool.workers[1].pid, signal.SIGKILL)
             for _ in analysis:
                 pass
         with pytest.raises(psearch.WorkerDied), engine.analysis(chess.Board()) as analysis:
             next(analysis)
-            os.kill(engine._supervisor.workers[0].pid, signal.SIGKILL)
+            os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
             time.sleep(0.5)  # nobody iterates: told at the end
         assert engine.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
 
@@ -242,7 +242,7 @@ def test_search_takes_lines_and_moves() -> None:
 def test_an_engine_that_is_dropped_says_so_and_leaves_nothing() -> None:
     engine = psearch.Engine(threads=2, hash_mb=1)
     assert engine._supervisor is not None
-    pids = [worker.pid for worker in engine._supervisor.workers]
+    pids = [worker.pid for worker in engine._supervisor.pool.workers]
     with pytest.warns(ResourceWarning, match="not closed"):
         del engine
         gc.collect()

@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import statistics
 
-from psearch.arena.setup import SearchOptions
 from psearch.bench import BENCH_POSITIONS
 from psearch.notation.fen import parse_position
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 
@@ -23,7 +24,8 @@ def run(engine: Supervisor, policy: str, depth: int) -> tuple[int, int, float]:
     seconds = 0.0
     for fen in BENCH_POSITIONS:
         engine.forget()
-        info = engine.search(parse_position(fen), Limits(depth=depth), options=SearchOptions(policy=policy)).info
+        request = SearchRequest(parse_position(fen), Limits(depth=depth), SearchOptions(policy=policy))
+        info = engine.search(request).info
         nodes += info.nodes
         seconds += info.time_s
         opens += int(engine.arena.worker["counters"]["opens"].sum())

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import set_position
 from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, make_move
@@ -27,7 +27,7 @@ from psearch.core.search.tt import probe, store
 from psearch.core.splitmix import splitmix64
 from psearch.core.tables import make_tables
 from psearch.core.views import context_at, evaluation_at, frame_at, i64, tables_at
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
@@ -118,7 +118,6 @@ def repeat_table(context, times):
 
 @pytest.fixture(scope="module")
 def tables() -> np.ndarray:
-    load_kernels()
     return make_tables()
 
 
@@ -194,7 +193,7 @@ def test_serial_search(benchmark: Any, arena: Arena) -> None:
 
 @pytest.mark.timeout(0)  # its timer is a thread
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("nursery", 1), ("nursery", 4)])
+@pytest.mark.parametrize(("method", "threads"), [("fork", 1), ("fork", 4), ("forkserver", 1), ("forkserver", 4)])
 def test_start_and_end_of_a_supervisor(benchmark: Any, tables: np.ndarray, method: str, threads: int) -> None:
     """Arena, worker processes, first answer, and all of it gone again; kernels already loaded here."""
 

@@ -17,10 +17,9 @@ import chess
 import numpy as np
 from study_log import read_serial_rows
 
-from psearch.arena.setup import SearchOptions
 from psearch.core.constants import TYPE_NAMES
 from psearch.core.records import DEPTHS
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
@@ -78,7 +77,6 @@ def main() -> None:
     parser.add_argument("--plot", type=Path)
     options = parser.parse_args()
     positions = read_serial_rows(options.log, "overhead_by_depth")[:: options.every]
-    load_kernels()
     alone = nodes_by_depth(positions, 1, "serial", options.hash)
     enough = alone.sum(axis=0) >= _FEWEST
     enough[0] = False  # quiescence is not counted by depth

@@ -21,13 +21,13 @@ from functools import partial
 from pathlib import Path
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT
 from psearch.core.pruning.modes import parse_pruning
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.studies.job_pool import share_out
@@ -171,7 +171,6 @@ def main() -> None:
 
 def _measure(options: argparse.Namespace) -> list[Iteration]:
     suite = [p for p in parse_suite(read_source(str(options.suite))) if p.scored][:: options.every]
-    load_kernels()
     found: list[Iteration] = []
     about = {"study": "pruning", "suite": options.suite.name, "every": options.every, "depth": options.depth}
     about |= {"cap": options.cap, "hash": options.hash, "steps": STEPS}
@@ -188,7 +187,6 @@ def _measure(options: argparse.Namespace) -> list[Iteration]:
 
 def _begin_job(depth: int, cap: int, hash_mb: int) -> Callable[[Task], list[Iteration]]:
     """In a process of several: what searches there."""
-    load_kernels()
     return partial(iterations, depth=depth, cap=cap, hash_mb=hash_mb)
 
 

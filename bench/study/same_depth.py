@@ -19,11 +19,11 @@ from bootstrap import mean_interval
 from study_log import Row, read_rows, serial_rows
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, parse_suite
 from psearch.notation.source import read_source
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
@@ -97,7 +97,6 @@ def main() -> None:
     found = logged_moves(rows, suite)
     if "serial" not in found:
         raise SystemExit(f"same_depth: no position of {options.suite} is in {options.log}")
-    load_kernels()
     arena = Arena(workers=1, hash_mb=options.hash)
     with StatusLine() as status:
         for more in times:

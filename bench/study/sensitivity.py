@@ -22,7 +22,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from psearch.cli.arguments import add_hash
-from psearch.kernels import load_kernels
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
@@ -122,7 +121,6 @@ def _measurer(options: argparse.Namespace, status: StatusLine) -> Point:
     workers = [int(word) for word in options.workers.split(",")]
     suite = read_suite(options.suite)
     study = Study(suite, None, workers, (), Costs(), hash_mb=options.hash, tree_nodes=options.tree_nodes)
-    load_kernels()
     return lambda panel, value: measure(panel, value, study, options.out, options.jobs, status)
 
 

@@ -19,8 +19,8 @@ import numpy as np
 from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
-from psearch.kernels import load_kernels
+from psearch.arena.setup import write_search
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
@@ -49,7 +49,6 @@ def main() -> None:
     if options.times < 1:
         raise SystemExit("serial_spread: --times must be at least 1")
     serial = read_serial_rows(options.log, "serial_spread")
-    load_kernels()
     arena = Arena(workers=1, hash_mb=options.hash)
     dice = np.random.default_rng(0)
     logs = np.zeros((len(serial), options.times))

@@ -22,7 +22,6 @@ import numpy as np
 from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
@@ -45,7 +44,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     real, _ = read_log(options.real, Sample)
-    load_kernels()
     costs = Costs.load(options.costs) if options.costs else Costs()
     groups: dict[str, list[Sample]] = defaultdict(list)
     for sample in real:

@@ -18,11 +18,10 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from psearch.arena.setup import SearchOptions
 from psearch.core.board.bridge import to_chess_move
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
-from psearch.kernels import load_kernels
-from psearch.processes.watch import to_score
+from psearch.options import SearchOptions
+from psearch.processes.reports import to_score
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
@@ -57,7 +56,6 @@ class VirtualEngine:
             yield from (option.declaration() for option in OPTIONS.values())
             yield "uciok"
         elif command == "isready":
-            load_kernels()
             yield "readyok"
         elif command == "setoption":
             self._set_option(rest)

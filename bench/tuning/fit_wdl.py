@@ -37,9 +37,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
-from psearch.kernels import load_kernels
+from psearch.arena.setup import write_search
 from psearch.notation.wdl import material
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 
@@ -79,7 +79,6 @@ def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
 
 def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
     """For each position: our score in cp, the material in pawn units, 1 if White is to move, else -1."""
-    load_kernels()
     arena = Arena(workers=1, hash_mb=HASH_MB)
     options = SearchOptions(policy="serial")
     found = np.zeros((3, len(fens)))

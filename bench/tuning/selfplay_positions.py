@@ -26,9 +26,9 @@ import chess
 import chess.syzygy
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 
@@ -77,7 +77,6 @@ class Player:
     """The engine, with a fixed number of nodes a move."""
 
     def __init__(self, nodes: int) -> None:
-        load_kernels()
         self.arena = Arena(workers=1, hash_mb=HASH_MB)
         self.limits = Limits(nodes=nodes)
         self.options = SearchOptions(policy="serial")

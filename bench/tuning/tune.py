@@ -34,8 +34,6 @@ from fitting.occurrence import occurrence, table_means
 from fitting.pulls import PULL_MATERIAL
 from fitting.weights_file import render, weights_in_use
 
-from psearch.kernels import load_kernels
-
 
 def read_options() -> argparse.Namespace:
     """The command line."""
@@ -82,7 +80,6 @@ def print_shape(found: Fit, train: Data, held: Data) -> None:
 def main() -> None:
     """Fit, print the errors, and write the weights."""
     args = read_options()
-    load_kernels()
     train, held = load(args.files, args.seed)
     k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
 

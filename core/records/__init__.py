@@ -2,7 +2,8 @@
 
 Records are C structs; Python sees them through numpy, kernels through `psearch.core.views` at an address. "Owner" of a
 frame means the worker that runs the stack the frame is on; for a frame whose node is open, the fields of the node
-belong to whoever holds its lock. One file a subject; all names can be had from here.
+belong to whoever holds its lock. A frame is known by its number, stack * MAX_PLY +
+ply. One file a subject; all names can be had from here.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ node_dtype = record(
         ("closed", "i8"),  # atomic; 0, CLOSED_CUTOFF or CLOSED_ABORTED. Written under the lock
         ("inside", "i8"),  # workers that hold a visit of this open node. Under the lock
         ("joined", "i8"),  # helpers that ever joined. Under the lock
-        ("open_parent", "i8"),  # frame of the nearest open ancestor, -1 none. Owner, at entry
+        ("open_parent", "i8"),  # number of the frame of the nearest open ancestor, -1 none. Owner, at entry
         ("alpha", "i4"),  # rises as moves are searched
         ("beta", "i4"),
         ("entry_alpha", "i4"),  # alpha at entry: tells an exact result from an upper bound
@@ -63,7 +63,7 @@ node_dtype = record(
 
 visit_dtype = record(
     [
-        ("home", "i8"),  # frame whose node this visit works on: this frame, or a helper's split node
+        ("home", "i8"),  # number of the frame whose node this visit works on: this one, or a helper's split node
         ("move", "i4"),  # the move being searched
         ("index", "i4"),  # its number at the node, from 0
         ("stage", "i2"),  # VISIT_NULL, VISIT_REDUCED, VISIT_SCOUT, VISIT_FULL

@@ -17,7 +17,7 @@ stack_dtype = record(
         ("state", "i8"),  # atomic; STACK_FREE, STACK_ACTIVE, STACK_PARKED. Claimed by compare-and-swap
         # atomic; bit per ply: open, not closed, moves left. Changed under the node's lock
         ("open_mask", "i8", (2,)),
-        ("home", "i8"),  # frame of the split node that this stack helps, -1 for the root's stack. Joiner
+        ("home", "i8"),  # number of the frame of the split node that this stack helps, -1 for the root's stack. Joiner
         ("base", "i8"),  # ply of that split node; 0 for the root's stack. Joiner
         # where it was parked: its former runner has left that node. The one who parks it
         ("parked_ply", "i8"),

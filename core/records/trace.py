@@ -16,7 +16,7 @@ trace_event_dtype = record(
         ("split", "i8"),  # number of the open node it is about, as in `frame_trace_dtype`
         ("value", "i8"),  # nodes thrown away (TRACE_ABORT); score (TRACE_ROOT)
         ("kind", "i4"),
-        ("frame", "i4"),  # of the node it is about, -1 none
+        ("frame", "i4"),  # number of the frame of the node it is about, -1 none
         ("depth", "i4"),
         ("type", "i4"),  # expected type of the node
         ("p_needed", "i4"),  # in 1/65536

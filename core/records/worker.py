@@ -63,7 +63,7 @@ worker_dtype = record(
         ("next_check", "i8"),  # look at the node limit when `nodes` gets here
         ("last_victim", "i8"),  # where the next look for work begins
         ("last_stack", "i8"),  # where the next look for a free stack begins
-        ("last_lock", "i8"),  # frame of the node last locked, -1 none since the driver looked: for virtual time
+        ("last_lock", "i8"),  # number of the frame last locked, -1 none since the driver looked: for virtual time
         ("locks", "i8"),  # that it holds; only in a build with checks
         ("counters", counters_dtype),
         ("pad", "u1", (24,)),  # `ended` of the outcomes begins a cache line

@@ -15,12 +15,12 @@ import chess.engine
 
 from psearch.analysis.journal import AnalysisJournal
 from psearch.notation.report import uci_line
+from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits
 
 if TYPE_CHECKING:
-    from threading import Event
-
-    from psearch.arena.setup import SearchOptions
+    from psearch.options import SearchOptions
+    from psearch.processes.control import SearchControl
     from psearch.processes.supervisor import Supervisor
 
 _MOST_PV_PLIES = 20
@@ -92,7 +92,7 @@ class _Choices:
 class Analyser:
     """Answers positions, from the journal where it has them, else by a search on a supervisor.
 
-    engine: newly started, so that its table is empty; stop: set to end the present search and the analysis; on_info:
+    engine: newly started, so that its table is empty; control: stops the present search and the analysis; on_info:
     called while searching; on_answer: called with every answer, True if it comes from a search.
     """
 
@@ -101,7 +101,7 @@ class Analyser:
         engine: Supervisor,
         limits: Limits,
         options: SearchOptions,
-        stop: Event,
+        control: SearchControl,
         journal: AnalysisJournal | None = None,
         on_info: Callable[[Info], None] = lambda info: None,
         on_answer: Callable[[bool], None] = lambda searched: None,
@@ -109,7 +109,7 @@ class Analyser:
         self.engine = engine
         self.limits = limits
         self.options = options
-        self.stop = stop
+        self.control = control
         self.journal = journal
         self.on_info = on_info
         self.on_answer = on_answer
@@ -122,7 +122,7 @@ class Analyser:
 
     def answer(self, key: str, board: chess.Board) -> Answer:
         """The answer for a position with a legal move. Raises Stopped, WorkerDied, and OSError for the journal."""
-        if self.stop.is_set():
+        if self.control.is_stopped:
             raise Stopped
         kept = self.journal.get(key) if self.journal is not None else None
         if kept is not None:
@@ -140,7 +140,8 @@ class Analyser:
             self._forgets = False
         self._is_new = False
         choices = _Choices(board, self.on_info)
-        result = self.engine.search(board, self.limits, on_info=choices, stop=self.stop, options=self.options)
+        request = SearchRequest(board, self.limits, self.options, on_info=choices, control=self.control)
+        result = self.engine.search(request)
         if result.interrupted:
             raise Stopped
         info = result.info

@@ -1,27 +1,21 @@
 """Shared memory: the block of header, workers, stacks and frames, the tables, and the transposition table.
 
-Everything is taken before a search starts. The memory is anonymous (memfd): it has no name to leave behind, dies
-with the last process that maps it even after a SIGKILL, and is not limited by the size of /dev/shm. What could fail
-later, with SIGBUS or the out-of-memory killer, is refused here with a clear error.
+Everything is taken before a search starts. What could fail later, with SIGBUS or the out-of-memory killer, is refused
+here with a clear error.
 """
 
 from __future__ import annotations
 
-import mmap
-import os
-import time
 from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from psearch.arena.memory import MIB, SharedBlock, available_memory
 from psearch.core.constants import CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
     MAX_PLY,
-    MAX_WORKERS,
     context_dtype,
     frame_dtype,
     header_dtype,
@@ -32,16 +26,13 @@ from psearch.core.records import (
     worker_dtype,
 )
 from psearch.core.tables import make_tables
+from psearch.defaults import MAX_THREADS
 from psearch.results import PsearchError
 
-MIB = 1 << 20
-_PIECE = 64 * MIB
 _TAKE_S = 2.0
 """3 GiB take half of it, unless the machine below has to find the memory first."""
 _MAP_S = 0.5
 """3 GiB that are there already take half of it."""
-POPULATE_WRITE = 23
-"""MADV_POPULATE_WRITE, which `mmap` has no name for."""
 STACKS_PER_WORKER = 4
 """One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
 _TOUCHED_PLIES = 40
@@ -52,74 +43,8 @@ def stack_pool_size(workers: int) -> int:
     return 1 if workers == 1 else STACKS_PER_WORKER * workers + 4
 
 
-def available_memory() -> int:
-    """Bytes that can be taken without swapping: what the kernel says, or what the control group leaves."""
-    available = 1 << 62
-    for line in Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else ():
-        if line.startswith("MemAvailable:"):
-            available = int(line.split()[1]) * 1024
-    for folder, limit_file, usage_file, cache in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-    ):
-        try:
-            limit = int(Path(folder, limit_file).read_text())
-            used = int(Path(folder, usage_file).read_text())
-            fields = dict(line.split() for line in Path(folder, "memory.stat").read_text().splitlines())
-            available = min(available, limit - used + int(fields[cache]))  # cached files give way
-        except (OSError, ValueError, KeyError):
-            continue
-    return available
-
-
 def _round_up(size: int) -> int:
     return -(-size // CACHE_LINE) * CACHE_LINE
-
-
-class SharedBlock:
-    """Anonymous memory that can be mapped by this process and its workers."""
-
-    def __init__(self, size: int, fd: int | None = None) -> None:
-        self.size = size
-        if fd is None:
-            fd = os.memfd_create("psearch", os.MFD_CLOEXEC)
-            os.ftruncate(fd, size)
-        self.fd = fd
-        self.map = mmap.mmap(fd, size)
-
-    def advise_huge_pages(self) -> None:
-        """Ask for large pages: fewer TLB misses in a big table. A wish only."""
-        advice = getattr(mmap, "MADV_HUGEPAGE", None)
-        if advice is not None:
-            try:
-                self.map.madvise(advice)
-            except OSError:
-                return
-
-    def populate(self, patience_s: float) -> None:
-        """Take all pages now and map them for this process: a page that a search has to ask for costs it 2 to 10 us.
-
-        A wish only: what is not there after `patience_s`, or at all (Linux before 5.14), comes when it is touched.
-        """
-        since = time.monotonic()
-        with suppress(OSError):
-            for begin in range(0, self.size, _PIECE):
-                if time.monotonic() - since > patience_s:
-                    return
-                self.map.madvise(POPULATE_WRITE, begin, min(_PIECE, self.size - begin))
-
-    def clear(self) -> None:
-        """All zero again. Pages stay where they are: to take them anew costs a search more than to write zeros here."""
-        np.frombuffer(self.map, np.uint64)[:] = 0
-
-    def close(self) -> None:
-        """Drop the mapping; arrays made from it must not be used any more."""
-        os.close(self.fd)
-        try:
-            self.map.close()
-        except BufferError:
-            # a view is still alive somewhere: the mapping goes when it does
-            return
 
 
 class Arena:
@@ -131,8 +56,8 @@ class Arena:
     """
 
     def __init__(self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0) -> None:
-        if not 1 <= workers <= MAX_WORKERS:
-            raise PsearchError(f"threads must be between 1 and {MAX_WORKERS}, not {workers}")
+        if not 1 <= workers <= MAX_THREADS:
+            raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
         self.workers = workers
@@ -217,11 +142,11 @@ class Arena:
         self._table.populate(_MAP_S)
 
     def clear_table(self) -> None:
-        """Forget everything in the transposition table."""
+        """Empty the transposition table."""
         self._table.clear()
 
     def clear_learning(self) -> None:
-        """Forget killers, history, and what was learnt of node types."""
+        """Clear killers, history, and what was learnt of node types."""
         self.worker["killers"] = 0
         self.header["learning"] = 0
         self.worker["outcomes"] = 0
@@ -238,10 +163,10 @@ class Arena:
         age = int(self.header[0]["age"])
         return int(np.count_nonzero((sample != 0) & (sample >> np.uint64(58) == age)) * 1000 // len(sample))
 
-    # -- the way to another process: descriptors travel, addresses are made anew -------------------------------------
+    # -- the way to another process: descriptors travel, addresses are made again ------------------------------------
 
     def layout(self) -> dict[str, int]:
-        """What `attach` must know beside the descriptors."""
+        """What `attach` must know besides the descriptors."""
         return {
             "workers": self.workers,
             "hash_mb": self.hash_mb,

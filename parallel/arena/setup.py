@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import chess
 import numpy as np
@@ -11,65 +10,11 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.core.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
-from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.core.records import MAX_HISTORY, position_dtype
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
-from psearch.results import Limits, PsearchError
+from psearch.defaults import MAX_DEPTH, POLICY_NAMES
+from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions
+from psearch.results import Limits
 from psearch.scheduler.entries import begin_search
-
-MAX_DEPTH = 100
-DEFAULT_SPLIT_DEPTH = 1
-DEFAULT_OPEN_BUSY = 25
-DEFAULT_OPEN_IDLE = 10
-"""Percent of P(needed) from which `calibrated` opens a node, while all are busy and while somebody is idle."""
-ABDADA_DEFER_DEPTH = 3
-"""Remaining depth of a child from which `abdada` puts its move off while another worker searches the position."""
-DEFAULT_ASPIRATION = 25
-
-
-def pruning_named(text: str) -> Pruning:
-    """`parse_pruning` for what a user wrote. Raises PsearchError."""
-    try:
-        return parse_pruning(text)
-    except ValueError as error:
-        raise PsearchError(str(error)) from None
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax."""
-
-    tt: bool = True
-    pruning: Pruning = MODES[DEFAULT_MODE]
-    see_pruning: bool = True
-    mate_distance: bool = True
-    aspiration: int = DEFAULT_ASPIRATION
-    policy: str = DEFAULT_POLICY
-    split_depth: int = DEFAULT_SPLIT_DEPTH
-    wait: bool = False
-    """nothing opens before its first move is done: young brothers wait, under every policy"""
-    open_busy: int = DEFAULT_OPEN_BUSY
-    open_idle: int = DEFAULT_OPEN_IDLE
-    join_cost: int = 0
-    """nodes; 0: as measured while searching"""
-    defer_depth: int | None = None
-    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
-    record: bool = True
-    shadow: bool = False
-    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
-
-    @classmethod
-    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
-        """No table, nothing selective: any number of workers in any order must find the negamax value."""
-        return cls(
-            tt=False,
-            pruning=MODES["plain"],
-            see_pruning=False,
-            mate_distance=False,
-            aspiration=0,
-            policy=policy,
-            split_depth=split_depth,
-        )
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
@@ -118,5 +63,5 @@ def write_search(
     if options.defer_depth is None and options.policy == "abdada":
         record["defer_depth"] = ABDADA_DEFER_DEPTH
     if arena.workers == 1 or options.policy in ("serial", "lazy"):
-        record["defer_depth"] = 0  # there is nobody to keep out of the way of, or the policy does not
+        record["defer_depth"] = 0  # no other worker to keep out of the way of, or the policy does not
     begin_search(arena.context)

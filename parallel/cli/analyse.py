@@ -152,7 +152,7 @@ def _session(
             engine,
             limits_of(options, DEFAULT_MOVETIME_MS),
             how,
-            signals.stop,
+            signals.control,
             journal,
             progress.show,
             progress.advance,

@@ -19,7 +19,7 @@ from psearch.defaults import (
 )
 
 if TYPE_CHECKING:
-    from psearch.arena.setup import SearchOptions
+    from psearch.options import SearchOptions
     from psearch.results import Limits
 
 MAX_NODES = 2**62
@@ -52,7 +52,7 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
     """`--policy` and `--pruning`. Raises PsearchError for what no search can be told."""
-    from psearch.arena.setup import SearchOptions, pruning_named
+    from psearch.options import SearchOptions, pruning_named
 
     return SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
 

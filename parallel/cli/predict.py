@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("predict needs --suite FILE and --depth D")
     check_plot(options)
     positions = read_positions(options)
-    from psearch.arena.setup import pruning_named
+    from psearch.options import pruning_named
 
     pruning = pruning_named(options.pruning)
     prepare_kernels()

@@ -156,6 +156,7 @@ def searched(
     how = search_options(options)
     prepare_kernels()
 
+    from psearch.processes.request import SearchRequest
     from psearch.processes.supervisor import Supervisor
 
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
@@ -163,15 +164,16 @@ def searched(
         signals.searching = True
         with traced(engine.recorder, trace, facts):
             with display or nullcontext() as on_info:
-                result = engine.search(
+                request = SearchRequest(
                     board,
                     limits_of(options, DEFAULT_MOVETIME_MS),
+                    how,
+                    only,
+                    multipv,
                     on_info=on_info,
-                    stop=signals.stop,
-                    options=how,
-                    only=only,
-                    multipv=multipv,
+                    control=signals.control,
                 )
+                result = engine.search(request)
             yield result, engine
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from psearch.cli.exit_status import EXIT_SIGNAL
+from psearch.processes.control import SearchControl
 
 
 class Interrupted(KeyboardInterrupt):
@@ -21,9 +22,8 @@ class Signals:
     """
 
     def __init__(self) -> None:
-        # The handler runs in the main thread, so a search there must poll is_set(): inside wait() it would
-        # hold the lock that set() needs.
-        self.stop = threading.Event()
+        self.control = SearchControl()
+        """of the search, and of those that follow"""
         self.searching = False
         self.received: int | None = None
         self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
@@ -41,7 +41,7 @@ class Signals:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.searching and self.received is None:
             self.received = number
-            self.stop.set()
+            self.control.stop()
         else:
             self.received = number
             raise Interrupted

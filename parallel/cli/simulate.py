@@ -30,7 +30,7 @@ from psearch.cli.traces import add_trace, report_trace
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 
 if TYPE_CHECKING:
-    from psearch.arena.setup import SearchOptions
+    from psearch.options import SearchOptions
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
     from psearch.studies.speedup import Row
@@ -224,7 +224,7 @@ def _study(options: argparse.Namespace) -> Study:
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:
     """Of every search. What the user left open is filled in, for the log."""
-    from psearch.arena.setup import SearchOptions, pruning_named
+    from psearch.options import SearchOptions, pruning_named
 
     how = SearchOptions(pruning=pruning_named(options.pruning))
     for name in _SEARCH_OPTIONS:

@@ -127,7 +127,7 @@ def _measure(options: argparse.Namespace, path: Path) -> _Measured:
     """Search everything, each search in the log when it is finished."""
     suite = read_positions(options)
     names = policies(options.policy)
-    from psearch.arena.setup import pruning_named
+    from psearch.options import pruning_named
     from psearch.studies.raw_log import RawLog
 
     pruning = pruning_named(options.pruning)

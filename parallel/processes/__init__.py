@@ -1,6 +1,10 @@
 """Worker processes, from the start to the answer. Imports the trace and what is below it, never the simulation.
 
-Begin with `supervisor`, then `watch`, one search seen from the parent, and `worker`, the same from the child. Workers
-are started by `launcher`, in programs with threads through the `fork_server`; `control` is what other threads may say
-to a search, `time_manager` the clock. See docs/design/processes.md.
+Begin with `supervisor`, which runs one search or `perft` at a time; then `watch`, one search seen from the program, and
+`worker`, the same from the child. A search is a `request`; what the workers find comes through `reports`; `control`
+steers it from outside, and `time_manager` is its clock.
+
+Below that `pool` talks to the workers of one arena. They are started by `launcher`: by `fork`, in programs with threads
+through `fork_client` by the `fork_server`; `worker_process` is one of them seen from the program, and `lifetime` ends
+each with its parent. See docs/design/processes.md.
 """

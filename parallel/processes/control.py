@@ -1,4 +1,4 @@
-"""What other threads may say to a search. Imports nothing heavy: the UCI loop has it before any kernel is loaded."""
+"""Steering a search from outside. Imports nothing heavy: the UCI loop has it before any kernel is loaded."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ if TYPE_CHECKING:
 
 
 class SearchControl:
-    """Steers a search from any thread: before it begins, while it runs, and without effect once it is over."""
+    """Steers a search from any thread: before it begins, while it runs, and without effect once it is over.
+
+    `stop` may be called by a signal handler, too. Once stopped it stays so: several searches one after the other
+    may share one control, and all end.
+    """
 
     def __init__(self, clock: TimeManager | None = None, asked_at: float | None = None) -> None:
         self.clock = clock
-        """decides when to stop; the watching thread feeds it"""
+        """decides when to stop, fed by the watching thread; None: made for each search from its `Limits.movetime_ms`"""
         self.asked_at = asked_at
-        """when the search was asked for, on `time.perf_counter`: time counts from then on; None: from its begin"""
-        self._lock = threading.Lock()
+        """when the search was requested, on `time.perf_counter`: time counts from then on; None: from its begin"""
+        # reentrant: the handler of a signal may run in the thread that holds it
+        self._lock = threading.RLock()
         self._wake: Callable[[], None] | None = None
         self._stop = False
         self._ponderhit = False
@@ -27,25 +32,25 @@ class SearchControl:
         """End the search as soon as it has a move to show."""
         with self._lock:
             self._stop = True
-            self._call()
+            self._wake_search()
 
     def ponderhit(self) -> None:
         """The expected move was played: the clock of `clock` begins to run."""
         with self._lock:
             self._ponderhit = True
-            self._call()
+            self._wake_search()
 
     @property
     def is_stopped(self) -> bool:
         """Whether `stop` was called."""
         return self._stop
 
-    def _call(self) -> None:
+    def _wake_search(self) -> None:
         if self._wake is not None:
             self._wake()
 
     def attach(self, wake: Callable[[], None] | None) -> None:
-        """Called by the search: what to call when something was said; None when it is over."""
+        """Called by the search: what wakes the thread that watches it; None when it is over."""
         with self._lock:
             self._wake = wake
 

@@ -23,7 +23,7 @@ _HARD_OVER_SOFT = 4.0
 _MOST_OF_CLOCK = 0.5
 """What one move may take of the clock at most, while others must follow it."""
 _LAST_MOVE_SHARE = 0.9
-"""The same when the clock is set anew after this move."""
+"""The same when the clock is reset after this move."""
 _LEAST_S = 0.001
 
 _MOST_FOR_DROP = 1.0
@@ -46,7 +46,7 @@ class GameClock:
     time_s: float
     increment_s: float = 0.0
     moves_to_go: int | None = None
-    """moves until the clock is set anew, this one included; None: the time is for the rest of the game"""
+    """moves until the clock is reset, this one included; None: the time is for the rest of the game"""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from psearch.core.kernels import Group
+from psearch.core import kernels
+from psearch.core.entries import CHESS
+from psearch.core.kernels import Group, Progress
 
 SEARCH = Group("search", "psearch.scheduler.root", "psearch.scheduler.work", "psearch.scheduler.trace_log")
 begin_search = SEARCH.entry("begin_search")
@@ -12,3 +14,8 @@ read_cycles = SEARCH.entry("read_cycles")
 
 PREDICTION = Group("prediction", "psearch.scheduler.policy")
 merge_now = PREDICTION.entry("merge_now")
+
+
+def load_kernels(*groups: Group, progress: Progress | None = None) -> float:
+    """Load what every search needs, and these groups; returns seconds. See `psearch.core.kernels.load`."""
+    return kernels.load(CHESS, SEARCH, *groups, progress=progress)

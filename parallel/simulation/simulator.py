@@ -9,11 +9,12 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import STACK_FREE
 from psearch.core.pruning.modes import pruning_text
 from psearch.core.records import MAX_PLY, simulation_dtype
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import begin_virtual, run_virtual

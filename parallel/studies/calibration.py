@@ -20,11 +20,12 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena, stack_pool_size
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.constants import ALL_NODE
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 from psearch.scheduler.entries import read_cycles, work
@@ -85,7 +86,6 @@ def calibrate(
 ) -> Calibration:
     """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
-    load_kernels()
     report = progress or _ignore
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
     report("calibrate: time stamp counter")
@@ -177,7 +177,7 @@ def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, 
         for number, board in enumerate(boards, start=1):
             report(f"calibrate: joins, position {number}/{len(boards)}")
             engine.forget()
-            engine.search(board, Limits(depth=depth))
+            engine.search(SearchRequest(board, Limits(depth=depth)))
             found = int(engine.arena.worker["counters"]["joins"].sum())
             if found:
                 means.append(int(engine.arena.worker["counters"]["join_cycles"].sum()) / found / cycles_per_ns)

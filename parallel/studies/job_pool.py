@@ -17,7 +17,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from psearch.processes.supervisor import safe_start_method
+from psearch.processes.launcher import safe_start_method
 from psearch.results import WorkerDied
 
 Task = TypeVar("Task")

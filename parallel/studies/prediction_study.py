@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.scheduler.entries import merge_now

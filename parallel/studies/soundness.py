@@ -14,13 +14,14 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import NULL_MOVE
 from psearch.core.pruning.modes import SOUND, Pruning
 from psearch.core.records import VIOLATIONS
 from psearch.core.terms import REST_BOUND
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 

@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING, Any
 import chess
 import numpy as np
 
-from psearch.arena.setup import MAX_DEPTH, SearchOptions
 from psearch.core.pruning.modes import Pruning, pruning_text
+from psearch.defaults import MAX_DEPTH
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
+from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.studies.progress import Progress
@@ -78,19 +81,19 @@ def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: 
 
     None when no depth does: a forced mate or draw ends every iteration at once.
     """
-    stop = threading.Event()
+    control = SearchControl()
     depths: list[int] = []
 
     def watch(info: Info) -> None:
         if info.bound == "exact" and info.depth > (depths[-1] if depths else 0):
             depths.append(info.depth)
             if info.time_s >= seconds:
-                stop.set()
+                control.stop()
 
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
     engine.forget()
-    engine.search(board, limit, on_info=watch, stop=stop, options=options)
-    if not stop.is_set() and depths and depths[-1] == MAX_DEPTH:
+    engine.search(SearchRequest(board, limit, options, on_info=watch, control=control))
+    if not control.is_stopped and depths and depths[-1] == MAX_DEPTH:
         return None
     return depths[-1] if depths else 1
 
@@ -162,7 +165,7 @@ def _search_once(
     options: SearchOptions,
 ) -> Sample:
     engine.forget()
-    result: Result = engine.search(position.board, Limits(depth=depth), options=options)
+    result: Result = engine.search(SearchRequest(position.board, Limits(depth=depth), options))
     info = result.info
     return Sample(
         position=position.name,
@@ -300,7 +303,7 @@ def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Lim
 
     def run(engine: Supervisor) -> None:
         engine.forget()
-        info = engine.search(board, limits, options=options).info
+        info = engine.search(SearchRequest(board, limits, options)).info
         speeds.append(info.nodes / info.time_s)
 
     threads = [threading.Thread(target=run, args=(engine,)) for engine in engines]

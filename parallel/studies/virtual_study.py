@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from psearch.arena.setup import SearchOptions
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
@@ -174,9 +174,7 @@ def _perform(
 
 def _begin_job(study: Study) -> Callable[[Task], VirtualSample | int]:
     """In a process of several: what searches there."""
-    from psearch.kernels import load_kernels
 
-    load_kernels()
     return _Searcher(study).search
 
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import chess
 
-from psearch.arena.setup import pruning_named
+from psearch.core.kernels import Progress
 from psearch.defaults import DEFAULT_PRUNING
-from psearch.kernels import Progress, load_kernels
+from psearch.options import pruning_named
 from psearch.processes.launcher import prepare_launch
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
+from psearch.scheduler.entries import load_kernels
 from psearch.trace.recorder import Abandoned
 from psearch.trace.trace_file import check_trace
 from psearch.uci.options import OptionValues
@@ -49,7 +50,7 @@ class Resources:
         self._pruning_text = ""
         self.pruning = pruning_named(DEFAULT_PRUNING)
         prepare_launch()
-        self.load_s = load_kernels(progress)
+        self.load_s = load_kernels(progress=progress)
         """seconds that loading, or compiling, the kernels took"""
 
     def close(self) -> None:

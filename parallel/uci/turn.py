@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import chess
 
-from psearch.arena.setup import SearchOptions
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
 from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
 from psearch.results import Info, Limits, Result, WorkerDied
 from psearch.uci.go import Go
@@ -101,16 +102,17 @@ class Turn:
             policy=self.values.text("Policy"),
             split_depth=self.values.number("SplitDepth"),
         )
-        return self.resources.supervisor.search(
+        request = SearchRequest(
             self.board,
             Limits(depth=command.depth, nodes=nodes, mate=command.mate),
+            options,
+            root_moves,
+            lines,
             on_info=self._report,
-            options=options,
-            only=root_moves,
-            multipv=lines,
             control=self.go.control,
             on_answer=self._finish_early,
         )
+        return self.resources.supervisor.search(request)
 
     def _root_moves(self) -> list[chess.Move] | None:
         """The GUI's choice, and among those the ones that the tablebases call best. None: all."""

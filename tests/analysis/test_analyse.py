@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,12 @@ from psearch.analysis.epd import Table, group_of, json_object, judge, summarise,
 from psearch.analysis.journal import AnalysisJournal
 from psearch.analysis.output import Output, place_of
 from psearch.analysis.pgn import MARKS, Tally, Where, annotate, read_games
-from psearch.arena.setup import SearchOptions
 from psearch.cli.analyse import is_epd
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
 from psearch.notation.source import Source, read_source
+from psearch.options import SearchOptions
+from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result
 
 ABOUT = {"input": "abc", "depth": 7}
@@ -628,15 +629,18 @@ class StandInEngine:
     def forget(self) -> None:
         self.cleared += 1
 
-    def search(self, board: chess.Board, limits: Limits, on_info: Any, stop: Any, options: Any) -> Result:
+    def search(self, request: SearchRequest) -> Result:
+        board = request.board
+        assert request.on_info is not None
         self.searched.append(board.fen())
         score = chess.engine.PovScore(chess.engine.Cp(30), board.turn)
         moves = list(board.legal_moves)
         for depth, move in enumerate((moves[0], moves[0], moves[-1]), start=1):
-            on_info(Info(depth, depth, score, "exact", 10 * depth, depth / 10, [move]))
+            request.on_info(Info(depth, depth, score, "exact", 10 * depth, depth / 10, [move]))
         if len(self.searched) == self.stops_in_search:
-            stop.set()
-        return Result(moves[-1], Info(3, 3, score, "exact", 31, 0.31, [moves[-1]]), interrupted=stop.is_set())
+            request.control.stop()
+        last = Info(3, 3, score, "exact", 31, 0.31, [moves[-1]])
+        return Result(moves[-1], last, interrupted=request.control.is_stopped)
 
 
 @pytest.fixture
@@ -647,7 +651,7 @@ def engine() -> StandInEngine:
 @pytest.fixture
 def analyser_of(engine: StandInEngine) -> Callable[..., Analyser]:
     def make(journal: AnalysisJournal | None = None) -> Analyser:
-        return Analyser(engine, Limits(depth=3), SearchOptions(), threading.Event(), journal)  # type: ignore[arg-type]
+        return Analyser(engine, Limits(depth=3), SearchOptions(), SearchControl(), journal)  # type: ignore[arg-type]
 
     return make
 

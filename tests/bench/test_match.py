@@ -25,8 +25,6 @@ from matchplay.openings import read_book
 from paths import BENCH, SUPPORT
 from sessions import processes_in_session
 
-from psearch.kernels import load_kernels
-
 MATCH = BENCH / "match" / "match.py"
 FAKE = SUPPORT / "fake_engine.py"
 TIMEOUT_S = 240.0
@@ -288,7 +286,6 @@ def games_of(path: Path) -> list[chess.pgn.Game]:
 
 def test_psearch_against_itself(tmp_path: Path) -> None:
     """A whole match: pairs with both colours, PGN with scores and times, summary; no complaint."""
-    load_kernels()
     status, out, err = match(tmp_path, "--nodes", "400", "--games", "4", "--most-moves", "40", "--out", "m")
     assert (status, err) == (0, "")
     assert "games 4:" in out
@@ -313,7 +310,6 @@ def test_psearch_against_itself(tmp_path: Path) -> None:
 
 
 def test_psearch_keeps_its_clock(tmp_path: Path) -> None:
-    load_kernels()
     status, out, err = match(tmp_path, "--tc", "3+0.1", "--games", "2", "--most-moves", "12", "--out", "m")
     assert (status, err) == (0, "")
     assert "least left" in out

@@ -15,8 +15,6 @@ from matchplay.errors import MatchError
 from mates import Answer, Problem, read_problems
 from paths import BENCH, DATA, SUPPORT
 
-from psearch.kernels import load_kernels
-
 MATES = BENCH / "match" / "mates.py"
 FAKE = SUPPORT / "fake_engine.py"
 TACTICAL = DATA / "tactical"
@@ -33,7 +31,6 @@ def mates(*arguments: str) -> tuple[int, str, str]:
 
 def test_found_with_the_exact_distance() -> None:
     """Mates in 1 and 2, and a sample of mates in 3; also by two workers. `modern` needs depth 17 for some."""
-    load_kernels()
     status, out, _ = mates("--extra", "3", str(TACTICAL / "terjekir_mate_in_1.epd"))
     assert (status, out) == (0, "mate in 1, depth 4: 64 of 64; first seen: 64 at 1\n")
     status, out, _ = mates(

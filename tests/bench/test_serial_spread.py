@@ -16,7 +16,6 @@ from serial import search
 from serial_spread import repeated
 
 from psearch.arena.arena import Arena
-from psearch.kernels import load_kernels
 
 SPREAD = BENCH / "study" / "serial_spread.py"
 FEN = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
@@ -26,7 +25,6 @@ DEPTH = 9
 @pytest.fixture(scope="module")
 def nodes() -> int:
     """Of the serial search from an empty history."""
-    load_kernels()
     arena = Arena(workers=1, hash_mb=4)
     count = search(arena, FEN, DEPTH).nodes
     arena.close()

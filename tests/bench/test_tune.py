@@ -22,13 +22,11 @@ from psearch.core.inspect.node import NodeProbe
 from psearch.core.records import position_dtype
 from psearch.core.tables import make_tables
 from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
-from psearch.kernels import load_kernels
 
 
 @pytest.fixture(scope="module")
 def data() -> tuple[Data, list[chess.Board]]:
     """Features of boards from random games, with made-up outcomes."""
-    load_kernels()
     tables = make_tables()
     boards = sample(8, 2500)
     positions = np.zeros(len(boards), position_dtype)

@@ -12,8 +12,7 @@ import chess.engine
 import pytest
 from paths import BENCH
 
-from psearch.arena.setup import SearchOptions
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
@@ -25,7 +24,6 @@ MILLISECOND = 0.001
 
 @pytest.fixture(scope="module")
 def eight() -> Iterator[Simulator]:
-    load_kernels()
     made = Simulator(8, 4, Costs())
     yield made
     made.close()

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import chess
@@ -21,6 +21,7 @@ from reports import cp, moves, workers
 from psearch import __version__, search
 from psearch.cli import main as cli
 from psearch.cli.commands import COMMANDS
+from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -44,7 +45,7 @@ class StandInEngine:
         self.perft_error = 0
         self.recorder = None
         self.board = chess.Board()
-        self.only: list[chess.Move] | None = None
+        self.only: Sequence[chess.Move] | None = None
         self.multipv = 0
 
     def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
@@ -58,18 +59,9 @@ class StandInEngine:
     def __exit__(self, *exception: object) -> None:
         self.open -= 1
 
-    def search(
-        self,
-        board: chess.Board,
-        limits: Limits,
-        on_info: Any = None,
-        stop: Any = None,
-        options: Any = None,
-        only: Any = None,
-        multipv: int = 1,
-    ) -> Result:
-        self.limits = limits
-        self.board, self.only, self.multipv = board, only, multipv
+    def search(self, request: SearchRequest) -> Result:
+        board, self.limits = request.board, request.limits
+        self.board, self.only, self.multipv = board, request.only, request.multipv
         best = next(iter(board.legal_moves))
         infos = [
             Info(1, 1, cp(20, board.turn), "exact", 30, 0.1, [best], workers(2)),
@@ -78,10 +70,10 @@ class StandInEngine:
             Info(2, 5, cp(50, board.turn), "exact", 200, 0.4, [best], workers(2)),
         ]
         for info in infos:
-            if on_info is not None:
-                on_info(info)
+            if request.on_info is not None:
+                request.on_info(info)
         self.during_search()
-        return Result(best, infos[-1], interrupted=stop is not None and stop.is_set())
+        return Result(best, infos[-1], interrupted=request.control.is_stopped)
 
     def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
         def count(depth: int) -> int:
@@ -107,7 +99,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
-        "psearch.kernels": {"load_kernels": lambda progress=None: None},
+        "psearch.scheduler.entries": {"load_kernels": lambda progress=None: None},
         "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
     }
     for name, contents in modules.items():

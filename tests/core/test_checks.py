@@ -12,7 +12,6 @@ from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.inspect.pruning import PruningProbe
 from psearch.core.pruning.modes import PLAIN
 from psearch.core.tables import make_tables
-from psearch.kernels import load_kernels
 
 # every way to give check, each with the moves that do
 CASES = {
@@ -43,7 +42,6 @@ CASES = {
 
 @pytest.fixture(scope="module")
 def probe() -> PruningProbe:
-    load_kernels()
     return PruningProbe(make_tables(), PLAIN)
 
 

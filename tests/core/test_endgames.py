@@ -11,24 +11,22 @@ import pytest
 from paths import DATA
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
 
 
 @pytest.fixture(scope="module")
 def probe() -> NodeProbe:
-    load_kernels()
     return NodeProbe(make_tables())
 
 
 @pytest.fixture(scope="module")
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(workers=1, hash_mb=8)
     yield made
     made.close()

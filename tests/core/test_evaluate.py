@@ -20,12 +20,10 @@ from psearch.core.inspect.node import NodeProbe, tapered
 from psearch.core.records import PAWN_ENTRIES
 from psearch.core.tables import make_tables
 from psearch.core.terms import REST_BOUND, TEMPO, UNSTOPPABLE
-from psearch.kernels import load_kernels
 
 
 @pytest.fixture(scope="module")
 def probe() -> NodeProbe:
-    load_kernels()
     return NodeProbe(make_tables())
 
 

@@ -14,7 +14,6 @@ from psearch.core.evaluation.weights import TERM_VALUES, UNIT_VALUES
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables
 from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
-from psearch.kernels import load_kernels
 
 FIRST = {term.name: term.first for term in TERMS}
 FIRST_UNIT = {unit.name: unit.first for unit in UNITS}
@@ -22,7 +21,6 @@ FIRST_UNIT = {unit.name: unit.first for unit in UNITS}
 
 @pytest.fixture(scope="module")
 def tables() -> np.ndarray:
-    load_kernels()
     return make_tables()
 
 

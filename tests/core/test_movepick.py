@@ -23,7 +23,6 @@ from psearch.core.ordering.movepick import (
 )
 from psearch.core.ordering.see import SEE_VALUES
 from psearch.core.tables import make_tables
-from psearch.kernels import load_kernels
 
 # the stage the picker is left in tells which kind of move it gave out; in the order they come
 TT, GOOD, KILLER_1, KILLER_2, QUIET, BAD = range(6)
@@ -44,7 +43,6 @@ CHECKS = {
 
 @pytest.fixture(scope="module")
 def probe() -> NodeProbe:
-    load_kernels()
     return NodeProbe(make_tables())
 
 

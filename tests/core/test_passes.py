@@ -17,7 +17,7 @@ import pytest
 from positions import KIWIPETE, MIDDLE_GAME
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.constants import (
     CLOSED_CUTOFF,
@@ -32,7 +32,7 @@ from psearch.core.constants import (
 )
 from psearch.core.pruning.modes import AEL, MODERN, Pruning
 from psearch.core.records import MAX_PLY
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import request_stop
 from psearch.simulation.costs import Costs
@@ -63,7 +63,6 @@ WORKERS = (2, 8, 64)
 
 @pytest.fixture(scope="module")
 def arenas() -> Iterator[dict[int, Arena]]:
-    load_kernels()
     made = {workers: Arena(workers, 1) for workers in WORKERS}
     yield made
     for arena in made.values():

@@ -16,7 +16,7 @@ from positions import KIWIPETE, MIDDLE_GAME, sample
 from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, without
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import (
     BOUND_EXACT,
@@ -34,7 +34,7 @@ from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY
 from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
 from psearch.simulation.entries import step_worker
@@ -45,7 +45,6 @@ NAIVE_BUDGET = 500_000
 
 @pytest.fixture(scope="module")
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(workers=1, hash_mb=4)
     yield made
     made.close()

@@ -15,14 +15,12 @@ from psearch.core.board.bridge import from_chess_move
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.ordering.see import SEE_VALUES
 from psearch.core.tables import make_tables
-from psearch.kernels import load_kernels
 
 LEORIK = DATA / "special" / "see_leorik.tsv"
 
 
 @pytest.fixture(scope="module")
 def probe() -> NodeProbe:
-    load_kernels()
     return NodeProbe(make_tables())
 
 

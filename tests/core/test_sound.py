@@ -15,7 +15,7 @@ from positions import absurd, games
 from serial import search
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers
 from psearch.core import records
 from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
@@ -26,11 +26,11 @@ from psearch.core.records import SOUND_GATES, SOUND_RAW
 from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.notation.fen import parse_position
+from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import load_kernels, work
 from psearch.simulation.entries import run_interleaved
 from psearch.studies.soundness import Comparison, Verifier
 

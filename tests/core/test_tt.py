@@ -19,8 +19,9 @@ from pages import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
 from serial import DEFAULT, clear, found, search
 
-from psearch.arena.arena import MIB, Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.arena import Arena
+from psearch.arena.memory import MIB
+from psearch.arena.setup import write_search
 from psearch.core.constants import (
     AGES,
     BOUND_EXACT,
@@ -39,8 +40,9 @@ from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe, stored_
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.core.search.tt import ENTRY_BYTES
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
+from psearch.scheduler.entries import load_kernels
 from psearch.simulation.entries import run_interleaved
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1

@@ -15,8 +15,11 @@ from pathlib import Path
 import chess
 import pytest
 
-from psearch.processes.launcher import WorkerProcess, _nursery, fork_is_safe
+from psearch.processes.fork_client import fork_server
+from psearch.processes.launcher import fork_is_safe
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.worker_process import WorkerProcess
 from psearch.results import Limits, PsearchError, WorkerDied
 
 TIMEOUT_S = 240
@@ -79,7 +82,7 @@ def test_engines_in_threads_side_by_side() -> None:
     def run(fen: str) -> None:
         with Supervisor(2, 1) as engine:
             for _ in range(5):
-                found[fen].add(str(engine.search(chess.Board(fen), Limits(depth=4)).bestmove))
+                found[fen].add(str(engine.search(SearchRequest(chess.Board(fen), Limits(depth=4))).bestmove))
 
     threads = [threading.Thread(target=run, args=(fen,)) for fen in mates]
     for thread in threads:
@@ -91,14 +94,15 @@ def test_engines_in_threads_side_by_side() -> None:
 
 def _search_in_a_daemon(answers: multiprocessing.Queue[str]) -> None:
     with Supervisor(2, 1) as engine:
-        answers.put(str(engine.search(chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"), Limits(depth=4)).bestmove))
+        board = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+        answers.put(str(engine.search(SearchRequest(board, Limits(depth=4))).bestmove))
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_daemonic_process(method: str) -> None:
-    """A fork inherits the nursery of this program, and must not use it."""
-    with Supervisor(1, 1, start_method="nursery"):
+    """A fork inherits the fork server of this program, and must not use it."""
+    with Supervisor(1, 1, start_method="forkserver"):
         context = multiprocessing.get_context(method)
         answers = context.Queue()
         process = context.Process(target=_search_in_a_daemon, args=(answers,), daemon=True)
@@ -108,22 +112,24 @@ def test_a_daemonic_process(method: str) -> None:
         assert process.exitcode == 0
         answers.close()
         answers.join_thread()
-    with Supervisor(1, 1, start_method="nursery") as engine:  # ours still works
-        assert engine.search(chess.Board(), Limits(depth=2)).bestmove is not None
+    with Supervisor(1, 1, start_method="forkserver") as engine:  # ours still works
+        assert engine.search(SearchRequest(chess.Board(), Limits(depth=2))).bestmove is not None
 
 
 def test_a_fork_of_the_program_leaves_our_workers_alone() -> None:
     """Its exit handlers run `close` on the copies of our engines."""
-    with Supervisor(2, 1, start_method="nursery") as engine:
+    with Supervisor(2, 1, start_method="forkserver") as engine:
         program = f"""
         import os, sys, chess
+        from psearch.processes.request import SearchRequest
         from psearch.processes.supervisor import Supervisor
         from psearch.results import Limits
         engine = Supervisor(2, 1, start_method="fork")
         if os.fork() == 0:
             sys.exit(0)
         os.wait()
-        print(engine.search(chess.Board(), Limits(depth=3)).bestmove is not None, {engine.workers[0].pid})
+        result = engine.search(SearchRequest(chess.Board(), Limits(depth=3)))
+        print(result.bestmove is not None, {engine.pool.workers[0].pid})
         """
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60
@@ -136,13 +142,14 @@ PARENT = """
 import sys, threading, time
 threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 import chess
-from psearch.processes.launcher import _nursery
-from psearch.results import Limits
+from psearch.processes.fork_client import fork_server
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits
 engine = Supervisor(2, 16)
-print(_nursery()._process.pid, *[worker.pid for worker in engine.workers], flush=True)
+print(fork_server()._process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
 if sys.argv[1] == "searching":
-    engine.search(chess.Board(), Limits(movetime_ms=100_000))
+    engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
 if sys.argv[1] == "counting":
     engine.perft(chess.Board(), 12)
 sys.stdin.read()
@@ -164,34 +171,34 @@ def test_nothing_outlives_a_program_that_is_killed(state: str, number: signal.Si
         wait_until_gone(pids)
 
 
-def test_nothing_outlives_a_program_killed_while_the_nursery_starts() -> None:
+def test_nothing_outlives_a_program_killed_while_the_fork_server_starts() -> None:
     program = """
     import threading, time
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-    from psearch.processes.launcher import _nursery
-    print(_nursery()._process.pid, flush=True)
+    from psearch.processes.fork_client import fork_server
+    print(fork_server()._process.pid, flush=True)
     time.sleep(600)
     """
     for delay in (0.0, 0.02, 0.1, 0.3, 0.6):
         command = [sys.executable, "-c", textwrap.dedent(program)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
             assert parent.stdout is not None
-            nursery = int(parent.stdout.readline())
+            server = int(parent.stdout.readline())
             time.sleep(delay)
             parent.kill()
-        wait_until_gone([nursery])
+        wait_until_gone([server])
 
 
-def test_ctrl_c_of_a_terminal_leaves_nursery_and_workers_to_the_program() -> None:
-    with Supervisor(2, 1, start_method="nursery") as engine:
+def test_ctrl_c_of_a_terminal_leaves_fork_server_and_workers_to_the_program() -> None:
+    with Supervisor(2, 1, start_method="forkserver") as engine:
         for number in (signal.SIGINT, signal.SIGTERM):
-            for pid in (_nursery()._process.pid, *(worker.pid for worker in engine.workers)):
+            for pid in (fork_server()._process.pid, *(worker.pid for worker in engine.pool.workers)):
                 os.kill(pid, number)
         time.sleep(0.1)
-        assert engine.search(chess.Board(), Limits(depth=3)).bestmove is not None
+        assert engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
 
 
-@pytest.mark.parametrize("method", ["fork", "nursery"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_death_is_noticed_at_once_and_named(method: str, number: signal.Signals) -> None:
@@ -199,46 +206,46 @@ def test_a_death_is_noticed_at_once_and_named(method: str, number: signal.Signal
         died_at: list[float] = []
 
         def kill() -> None:
-            os.kill(engine.workers[2].pid, number)
+            os.kill(engine.pool.workers[2].pid, number)
             died_at.append(time.monotonic())
 
         timer = threading.Timer(0.2, kill)
         timer.start()
         with pytest.raises(WorkerDied, match=f"worker 2 was killed by signal {number.value}"):
-            engine.search(chess.Board(), Limits(movetime_ms=30_000))
+            engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=30_000)))
         assert time.monotonic() - died_at[0] < 0.5
         timer.join()
-        wait_until_gone([worker.pid for worker in engine.workers], 1.0)
+        wait_until_gone([worker.pid for worker in engine.pool.workers], 1.0)
         with pytest.raises(PsearchError, match="died"):
-            engine.search(chess.Board(), Limits(depth=1))
+            engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
 
 
 def test_a_death_between_searches_is_noticed_at_the_next() -> None:
-    with Supervisor(2, 1, start_method="nursery") as engine:
-        os.kill(engine.workers[0].pid, signal.SIGKILL)
+    with Supervisor(2, 1, start_method="forkserver") as engine:
+        os.kill(engine.pool.workers[0].pid, signal.SIGKILL)
         with pytest.raises(WorkerDied, match="worker 0 was killed by signal 9"):
-            engine.search(chess.Board(), Limits(depth=20))
+            engine.search(SearchRequest(chess.Board(), Limits(depth=20)))
 
 
-def test_when_the_nursery_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one() -> None:
-    with Supervisor(2, 1, start_method="nursery") as engine:
-        pids = [worker.pid for worker in engine.workers]
-        nursery = _nursery()._process
-        timer = threading.Timer(0.2, nursery.kill)
+def test_when_the_fork_server_is_killed_its_workers_end_and_the_next_engine_gets_a_new_one() -> None:
+    with Supervisor(2, 1, start_method="forkserver") as engine:
+        pids = [worker.pid for worker in engine.pool.workers]
+        server = fork_server()._process
+        timer = threading.Timer(0.2, server.kill)
         timer.start()
         with pytest.raises(WorkerDied):
-            engine.search(chess.Board(), Limits(movetime_ms=30_000))
+            engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=30_000)))
         timer.join()
         wait_until_gone(pids)
-    with Supervisor(2, 1, start_method="nursery") as engine:
-        assert _nursery()._process.pid != nursery.pid
-        assert engine.search(chess.Board(), Limits(depth=4)).info.depth == 4
+    with Supervisor(2, 1, start_method="forkserver") as engine:
+        assert fork_server()._process.pid != server.pid
+        assert engine.search(SearchRequest(chess.Board(), Limits(depth=4))).info.depth == 4
 
 
-def test_the_nursery_uses_no_processor_time_when_nothing_is_asked() -> None:
-    with Supervisor(1, 1, start_method="nursery"):
+def test_the_fork_server_uses_no_processor_time_between_requests() -> None:
+    with Supervisor(1, 1, start_method="forkserver"):
         time.sleep(0.1)
-        stat = Path(f"/proc/{_nursery()._process.pid}/stat")
+        stat = Path(f"/proc/{fork_server()._process.pid}/stat")
         before = stat.read_text().rsplit(")", 1)[1].split()[11:13]
         time.sleep(1.0)
         assert stat.read_text().rsplit(")", 1)[1].split()[11:13] == before
@@ -248,16 +255,16 @@ def test_no_descriptor_is_left() -> None:
     def open_files() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
-    with Supervisor(1, 1, start_method="nursery"):
+    with Supervisor(1, 1, start_method="forkserver"):
         pass
     before = open_files()
-    nursery_files = Path(f"/proc/{_nursery()._process.pid}/fd")
-    nursery_before = len(list(nursery_files.iterdir()))
+    server_files = Path(f"/proc/{fork_server()._process.pid}/fd")
+    server_before = len(list(server_files.iterdir()))
     for _ in range(3):
-        with Supervisor(4, 1, start_method="nursery") as engine:
-            engine.search(chess.Board(), Limits(depth=2))
+        with Supervisor(4, 1, start_method="forkserver") as engine:
+            engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
     assert open_files() == before
-    assert len(list(nursery_files.iterdir())) == nursery_before
+    assert len(list(server_files.iterdir())) == server_before
 
 
 def test_fork_is_for_programs_without_threads() -> None:
@@ -272,11 +279,11 @@ def test_fork_is_for_programs_without_threads() -> None:
 
 
 def test_an_unknown_start_method_is_refused() -> None:
-    with pytest.raises(PsearchError, match="start_method must be one of fork, nursery, not 'spawn'"):
+    with pytest.raises(PsearchError, match="start_method must be one of fork, forkserver, not 'spawn'"):
         Supervisor(1, 1, start_method="spawn")
 
 
-@pytest.mark.parametrize("method", ["fork", "nursery"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_threads_that_reap_the_same_worker_agree(method: str) -> None:
     """One that closes the engine and one that found the worker dead: neither must wait for a process long gone."""
     for _ in range(5):
@@ -292,12 +299,13 @@ def test_threads_that_reap_the_same_worker_agree(method: str) -> None:
                     codes.append(worker.exitcode)
 
             threads = [
-                threading.Thread(target=reap, args=(supervisor.workers, barrier, codes)) for _ in range(barrier.parties)
+                threading.Thread(target=reap, args=(supervisor.pool.workers, barrier, codes))
+                for _ in range(barrier.parties)
             ]
             for thread in threads:
                 thread.start()
             start = time.monotonic()
-            for worker in supervisor.workers:
+            for worker in supervisor.pool.workers:
                 worker.kill()
             for thread in threads:
                 thread.join(30)

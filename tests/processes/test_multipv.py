@@ -10,10 +10,12 @@ import chess.engine
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.inspect.node import TableProbe
+from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.results import Info, Limits, PsearchError, Result
@@ -30,12 +32,16 @@ def test_each_line_has_the_value_of_a_search_without_the_better_moves(policy: st
     lines = 4
     with Supervisor(3, 1) as engine:
         for board in (chess.Board(), KIWIPETE, ENDING):
-            result = engine.search(board, Limits(depth=3), options=SearchOptions.plain(policy), multipv=lines)
+            result = engine.search(
+                SearchRequest(board, Limits(depth=3), options=SearchOptions.plain(policy), multipv=lines)
+            )
             assert [line.multipv for line in result.lines] == [1, 2, 3, 4]
             assert leftovers(engine.arena) == []
             left = list(board.legal_moves)
             for line in result.lines:
-                alone = engine.search(board, Limits(depth=3), options=SearchOptions.plain("serial"), only=left)
+                alone = engine.search(
+                    SearchRequest(board, Limits(depth=3), options=SearchOptions.plain("serial"), only=left)
+                )
                 assert alone.info.score == line.score
                 left.remove(line.pv[0])
 
@@ -44,7 +50,9 @@ def test_lines_are_sorted_distinct_and_complete_at_every_depth() -> None:
     infos: list[Info] = []
     with Supervisor(2, 16) as engine:
         result = engine.search(
-            KIWIPETE, Limits(depth=7), on_info=lambda info: None if info.is_live else infos.append(info), multipv=5
+            SearchRequest(
+                KIWIPETE, Limits(depth=7), on_info=lambda info: None if info.is_live else infos.append(info), multipv=5
+            )
         )
     assert len(infos) == 7 * 5
     for depth in range(1, 8):
@@ -60,7 +68,7 @@ def test_lines_are_sorted_distinct_and_complete_at_every_depth() -> None:
 def test_stopped_anywhere_the_lines_are_distinct() -> None:
     with Supervisor(2, 16) as engine:
         for nodes in (1, 10, 100, 300, 1000, 3000, 10_000, 30_000, 100_000):
-            result = engine.search(KIWIPETE, Limits(nodes=nodes), multipv=6)
+            result = engine.search(SearchRequest(KIWIPETE, Limits(nodes=nodes), multipv=6))
             firsts = [line.pv[0] for line in result.lines]
             assert len(set(firsts)) == len(firsts)
             assert result.bestmove == firsts[0]
@@ -70,15 +78,15 @@ def test_stopped_anywhere_the_lines_are_distinct() -> None:
 def test_more_lines_than_moves() -> None:
     with Supervisor(2, 1) as engine:
         board = chess.Board("7k/8/8/8/8/8/q7/K7 w - - 0 1")
-        assert len(engine.search(board, Limits(depth=4), multipv=200).lines) == 1
-        assert len(engine.search(chess.Board(), Limits(depth=1), multipv=200).lines) == 20
+        assert len(engine.search(SearchRequest(board, Limits(depth=4), multipv=200)).lines) == 1
+        assert len(engine.search(SearchRequest(chess.Board(), Limits(depth=1), multipv=200)).lines) == 20
 
 
 def test_one_line_is_the_search_as_ever() -> None:
     with Supervisor(1, 16) as engine:
-        first = engine.search(KIWIPETE, Limits(depth=7))
+        first = engine.search(SearchRequest(KIWIPETE, Limits(depth=7)))
         engine.forget()
-        again = engine.search(KIWIPETE, Limits(depth=7), only=list(KIWIPETE.legal_moves), multipv=1)
+        again = engine.search(SearchRequest(KIWIPETE, Limits(depth=7), only=list(KIWIPETE.legal_moves), multipv=1))
         assert (first.info.nodes, first.bestmove) == (again.info.nodes, again.bestmove)
         assert [line.pv for line in first.lines] == [first.info.pv]
 
@@ -105,12 +113,12 @@ def test_a_search_of_some_moves_stores_nothing_for_the_root(multipv: int) -> Non
 def test_mate_stops_at_the_wanted_distance_only() -> None:
     with Supervisor(1, 1) as engine:
         start = time.monotonic()
-        result = engine.search(MATE_IN_2, Limits(mate=2, movetime_ms=20_000))
+        result = engine.search(SearchRequest(MATE_IN_2, Limits(mate=2, movetime_ms=20_000)))
         assert result.info.score.relative == chess.engine.Mate(2)
         assert time.monotonic() - start < 5
         assert not result.interrupted
         # found, but not short enough: the other limit ends it
-        assert engine.search(MATE_IN_2, Limits(mate=1, depth=5)).info.depth == 5
+        assert engine.search(SearchRequest(MATE_IN_2, Limits(mate=1, depth=5))).info.depth == 5
 
 
 # Steering
@@ -120,17 +128,17 @@ def test_stop_before_during_and_after() -> None:
     with Supervisor(2, 16) as engine:
         early = SearchControl()
         early.stop()
-        result = engine.search(KIWIPETE, Limits(), control=early)
+        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=early))
         assert result.interrupted
         assert result.info.depth >= 1  # the first iteration is finished in any case
         during = SearchControl()
         timer = threading.Timer(0.2, during.stop)
         timer.start()
-        assert engine.search(KIWIPETE, Limits(), control=during).interrupted
+        assert engine.search(SearchRequest(KIWIPETE, Limits(), control=during)).interrupted
         timer.join()
         during.stop()
         late = SearchControl()
-        assert not engine.search(KIWIPETE, Limits(depth=3), control=late).interrupted
+        assert not engine.search(SearchRequest(KIWIPETE, Limits(depth=3), control=late)).interrupted
         late.stop()
 
 
@@ -140,7 +148,7 @@ def test_pondering_ends_on_the_clock_that_starts_with_the_hit() -> None:
         timer = threading.Timer(0.5, control.ponderhit)
         timer.start()
         start = time.perf_counter()
-        result = engine.search(KIWIPETE, Limits(), control=control)
+        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
         assert 0.75 < time.perf_counter() - start < 1.5
         assert not result.interrupted
         timer.join()
@@ -150,7 +158,7 @@ def test_the_time_since_it_was_asked_for_counts() -> None:
     with Supervisor(1, 16) as engine:
         control = SearchControl(TimeManager(Budget(hard_s=0.5)), asked_at=time.perf_counter() - 0.4)
         start = time.perf_counter()
-        result = engine.search(KIWIPETE, Limits(), control=control)
+        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
         assert time.perf_counter() - start < 0.4
         assert result.info.time_s >= 0.5
 
@@ -161,15 +169,15 @@ def test_one_search_at_a_time() -> None:
     def try_another(info: Info) -> None:
         if not refused:
             try:
-                engine.search(chess.Board(), Limits(depth=1))
+                engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
             except PsearchError as error:
                 refused.append(str(error))
 
     with Supervisor(1, 1) as engine:
-        engine.search(chess.Board(), Limits(depth=5), on_info=try_another)
+        engine.search(SearchRequest(chess.Board(), Limits(depth=5), on_info=try_another))
         assert refused == ["this engine is searching already"]
     with pytest.raises(PsearchError, match="closed"):
-        engine.search(chess.Board(), Limits(depth=1))
+        engine.search(SearchRequest(chess.Board(), Limits(depth=1)))
 
 
 def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
@@ -180,7 +188,7 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
     answers: list[tuple[float, Result, int]] = []
     reports: list[Info] = []
     with Supervisor(2, 16) as engine:
-        victim = engine.workers[1].pid
+        victim = engine.pool.workers[1].pid
         control = SearchControl()
         stopped_at: list[float] = []
 
@@ -194,11 +202,13 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
         thread = threading.Timer(0.3, halt_and_stop)
         thread.start()
         result = engine.search(
-            KIWIPETE,
-            Limits(),
-            control=control,
-            on_info=reports.append,
-            on_answer=lambda result: answers.append((time.perf_counter(), result, len(reports))),
+            SearchRequest(
+                KIWIPETE,
+                Limits(),
+                control=control,
+                on_info=reports.append,
+                on_answer=lambda result: answers.append((time.perf_counter(), result, len(reports))),
+            )
         )
         assert time.perf_counter() - stopped_at[0] > 0.45  # it was waited for in the end
         thread.join()
@@ -208,7 +218,7 @@ def test_workers_that_are_slow_to_stop_do_not_hold_up_the_answer() -> None:
         assert 0 < answers[0][2] == len(reports)  # who has the answer may ask about another position already
         assert result.bestmove in KIWIPETE.legal_moves
         assert leftovers(engine.arena) == []
-        assert engine.search(KIWIPETE, Limits(depth=5)).info.depth == 5
+        assert engine.search(SearchRequest(KIWIPETE, Limits(depth=5))).info.depth == 5
 
 
 def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -225,7 +235,9 @@ def test_an_early_answer_fits_together(monkeypatch: pytest.MonkeyPatch) -> None:
                     late.append(info)
 
             limits = Limits(movetime_ms=1 + number // 4)
-            engine.search(KIWIPETE, limits, listen, on_answer=answers.append, multipv=1 + number % 2)
+            engine.search(
+                SearchRequest(KIWIPETE, limits, on_info=listen, on_answer=answers.append, multipv=1 + number % 2)
+            )
     assert late == []
     assert len(answers) > 100
     for answer in answers:
@@ -241,7 +253,9 @@ def test_live_reports_name_a_root_move() -> None:
     live: list[Info] = []
     with Supervisor(2, 16) as engine:
         engine.search(
-            KIWIPETE, Limits(movetime_ms=600), on_info=lambda info: live.append(info) if info.is_live else None
+            SearchRequest(
+                KIWIPETE, Limits(movetime_ms=600), on_info=lambda info: live.append(info) if info.is_live else None
+            )
         )
     assert live
     for info in live:

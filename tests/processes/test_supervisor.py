@@ -16,8 +16,10 @@ import chess
 import pytest
 from pages import NEEDS_POPULATE, resident_kb
 
-from psearch.arena.setup import SearchOptions
 from psearch.arena.validate import describe, leftovers
+from psearch.options import SearchOptions
+from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, WorkerDied
 
@@ -31,7 +33,7 @@ def deadline(engine: Supervisor, seconds: float = DEADLINE_S) -> Iterator[None]:
 
     def expire() -> None:
         print("hang:\n" + describe(engine.arena), file=sys.stderr, flush=True)
-        for process in engine.workers:
+        for process in engine.pool.workers:
             process.kill()
 
     timer = threading.Timer(seconds, expire)
@@ -45,7 +47,7 @@ def deadline(engine: Supervisor, seconds: float = DEADLINE_S) -> Iterator[None]:
 
 
 def children() -> set[int]:
-    """Processes whose parent is this one, without the nursery, which stays until the program ends."""
+    """Processes whose parent is this one, without the fork server, which stays until the program ends."""
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -58,11 +60,11 @@ def children() -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("method", ["fork", "nursery"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_start_methods(method: str) -> None:
     before = children()
     with Supervisor(2, 16, start_method=method) as engine, deadline(engine):
-        result = engine.search(chess.Board(), Limits(depth=8))
+        result = engine.search(SearchRequest(chess.Board(), Limits(depth=8)))
         assert result.bestmove in chess.Board().legal_moves
         assert result.info.depth == 8
         assert leftovers(engine.arena) == []
@@ -70,10 +72,10 @@ def test_start_methods(method: str) -> None:
 
 
 @NEEDS_POPULATE
-@pytest.mark.parametrize("method", ["fork", "nursery"])
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_workers_have_mapped_the_table_before_they_search(method: str) -> None:
     with Supervisor(2, 64, start_method=method) as engine:
-        for worker in engine.workers:
+        for worker in engine.pool.workers:
             assert resident_kb(worker.pid, 64 << 10) == [64 << 10]
 
 
@@ -88,7 +90,9 @@ def test_one_worker_process_searches_the_tree_of_the_serial_search() -> None:
     counts = set()
     for policy in ("serial", "garms", "serial"):
         with Supervisor(1, 16) as engine, deadline(engine):
-            info = engine.search(chess.Board(KIWIPETE), Limits(depth=7), options=SearchOptions(policy=policy)).info
+            info = engine.search(
+                SearchRequest(chess.Board(KIWIPETE), Limits(depth=7), options=SearchOptions(policy=policy))
+            ).info
             counts.add((info.nodes, str(info.score), info.seldepth, tuple(info.pv)))
     assert len(counts) == 1
 
@@ -98,13 +102,17 @@ def test_plain_value_with_real_processes(threads: int) -> None:
     """More workers than cores too. The serial plain search is compared with naive negamax in test_step.py."""
     boards = [chess.Board(), chess.Board(KIWIPETE), chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")]
     with Supervisor(1, 1) as alone:
-        expected = [alone.search(b, Limits(depth=4), options=SearchOptions.plain()).info.score for b in boards]
+        expected = [
+            alone.search(SearchRequest(b, Limits(depth=4), options=SearchOptions.plain())).info.score for b in boards
+        ]
     joins = 0
     with Supervisor(threads, 1) as engine:
         for _ in range(5):
             for board, score in zip(boards, expected, strict=True):
                 with deadline(engine):
-                    result = engine.search(board, Limits(depth=4), options=SearchOptions.plain(split_depth=1))
+                    result = engine.search(
+                        SearchRequest(board, Limits(depth=4), options=SearchOptions.plain(split_depth=1))
+                    )
                 assert result.info.score == score, board.fen()
                 assert leftovers(engine.arena) == []
                 joins += sum(worker.joins for worker in result.info.workers)
@@ -115,7 +123,7 @@ def test_infos_come_in_order_and_lines_are_legal() -> None:
     infos: list[Info] = []
     board = chess.Board(KIWIPETE)
     with Supervisor(2, 16) as engine, deadline(engine):
-        engine.search(board, Limits(depth=8), on_info=infos.append)
+        engine.search(SearchRequest(board, Limits(depth=8), on_info=infos.append))
     assert [info.depth for info in infos] == sorted(info.depth for info in infos)
     assert {info.depth for info in infos if info.bound == "exact"} == set(range(1, 9))
     assert [info.nodes for info in infos] == sorted(info.nodes for info in infos)
@@ -129,29 +137,29 @@ def test_infos_come_in_order_and_lines_are_legal() -> None:
 def test_movetime_and_stop() -> None:
     with Supervisor(2, 16) as engine, deadline(engine):
         start = time.perf_counter()
-        result = engine.search(chess.Board(KIWIPETE), Limits(movetime_ms=300))
+        result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=300)))
         assert 0.29 < time.perf_counter() - start < 1.0
         assert not result.interrupted
-        stop = threading.Event()
-        timer = threading.Timer(0.2, stop.set)
+        control = SearchControl()
+        timer = threading.Timer(0.2, control.stop)
         timer.start()
         start = time.perf_counter()
-        result = engine.search(chess.Board(KIWIPETE), Limits(), stop=stop)
+        result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), control=control))
         assert time.perf_counter() - start < 1.0
         assert result.interrupted
         assert result.bestmove in chess.Board(KIWIPETE).legal_moves
         timer.join()
-        stop.set()
-        result = engine.search(chess.Board(KIWIPETE), Limits(), stop=stop)  # stopped before it began
+        # stopped before it began
+        result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), control=control))
         assert result.bestmove in chess.Board(KIWIPETE).legal_moves
 
 
 def test_node_limit() -> None:
     with Supervisor(1, 16) as engine, deadline(engine):
         for limit in (1, 2, 1000, 123_457):
-            assert engine.search(chess.Board(), Limits(nodes=limit)).info.nodes == limit
+            assert engine.search(SearchRequest(chess.Board(), Limits(nodes=limit))).info.nodes == limit
     with Supervisor(3, 16) as engine, deadline(engine):
-        assert 200_000 <= engine.search(chess.Board(), Limits(nodes=200_000)).info.nodes < 230_000
+        assert 200_000 <= engine.search(SearchRequest(chess.Board(), Limits(nodes=200_000))).info.nodes < 230_000
 
 
 def test_an_exception_in_the_callback_stops_the_search() -> None:
@@ -164,19 +172,19 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
 
     with Supervisor(2, 16) as engine, deadline(engine):
         with pytest.raises(Oops):
-            engine.search(chess.Board(KIWIPETE), Limits(), on_info=fail)
-        assert engine.search(chess.Board(KIWIPETE), Limits(depth=4)).info.depth == 4  # still usable
+            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), on_info=fail))
+        assert engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4))).info.depth == 4  # still usable
 
 
 @pytest.mark.parametrize("moment", [0.0, 0.05, 0.3])
 def test_a_worker_that_dies_stops_the_search(moment: float) -> None:
     before = children()
     with Supervisor(3, 16) as engine, deadline(engine):
-        victim = engine.workers[1].pid
+        victim = engine.pool.workers[1].pid
         killer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
         killer.start()
         with pytest.raises(WorkerDied, match="worker 1 was killed by signal 9"):
-            engine.search(chess.Board(KIWIPETE), Limits(movetime_ms=20_000))
+            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=20_000)))
         killer.join()
     assert children() <= before
 
@@ -185,22 +193,23 @@ def test_killing_a_worker_at_random_moments_never_hangs() -> None:
     """Also while it holds a lock: the others must not wait for it for ever."""
     for attempt in range(12):
         with Supervisor(3, 1, start_method="fork") as engine, deadline(engine, 20.0):
-            victim = engine.workers[attempt % 3].pid
+            victim = engine.pool.workers[attempt % 3].pid
             killer = threading.Timer(0.01 + 0.013 * attempt, os.kill, (victim, signal.SIGKILL))
             killer.start()
             with pytest.raises(WorkerDied):
-                engine.search(chess.Board(KIWIPETE), Limits(), options=SearchOptions(split_depth=1))
+                engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), options=SearchOptions(split_depth=1)))
             killer.join()
 
 
 PARENT = """
 import sys, chess
+from psearch.processes.request import SearchRequest
 from psearch.results import Limits
 from psearch.processes.supervisor import Supervisor
 engine = Supervisor(2, 16)
-print(*[process.pid for process in engine.workers], flush=True)
+print(*[process.pid for process in engine.pool.workers], flush=True)
 if sys.argv[1] == "searching":
-    engine.search(chess.Board(), Limits(movetime_ms=100_000))
+    engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
 sys.stdin.read()
 """
 
@@ -228,8 +237,8 @@ def _is_running(pid: int) -> bool:
 
 def test_idle_workers_use_no_processor_time() -> None:
     with Supervisor(2, 16) as engine, deadline(engine):
-        engine.search(chess.Board(), Limits(depth=5))
-        pids = [process.pid for process in engine.workers]
+        engine.search(SearchRequest(chess.Board(), Limits(depth=5)))
+        pids = [process.pid for process in engine.pool.workers]
         time.sleep(0.1)
         before = [_cpu_ticks(pid) for pid in pids]
         time.sleep(1.0)
@@ -255,7 +264,7 @@ def test_no_shared_memory_file_is_left() -> None:
     shm = Path("/dev/shm")
     before = set(shm.iterdir()) if shm.exists() else set()
     with Supervisor(2, 16) as engine, deadline(engine):
-        engine.search(chess.Board(), Limits(depth=5))
+        engine.search(SearchRequest(chess.Board(), Limits(depth=5)))
         assert (set(shm.iterdir()) if shm.exists() else set()) <= before
     assert (set(shm.iterdir()) if shm.exists() else set()) <= before
 

@@ -24,13 +24,12 @@ from artificial_tree import (
 )
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core import kernels as compiled
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.records import simulation_dtype
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.scheduler.entries import merge_now, request_stop
 from psearch.simulation.costs import Costs
 from psearch.studies.leaf_formulas import least_leaves
@@ -53,7 +52,6 @@ IRREGULAR = (ROUGH, CHESSLIKE, SWINGING)
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
-    load_kernels()
     compiled.load(ARTIFICIAL)
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.constants import ALL_NODE, CUT_NODE
 from psearch.core.records import CERTAIN, DEPTHS, PROGRESS
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.scheduler.entries import merge_now
@@ -24,7 +24,6 @@ JOIN_COST = 1
 
 @pytest.fixture
 def arena() -> Iterator[Arena]:
-    load_kernels()
     made = Arena(3, 1)
     yield made
     made.close()

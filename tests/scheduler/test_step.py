@@ -10,15 +10,15 @@ from naive import NaiveSearch
 from paths import DATA
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import STACK_FREE
 from psearch.core.pruning.modes import MODES
 from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import request_stop
+from psearch.scheduler.entries import load_kernels, request_stop
 from psearch.simulation.entries import run_interleaved, step_worker
 
 WORKERS = (2, 3, 8)

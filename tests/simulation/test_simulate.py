@@ -16,14 +16,14 @@ import pytest
 from naive import NaiveSearch
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.records import simulation_dtype
-from psearch.defaults import POLICY_NAMES
-from psearch.kernels import load_kernels
+from psearch.core.records import MAX_WORKERS, simulation_dtype
+from psearch.defaults import MAX_THREADS, POLICY_NAMES
 from psearch.notation.epd import SuitePosition
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import load_kernels, work
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
@@ -108,8 +108,8 @@ def test_the_same_in_another_process(simulators: dict[int, Simulator]) -> None:
 import json, chess
 from dataclasses import asdict, replace
 from psearch.simulation.costs import Costs
-from psearch.kernels import load_kernels
-from psearch.arena.setup import SearchOptions
+from psearch.scheduler.entries import load_kernels
+from psearch.options import SearchOptions
 from psearch.simulation.simulator import Simulator
 load_kernels()
 simulator = Simulator(8, 4, replace(Costs(), jitter=0.5))
@@ -244,6 +244,10 @@ def test_every_invariant_after_every_event(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["calibrated", "ybw", "lazy"])
 def test_idle_share_is_a_share(simulators: dict[int, Simulator], workers: int, policy: str) -> None:
     assert 0 <= search(simulators[workers], MIDDLE_GAME, 6, policy).idle_share <= 1
+
+
+def test_there_is_one_greatest_number_of_workers() -> None:
+    assert MAX_THREADS == MAX_WORKERS
 
 
 def test_1024_workers() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from psearch.cli import leaves as cli_leaves
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.kernels import load_kernels
+from psearch.scheduler.entries import load_kernels
 from psearch.studies import uniform_tree as uniform
 from psearch.studies.leaf_formulas import Leaves, least_leaves
 from psearch.studies.uniform_tree import Count, count_uniform

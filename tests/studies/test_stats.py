@@ -15,7 +15,6 @@ from psearch.arena.arena import Arena
 from psearch.core import techniques
 from psearch.core.records.pruning import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
-from psearch.kernels import load_kernels
 from psearch.studies.pruning_counts import collect, stats_table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -32,7 +31,6 @@ def test_every_counter_says_what_it_counts() -> None:
 
 
 def test_counters_of_one_worker() -> None:
-    load_kernels()
     arena = Arena(workers=1, hash_mb=4)
     search(arena, KIWIPETE, 8, AEL)
     counted = collect(arena)
@@ -60,7 +58,6 @@ def test_counters_of_one_worker() -> None:
 
 
 def test_types_are_counted_over_all_workers_and_iterations() -> None:
-    load_kernels()
     arena = Arena(workers=1, hash_mb=4)
     seen = []
     for depth in (4, 8):

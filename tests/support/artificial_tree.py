@@ -17,10 +17,11 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
 from psearch.core.kernels import Group
 from psearch.core.records import position_dtype
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import begin_search
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.arena.arena import POPULATE_WRITE
+from psearch.arena.memory import POPULATE_WRITE
 
 
 def _can_populate() -> bool:

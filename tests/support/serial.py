@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import chess
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions, write_search
+from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.pruning.modes import MODES
+from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work
 

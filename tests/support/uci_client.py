@@ -137,7 +137,7 @@ class Client:
 
 
 def workers_of(client: Client) -> list[int]:
-    """Worker processes: forked by the nursery, so children of a child."""
+    """Worker processes: forked by the fork server, so children of a child."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -147,7 +147,7 @@ def workers_of(client: Client) -> list[int]:
                 continue
             if fields[0] != "Z":
                 children.setdefault(int(fields[1]), []).append(int(entry.name))
-    return [worker for nursery in children.get(client.process.pid, []) for worker in children.get(nursery, [])]
+    return [worker for server in children.get(client.process.pid, []) for worker in children.get(server, [])]
 
 
 def board_of(position: str) -> chess.Board:

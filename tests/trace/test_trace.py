@@ -21,7 +21,6 @@ import numpy as np
 import pytest
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import SearchOptions
 from psearch.core.constants import BOUND_EXACT, CLOSED_CUTOFF
 from psearch.core.records import (
     CACHE_LINE,
@@ -34,9 +33,11 @@ from psearch.core.records import (
     frame_dtype,
     trace_event_dtype,
 )
-from psearch.kernels import load_kernels
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError, WorkerDied
+from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
@@ -520,12 +521,12 @@ def test_room() -> None:
 # -- real processes --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "nursery"), (5, "fork")])
+@pytest.mark.parametrize(("threads", "method"), [(1, "fork"), (2, "fork"), (2, "forkserver"), (5, "fork")])
 def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
     with Supervisor(threads, 16, start_method=method, trace=True) as engine:
         assert engine.recorder is not None
         for depth in (5, 9):
-            result = engine.search(chess.Board(KIWIPETE), Limits(depth=depth))
+            result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=depth)))
             engine.recorder.write(tmp_path / "t.json", {})
             trace = Trace((tmp_path / "t.json").read_text())
             end = max(part.end for part in trace.worker(0))
@@ -543,7 +544,7 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
 def test_a_search_that_is_stopped(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        engine.search(chess.Board(KIWIPETE), Limits(movetime_ms=300))
+        engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=300)))
         engine.recorder.write(tmp_path / "t.json", {})
         trace = Trace((tmp_path / "t.json").read_text())
         check_tracks(trace, max(part.end for part in trace.worker(0)))
@@ -555,10 +556,10 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
 def test_a_worker_is_killed(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        killer = threading.Timer(0.3, engine.workers[1].kill)
+        killer = threading.Timer(0.3, engine.pool.workers[1].kill)
         killer.start()
         with pytest.raises(WorkerDied):
-            engine.search(chess.Board(KIWIPETE), Limits(depth=60))
+            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=60)))
         killer.join()
         engine.recorder.write(tmp_path / "t.json", {})
     trace = Trace((tmp_path / "t.json").read_text())
@@ -574,7 +575,7 @@ def test_several_best_moves(tmp_path: Path) -> None:
     """One trace for all lines of a search: each search of the root says which line it was for."""
     with Supervisor(2, 16, trace=True) as engine:
         assert engine.recorder is not None
-        result = engine.search(chess.Board(KIWIPETE), Limits(depth=6), multipv=3)
+        result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), multipv=3))
         engine.recorder.write(tmp_path / "t.json", {})
         trace = Trace((tmp_path / "t.json").read_text())
         check_tracks(trace, max(part.end for part in trace.worker(0)))
@@ -598,7 +599,7 @@ def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Pat
 
     with Supervisor(2, 16, trace=True) as engine:
         assert engine.recorder is not None
-        engine.search(chess.Board(KIWIPETE), Limits(depth=9))
+        engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=9)))
         with pytest.raises(Abandoned):
             engine.recorder.write(path, {}, is_wanted)
         assert asked == answers

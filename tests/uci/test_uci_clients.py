@@ -127,8 +127,8 @@ def test_a_dead_worker_does_not_end_the_session() -> None:
         client.configure({"Threads": 2})
         client.ping()
         pid = client.transport.get_pid()  # type: ignore[attr-defined]
-        nursery = Path(f"/proc/{pid}/task")
-        children = [int(child) for task in nursery.iterdir() for child in (task / "children").read_text().split()]
+        server = Path(f"/proc/{pid}/task")
+        children = [int(child) for task in server.iterdir() for child in (task / "children").read_text().split()]
         workers = [
             int(child)
             for parent in children

@@ -1,0 +1,69 @@
+"""The switches of a search, as plain data: what a caller chooses before any kernel is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.results import PsearchError
+
+DEFAULT_SPLIT_DEPTH = 1
+DEFAULT_OPEN_BUSY = 25
+DEFAULT_OPEN_IDLE = 10
+"""Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
+ABDADA_DEFER_DEPTH = 3
+"""Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
+DEFAULT_ASPIRATION = 25
+
+
+def pruning_named(text: str) -> Pruning:
+    """The parameters of a mode and changes to it, as a user writes them (`parse_pruning`). Raises PsearchError."""
+    try:
+        return parse_pruning(text)
+    except ValueError as error:
+        raise PsearchError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
+
+    Raises PsearchError for a policy that is not one of `POLICY_NAMES`.
+    """
+
+    tt: bool = True
+    pruning: Pruning = MODES[DEFAULT_MODE]
+    see_pruning: bool = True
+    mate_distance: bool = True
+    aspiration: int = DEFAULT_ASPIRATION
+    policy: str = DEFAULT_POLICY
+    split_depth: int = DEFAULT_SPLIT_DEPTH
+    wait: bool = False
+    """nothing opens before its first move is done: young brothers wait, under every policy"""
+    open_busy: int = DEFAULT_OPEN_BUSY
+    open_idle: int = DEFAULT_OPEN_IDLE
+    join_cost: int = 0
+    """nodes; 0: as measured while searching"""
+    defer_depth: int | None = None
+    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
+    record: bool = True
+    shadow: bool = False
+    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
+
+    def __post_init__(self) -> None:
+        if self.policy not in POLICY_NAMES:
+            raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {self.policy!r}")
+
+    @classmethod
+    def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
+        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        return cls(
+            tt=False,
+            pruning=MODES["plain"],
+            see_pruning=False,
+            mate_distance=False,
+            aspiration=0,
+            policy=policy,
+            split_depth=split_depth,
+        )

@@ -1,0 +1,185 @@
+"""What the workers of one search report, as `Info`s and in the end as the `Result`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import chess
+import chess.engine
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.core.board.bridge import to_chess_move
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
+from psearch.core.entries import evaluate_position
+from psearch.core.records import INFO_RING, evaluation_dtype
+from psearch.results import Info, Result, WorkerStats
+
+_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+_RING_RESERVE = 8
+"""Reports that may be overwritten while older ones are read."""
+
+
+def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
+    """Centipawns or mate distance, from the view of the side to move."""
+    if abs(value) < MATE_IN_MAX_PLY:
+        return chess.engine.PovScore(chess.engine.Cp(value), turn)
+    moves = (MATE - abs(value) + 1) // 2
+    return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
+
+
+class Reports:
+    """The reports of the search that has been set up in an arena.
+
+    since: when it began, on `time.perf_counter`. With several lines those of a depth are shown together.
+    """
+
+    def __init__(self, arena: Arena, board: chess.Board, since: float) -> None:
+        self.arena = arena
+        self.board = board
+        self.since = since
+        self.wanted_lines = int(arena.header[0]["multipv"])
+        self.latest = Info(0, 0, to_score(0, board.turn), "exact", 0, 0.0)
+        """of the best line"""
+        self._lines: list[Info] = []
+        """the last that were shown together"""
+        self._new_lines: list[Info] = []
+        """of the depth under way"""
+        self._read = 0
+        """reports taken from the ring so far, or lost"""
+        self._most_nodes = 0
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self.since
+
+    @property
+    def has_answer(self) -> bool:
+        """Whether the first iteration has ended, with all its lines."""
+        return self.latest.depth > 0 and (self.wanted_lines == 1 or bool(self._lines))
+
+    def read(self) -> Iterator[Info]:
+        """What is new in the ring."""
+        header = self.arena.header[0]
+        count = int(header["info_count"])
+        self._read = max(self._read, count - INFO_RING + _RING_RESERVE)
+        while self._read < count:
+            record = header["infos"][self._read % INFO_RING]
+            self._read += 1
+            yield Info(
+                depth=int(record["depth"]),
+                seldepth=int(record["seldepth"]),
+                score=to_score(int(record["score"]), self.board.turn),
+                bound=_BOUND_NAMES[int(record["bound"])],
+                nodes=self._never_less(int(record["nodes"])),
+                time_s=self.elapsed_s,
+                pv=self._moves(record),
+                workers=self._worker_stats(),
+                multipv=int(record["line"]) + 1,
+                hashfull=self.arena.fill_permille(),
+            )
+
+    def complete(self, info: Info) -> list[Info]:
+        """Take one that was read, and return what can be shown now: it, all lines of its depth from the best, or
+        nothing while lines are missing. Of several lines only exact values count."""
+        if self.wanted_lines == 1:
+            self._lines = [info]
+        else:
+            if info.bound != "exact":
+                return []
+            if info.multipv == 1:
+                self._new_lines = []
+            self._new_lines.append(info)
+            if len(self._new_lines) < self.wanted_lines:
+                return []
+            self._lines = sorted_lines(self._new_lines)
+            self._new_lines = []
+        self.latest = self._lines[0]
+        return self._lines
+
+    def now(self) -> Info:
+        """The latest report with present counters."""
+        currmove, number = self._current_move()
+        return replace(
+            self.latest,
+            seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
+            nodes=self._never_less(int(self.arena.worker["nodes"].sum())),
+            time_s=self.elapsed_s,
+            workers=self._worker_stats(),
+            hashfull=self.arena.fill_permille(),
+            is_live=True,
+            currmove=currmove,
+            currmovenumber=number,
+        )
+
+    def result(self, interrupted: bool) -> Result:
+        """The answer as it stands."""
+        best = to_chess_move(int(self.arena.header[0]["best_move"]), self.board)
+        lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
+        if self.wanted_lines > 1 and lines:
+            self.latest = lines[0]
+        if self.latest.pv:
+            # the last report's own move: an early answer is put together while workers go on
+            best = self.latest.pv[0]
+        elif self.latest.depth == 0:  # ended by its node limit before the first report
+            self.latest = replace(self.latest, score=_static_score(self.arena, self.board.turn))
+        info = replace(self.now(), is_live=False)
+        if not info.pv:
+            info = replace(info, pv=[best])
+        others = [
+            replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
+            for line in lines[1:]
+        ]
+        return Result(best, info, interrupted, [info, *others])
+
+    def _never_less(self, nodes: int) -> int:
+        """A report waits in the ring while the live count goes on: what is shown does not go back."""
+        self._most_nodes = max(self._most_nodes, nodes)
+        return self._most_nodes
+
+    def _moves(self, record: Any) -> list[chess.Move]:
+        """The principal variation of a report."""
+        board = self.board.copy(stack=False)
+        moves = []
+        for code in record["pv"][: int(record["pv_length"])]:
+            move = to_chess_move(int(code), board)
+            moves.append(move)
+            board.push(move)
+        return moves
+
+    def _worker_stats(self) -> list[WorkerStats]:
+        return [
+            WorkerStats(
+                nodes=int(worker["nodes"]),
+                splits=int(worker["counters"]["splits"]),
+                joins=int(worker["counters"]["joins"]),
+                aborted_nodes=int(worker["counters"]["aborted_nodes"]),
+                idle_share=int(worker["counters"]["idle_cycles"]) / max(int(worker["counters"]["search_cycles"]), 1),
+            )
+            for worker in self.arena.worker
+        ]
+
+    def _current_move(self) -> tuple[chess.Move | None, int]:
+        """What the worker at the main root is searching. Read while it writes, so it may be just over."""
+        visit = self.arena.frames[0]["visit"]
+        move = to_chess_move(int(visit["move"]), self.board)
+        if move not in self.board.legal_moves:
+            return None, 0
+        return move, int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1
+
+
+def sorted_lines(lines: Sequence[Info]) -> list[Info]:
+    """The lines of one depth, numbered from the best."""
+    ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
+    return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
+
+
+def _static_score(arena: Arena, turn: chess.Color) -> chess.engine.PovScore:
+    """What the root is worth without a search."""
+    scratch = np.zeros(1, evaluation_dtype)  # a late worker may still be using its own
+    addresses = (array.ctypes.data for array in (arena.tables, scratch, arena.header["root"]))
+    return to_score(int(evaluate_position(*addresses)), turn)

@@ -1,0 +1,83 @@
+"""A worker process seen from the program: killed, waited for, and how it ended."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from abc import ABC, abstractmethod
+from multiprocessing.connection import Connection
+
+from psearch.processes.lifetime import GONE, open_pidfd
+
+_REAP_INTERVAL_S = 0.002
+
+
+class WorkerProcess(ABC):
+    """A worker process as the program sees it: a pipe, a sentinel, and the way it ended."""
+
+    def __init__(self, index: int, pid: int, pipe: Connection) -> None:
+        self.index = index
+        self.pid = pid
+        self.pipe = pipe
+        self.sentinel = open_pidfd(pid)
+        """readable when the process has ended; None where the system has no such thing (then its pipe ends)"""
+        self._exitcode: int | None = None
+        self._reaping = threading.Lock()
+
+    @property
+    def exitcode(self) -> int | None:
+        """None while it runs; else the exit status, or minus the number of the signal that killed it."""
+        with self._reaping:  # it can be read once; a second thread would find, and keep, that there is none
+            if self._exitcode is None:
+                self._exitcode = self._reap()
+            return self._exitcode
+
+    def is_alive(self) -> bool:
+        return self.exitcode is None
+
+    def join(self, timeout_s: float) -> None:
+        """Wait until it has ended, but no longer than `timeout_s` seconds."""
+        deadline = time.monotonic() + timeout_s
+        if self.sentinel is not None:
+            poll = select.poll()
+            poll.register(self.sentinel, select.POLLIN)
+            poll.poll(max(0.0, timeout_s) * 1000)
+        while self.exitcode is None and time.monotonic() < deadline:
+            time.sleep(_REAP_INTERVAL_S)
+
+    def kill(self) -> None:
+        """SIGKILL. Never hits another process that has got its number."""
+        if self._exitcode is not None:
+            return
+        try:
+            if self.sentinel is not None:
+                signal.pidfd_send_signal(self.sentinel, signal.SIGKILL)
+            elif self.is_alive():
+                os.kill(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self.pipe.close()
+        if self.sentinel is not None:
+            os.close(self.sentinel)
+            self.sentinel = None
+
+    @abstractmethod
+    def _reap(self) -> int | None:
+        """The exit code if it has ended."""
+
+
+class ForkedWorker(WorkerProcess):
+    """A child of this process."""
+
+    def _reap(self) -> int | None:
+        try:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        except ChildProcessError:
+            return GONE
+        return None if pid == 0 else os.waitstatus_to_exitcode(status)
