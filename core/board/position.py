@@ -27,7 +27,7 @@ from psearch.core.constants import (
     WHITE,
 )
 from psearch.core.entries import CHESS
-from psearch.core.intrinsics import copy_record, lowest_bit, popcount
+from psearch.core.intrinsics import check, copy_record, lowest_bit, popcount
 from psearch.core.jit import entry, kernel
 from psearch.core.views import Position, Tables, boolean, i64, position_at, tables_at, u64, void
 
@@ -170,6 +170,7 @@ def make_move(tb, source, target, move):
     kind = move_kind(move)
     code = code_on(pos, origin)
     piece = (code & 7) - 1
+    check(code != 0 and code >> 3 == side, "who is to move moves a piece of his own")
     if pos.ep >= 0:
         pos.key ^= tb.zobrist_ep[pos.ep & 7]
         pos.ep = NO_SQUARE

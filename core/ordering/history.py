@@ -9,6 +9,7 @@ from __future__ import annotations
 from psearch.core.board.bits import move_from, move_kind, move_to
 from psearch.core.board.position import code_on
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
+from psearch.core.intrinsics import check
 from psearch.core.jit import kernel
 from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
 
@@ -44,6 +45,7 @@ def quiet_history(learning, pos, node, move):
 @kernel(i64(i64, i64))
 def _towards(old, bonus):
     """A counter moved towards +-HISTORY_MAX, the slower the nearer it is."""
+    check(abs(old) <= HISTORY_MAX and abs(bonus) <= HISTORY_MAX, "histories stay within their limit")
     return old + bonus - old * abs(bonus) // HISTORY_MAX
 
 

@@ -27,9 +27,11 @@ from psearch.core.constants import (
     SKIP_NOTHING,
     SKIP_QUIETS,
 )
+from psearch.core.intrinsics import check
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import capture_history, is_quiet, quiet_history
 from psearch.core.ordering.see import captured_value, see_at_least
+from psearch.core.records import MAX_MOVES
 from psearch.core.views import Header, Learning, Node, Position, Stack, Tables, i64, void
 
 (
@@ -89,6 +91,7 @@ def score_quiets(learning, pos, node, begin, end):
 @kernel(i64(Node))
 def take_best(node):
     """Remove and return the best entry of moves[cursor:end]."""
+    check(0 <= node.cursor < node.end <= MAX_MOVES, "a move is taken from the list of moves")
     begin = np.int64(node.cursor)
     best = begin
     greatest = np.int64(node.moves[begin])

@@ -77,7 +77,7 @@ header_dtype = record(
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
-        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `abdada.py`
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from psearch.core.board.position import likely_key, make_move, make_null
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
-from psearch.core.intrinsics import address
+from psearch.core.intrinsics import address, check
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import piece_to
 from psearch.core.pruning.counters import count_tried
@@ -31,6 +31,8 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type)
 
     node: the one whose move it is. split_type, kannan_type: what the child is expected to be.
     """
+    check(wk.ply + 1 < MAX_PLY, "a child has a frame on the stack")
+    check(alpha < beta, "a child is searched with a window")
     child = above(frame)
     entered = child.node
     entered.alpha = alpha

@@ -18,11 +18,12 @@ from psearch.core.constants import (
     BOUND_NONE,
     BOUND_UPPER,
     CLUSTER_BYTES,
+    MATE,
     NO_MOVE,
     NO_SCORE,
     U0,
 )
-from psearch.core.intrinsics import high_product, prefetch, relaxed_load_u64, relaxed_store_u64
+from psearch.core.intrinsics import check, high_product, prefetch, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import kernel
 from psearch.core.scores import score_from_table
 from psearch.core.views import Context, boolean, i64, u64, void
@@ -106,6 +107,9 @@ def store(ctx, age, key, move, score, eval, depth, bound):
 
     Takes the slot of the same position, else that of the shallowest and oldest entry of the cluster.
     """
+    check(0 <= depth <= 255, "a depth fits into its field of an entry")
+    check(abs(score) <= MATE and abs(eval) <= -NO_SCORE, "scores fit into their fields of an entry")
+    check(BOUND_UPPER <= bound <= BOUND_EXACT, "a result is a bound")
     cluster = _cluster(ctx, key)
     victim = cluster
     worst = 1 << 30

@@ -33,7 +33,7 @@ def _mask_plies(stack: np.void) -> list[int]:
 
 
 def _visited_frames(arena: Arena) -> Iterator[int]:
-    """Frames whose visit counts as inside its node, if that node is open."""
+    """Numbers of frames whose visit counts as inside its node, if that node is open."""
     for worker in arena.worker:
         stack = int(worker["stack"])
         if stack >= 0:
@@ -71,8 +71,8 @@ def _worker_violations(arena: Arena) -> Iterator[str]:
 def _node_violations(arena: Arena) -> Iterator[str]:
     nodes = arena.frames["node"]
     inside: dict[int, int] = {}
-    for frame in _visited_frames(arena):
-        home = int(arena.frames[frame]["visit"]["home"])
+    for number in _visited_frames(arena):
+        home = int(arena.frames[number]["visit"]["home"])
         if nodes[home]["open"]:
             inside[home] = inside.get(home, 0) + 1
     live = {
@@ -135,8 +135,8 @@ def leftovers(arena: Arena) -> list[str]:
     return found
 
 
-def _describe_node(arena: Arena, frame: int) -> str:
-    node = arena.frames[frame]["node"]
+def _describe_node(arena: Arena, home: int) -> str:
+    node = arena.frames[home]["node"]
     names = (
         "lock",
         "closed",
@@ -150,7 +150,7 @@ def _describe_node(arena: Arena, frame: int) -> str:
         "best",
         "moves_done",
     )
-    return f"    node {frame} (ply {frame % MAX_PLY}): " + " ".join(f"{name}={node[name]}" for name in names)
+    return f"    node {home} (ply {home % MAX_PLY}): " + " ".join(f"{name}={node[name]}" for name in names)
 
 
 def describe(arena: Arena) -> str:

@@ -399,6 +399,7 @@ def step(ctx, worker, budget):
     """
     check(0 <= worker < header_of(ctx).worker_count, "a worker is one of those of the arena")
     wk = worker_of(ctx, worker)
+    _check_worker(ctx, wk)
     while budget > 0:
         budget -= 1
         state = advance(ctx, wk)

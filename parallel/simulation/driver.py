@@ -1,8 +1,8 @@
 """The virtual-time driver: up to 1,024 workers in one process, in the order of their virtual clocks.
 
 The worker with the smallest clock runs the compiled `step` until it has entered one node (or has nothing to do); then
-its clock advances by the cost of what it did. Costs are integers measured on a real machine (`calibrate.py`), so the
-same position, depth, workers, policy, costs and seed give the same node counts to the last digit.
+its clock advances by the cost of what it did. Costs are integers, measured on a real machine (`psearch calibrate`), so
+the same position, depth, workers, policy, costs and seed give the same node counts to the last digit.
 
 What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for a node's lock (it is held for
 `costs.lock` by one worker after another); the delay until an idle worker sees a new offer. What is not: caches and

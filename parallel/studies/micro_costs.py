@@ -1,6 +1,6 @@
 """Small loops around single operations, for `psearch calibrate`. Each returns time stamp counter cycles.
 
-They run on a scratch arena that `calibrate.py` prepares, never on one that is searched. Everything they touch is in
+They run on a scratch arena that `calibration.py` prepares, never on one that is searched. Everything they touch is in
 the first-level cache, as it is when a worker opens or leaves the node it has just been in; a lock or an offer that
 another core wrote last costs more.
 """

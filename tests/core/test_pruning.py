@@ -257,9 +257,9 @@ def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
     probe = probe_of(tables, QUIET, **{technique: 1})
     for expected, wanted in ((PV_NODE, True), (CUT_NODE, True), (ALL_NODE, False)):
         for depth in range(1, 8):
-            probe.enter(depth, 0, None, expected=expected)
+            probe.enter(depth, 0, None, kannan_type=expected)
             assert (technique in probe.wishes()) == (wanted and depth >= 4)
-            probe.enter(depth, 0, None, expected=expected, tt_move=code(QUIET, "a2a3"))
+            probe.enter(depth, 0, None, kannan_type=expected, tt_move=code(QUIET, "a2a3"))
             assert technique not in probe.wishes()
 
 

@@ -202,7 +202,7 @@ def test_late_move_reduction(tables: np.ndarray) -> None:
         for index in (0, 1, 2, 3, 10, 40):
             for kind, pv, expected in (("CUT", False, CUT_NODE), ("ALL", False, ALL_NODE), ("PV", True, PV_NODE)):
                 for improving in (0, 1):
-                    probe.enter(depth, 0, 50 if pv else None, expected=expected, improving=improving)
+                    probe.enter(depth, 0, 50 if pv else None, kannan_type=expected, improving=improving)
                     plies = int(record["reductions"][depth, index])
                     plies += 256 * (kind == "CUT") - 256 * pv + 128 * (not improving)
                     none = depth < 3 or index < (3 if pv else 2)

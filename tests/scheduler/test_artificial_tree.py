@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -22,11 +25,13 @@ from artificial_tree import (
     step_worker,
     swing_of,
 )
+from paths import SUPPORT
 
 from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core import kernels as compiled
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.jit import CHECK
 from psearch.core.records import simulation_dtype
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
@@ -267,6 +272,43 @@ def test_fewer_stacks_than_workers(stacks: int) -> None:
         assert run(arena, CHESSLIKE, options(policy), seed) == value_of(CHESSLIKE)
         assert total(arena, "joins") > 0 or stacks == 1
     arena.close()
+
+
+BREAK = """
+import sys
+sys.path.insert(0, {support!r})
+from artificial_tree import Shape, run_interleaved, set_up, step_worker
+from psearch.arena.arena import Arena
+from psearch.options import SearchOptions
+
+arena = Arena(2, 1)
+set_up(arena, Shape(8, 5), SearchOptions.plain("garms", 1))
+while not arena.worker["counters"]["joins"].any():
+    step_worker(arena.context, 0, 1)
+    step_worker(arena.context, 1, 1)
+node, worker = arena.frames["node"], arena.worker
+{what}
+run_interleaved(arena.context, 1, 20, 10**6)
+"""
+
+
+@pytest.mark.skipif(not CHECK, reason="only a build with PSEARCH_CHECK=1 has assertions")
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ('node["inside"] = 0', "who leaves a node was inside"),
+        ('node["closed"][node["open"] == 1] = 3', "a node is not closed, cut off or aborted"),
+        ('worker["stack"] = 99', "a stack is one of the pool"),
+        ('worker["locks"] = 1', "no lock is held between two transitions"),
+        ('node["p_needed"] = 1 << 17; worker["state"] = 2', "is a probability"),
+        ('arena.frames["visit"]["shared"] = 1; arena.frames["visit"]["p_needed"] = -1', "is a probability"),
+    ],
+)
+def test_a_build_with_checks_notices_a_broken_arena(what: str, message: str) -> None:
+    program = BREAK.format(support=str(SUPPORT), what=what)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == -signal.SIGABRT, done.stderr
+    assert done.stderr.startswith("psearch: check failed: ") and message in done.stderr
 
 
 # -- virtual time ------------------------------------------------------------------------------------------------------

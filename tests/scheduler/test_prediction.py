@@ -17,6 +17,7 @@ from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.scheduler.entries import merge_now
 from psearch.scheduler.policy import GAIN_BUSY
+from psearch.simulation.entries import step_worker
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 JOIN_COST = 1
@@ -68,6 +69,23 @@ def test_a_node_counts_at_every_step_that_it_has_passed(arena: Arena) -> None:
     assert (prediction["seen"] == seen // 2).all(), "earlier counts are halved"
     assert (prediction["cut"] == cut // 2).all()
     assert (prediction["all_seen"] == seen).all()
+
+
+def test_full_counters_stay_full(arena: Arena) -> None:
+    """An iteration of many hours must not wrap them: probabilities would leave their range."""
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=7), SearchOptions(policy="serial"))
+    while arena.header[0]["depth"] < 7:
+        step_worker(arena.context, 0, 10)
+    full = np.iinfo(np.int32).max
+    arena.worker["outcomes"]["ended"][0] = full
+    arena.worker["outcomes"]["deepest"] = DEPTHS - 1
+    step_worker(arena.context, 0, 1000)
+    assert arena.header[0]["depth"] == 7 and arena.worker["outcomes"]["size_count"][0].any()
+    assert (arena.worker["outcomes"]["ended"][0] == full).all()
+    merge_now(arena.context)
+    prediction = arena.header[0]["prediction"]
+    for name in ("p_no_cut", "p_pass"):
+        assert (prediction[name] >= 0).all() and (prediction[name] <= CERTAIN).all()
 
 
 def test_counts_of_a_search(arena: Arena) -> None:
