@@ -145,6 +145,20 @@ def copy_record(typing_context: Any, target: Any, source: Any) -> Any:
 
 
 @intrinsic
+def clear_record(typing_context: Any, target: Any) -> Any:
+    """All fields of a record to zero."""
+    if not isinstance(target, types.Record):
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = builder.bitcast(args[0], _I8.as_pointer())
+        cgutils.memset(builder, pointer, ir.Constant(_I64, target.size), 0)
+        return context.get_dummy_value()
+
+    return types.void(target), codegen
+
+
+@intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, size: Any) -> Any:
     """memcpy(target address, source address, bytes); both aligned to 8."""
 
@@ -205,7 +219,7 @@ def racing_read(record: types.Record, name: str) -> Any:
     """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
     offset = record.offset(name)
     kind: Any = record.typeof(name)
-    if kind not in types.signed_domain:
+    if kind not in (types.int32, types.int64):
         raise AssertionError(f"{name} is {kind}")
     bits = kind.bitwidth
 

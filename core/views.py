@@ -12,6 +12,7 @@ from numba import types
 from psearch.core.intrinsics import element_of, neighbour, racing_read, target_of, view
 from psearch.core.records import (
     context_dtype,
+    counters_dtype,
     evaluation_dtype,
     frame_dtype,
     header_dtype,
@@ -62,6 +63,7 @@ Prediction = _numba_record(prediction_dtype)
 Learning = _numba_record(learning_dtype)
 Header = _numba_record(header_dtype)
 Context = _numba_record(context_dtype)
+Counters = _numba_record(counters_dtype)
 Simulation = _numba_record(simulation_dtype)
 TraceEvent = _numba_record(trace_event_dtype)
 TraceLog = _numba_record(trace_log_dtype)

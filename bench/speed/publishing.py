@@ -28,7 +28,7 @@ def run(engine: Supervisor, policy: str, depth: int) -> tuple[int, int, float]:
         info = engine.search(request).info
         nodes += info.nodes
         seconds += info.time_s
-        opens += int(engine.arena.worker["opens"].sum())
+        opens += int(engine.arena.worker["counters"]["opens"].sum())
     return nodes, opens, seconds
 
 

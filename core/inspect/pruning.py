@@ -179,7 +179,7 @@ class PruningProbe(NodeProbe):
         node["beta"] = node["full_beta"] = alpha + 1 if beta is None else beta
         node["in_check"] = int(self.in_check)
         node["eval"] = node["estimate"] = NO_SCORE if self.in_check else self.evaluate()
-        node["type"] = node["expected"] = ALL_NODE if beta is None else PV_NODE
+        node["split_type"] = node["kannan_type"] = ALL_NODE if beta is None else PV_NODE
         node["tt_move"], node["tt_bound"], node["tt_depth"], node["tt_score"] = NO_MOVE, BOUND_NONE, 0, NO_SCORE
         node["best"], node["best_move"], node["moves_done"] = -INFINITE, NO_MOVE, 0
         node["ply"], node["pass_kind"], node["improving"] = 1, PASS_MAIN, 0

@@ -193,7 +193,7 @@ def wants_iid(pruning, node):
     """Internal iterative deepening: no table move at a PV node or an expected CUT node."""
     if not pruning.iid or node.tt_move != NO_MOVE or node.depth < pruning.iid_depth:
         return False
-    return node.expected != ALL_NODE
+    return node.kannan_type != ALL_NODE
 
 
 @kernel(boolean(PruningRecord, Node))
@@ -201,7 +201,7 @@ def wants_iir(pruning, node):
     """Internal iterative reduction: as IID, but the node is searched a ply less deep instead."""
     if not pruning.iir or node.tt_move != NO_MOVE or node.depth < pruning.iir_depth:
         return False
-    return node.expected != ALL_NODE
+    return node.kannan_type != ALL_NODE
 
 
 @kernel(boolean(PruningRecord, Node))

@@ -62,7 +62,7 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
         reduction -= quiet_history(learning, pos, node, move) * PLY // pruning.lmr_history
         if move == racing_killer_1(node) or move == racing_killer_2(node):
             reduction -= PLY
-        if node.expected == CUT_NODE:
+        if node.kannan_type == CUT_NODE:
             reduction += PLY
     else:
         if visit.picked < PICK_BAD_CAPTURES:

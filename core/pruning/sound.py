@@ -223,12 +223,12 @@ def check_shadow(ctx, wk, frame, alpha, value):
     if bound == NO_SCORE:
         return
     visit.bound = NO_SCORE  # once: the same move may be searched again with another window
-    wk.shadow_checked += 1
+    wk.counters.shadow_checked += 1
     exact = tables_of(ctx).rest_bound - material(above(frame).position)
     if exact <= bound and value <= bound and bound <= alpha:
         return
-    if wk.shadow_violations < VIOLATIONS:
-        found = wk.violations[wk.shadow_violations]
+    if wk.counters.shadow_violations < VIOLATIONS:
+        found = wk.violations[wk.counters.shadow_violations]
         found.move = visit.move
         found.value = value
         found.bound = bound
@@ -238,4 +238,4 @@ def check_shadow(ctx, wk, frame, alpha, value):
         path = stack_of(ctx, wk.stack).path
         for ply in range(wk.ply):
             found.line[ply] = path[ply + 1].move
-    wk.shadow_violations += 1
+    wk.counters.shadow_violations += 1

@@ -23,8 +23,9 @@ from psearch.core.records.layout import KPK_WORDS as KPK_WORDS
 from psearch.core.records.layout import MAX_HISTORY as MAX_HISTORY
 from psearch.core.records.layout import MAX_MOVES as MAX_MOVES
 from psearch.core.records.layout import MAX_PLY as MAX_PLY
-from psearch.core.records.layout import MAX_VIRTUAL_WORKERS as MAX_VIRTUAL_WORKERS
+from psearch.core.records.layout import MAX_WORKERS as MAX_WORKERS
 from psearch.core.records.layout import PAWN_ENTRIES as PAWN_ENTRIES
+from psearch.core.records.layout import WORKER_BITS as WORKER_BITS
 from psearch.core.records.layout import offset_of as offset_of
 from psearch.core.records.learning import MOVED as MOVED
 from psearch.core.records.learning import learning_dtype as learning_dtype
@@ -70,11 +71,11 @@ from psearch.core.records.trace import TRACE_JOIN as TRACE_JOIN
 from psearch.core.records.trace import TRACE_ROOT as TRACE_ROOT
 from psearch.core.records.trace import TRACE_SPLIT as TRACE_SPLIT
 from psearch.core.records.trace import TRACE_TAKE as TRACE_TAKE
-from psearch.core.records.trace import WORKER_BITS as WORKER_BITS
 from psearch.core.records.trace import trace_event_dtype as trace_event_dtype
 from psearch.core.records.trace import trace_log_dtype as trace_log_dtype
 from psearch.core.records.worker import TECHNIQUE_ROOM as TECHNIQUE_ROOM
 from psearch.core.records.worker import VIOLATIONS as VIOLATIONS
+from psearch.core.records.worker import counters_dtype as counters_dtype
 from psearch.core.records.worker import violation_dtype as violation_dtype
 from psearch.core.records.worker import worker_dtype as worker_dtype
 

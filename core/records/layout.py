@@ -15,7 +15,9 @@ MAX_HISTORY = 128
 INFO_RING = 256
 """Iteration reports that may wait for the supervisor; more than it can fall behind between two looks."""
 CACHE_LINE = 64
-MAX_VIRTUAL_WORKERS = 1024
+WORKER_BITS = 10
+"""Of the number of a worker, where it stands below something else in a word."""
+MAX_WORKERS = 1 << WORKER_BITS
 CLAIM_SLOTS = 1 << 16
 """Most of the table of positions being searched, in groups of four: 64 a worker."""
 PAWN_ENTRIES = 1024

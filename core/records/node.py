@@ -7,7 +7,7 @@ from psearch.core.records.layout import MAX_MOVES, MAX_PLY, record
 
 node_dtype = record(
     [
-        ("lock", "i8"),  # atomic; 0 free, 1 held. Taken only while the node is, or is being, opened
+        ("lock", "i8"),  # atomic; 0 free, 1 held. Only of nodes that are open, or being opened
         ("open", "i8"),  # atomic; 1 while others may join. Written under the lock
         ("closed", "i8"),  # atomic; 0, CLOSED_CUTOFF or CLOSED_ABORTED. Written under the lock
         ("inside", "i8"),  # workers that hold a visit of this open node. Under the lock
@@ -17,7 +17,7 @@ node_dtype = record(
         ("beta", "i4"),
         ("entry_alpha", "i4"),  # alpha at entry: tells an exact result from an upper bound
         ("depth", "i4"),  # plies to go; 0 and below is quiescence
-        ("type", "i4"),  # expected: PV_NODE, CUT_NODE, ALL_NODE
+        ("split_type", "i4"),  # expected by the policy's rule: PV_NODE, CUT_NODE, ALL_NODE. Steers splitting
         ("best", "i4"),  # best value so far, fail-soft
         ("best_move", "i4"),  # the move that raised alpha or cut; 0 none
         ("eval", "i4"),  # static evaluation, side to move; NO_SCORE in check
@@ -38,8 +38,7 @@ node_dtype = record(
         ("owner", "i4"),  # the worker that entered it
         ("deferred", "i4"),  # moves deferred while another worker searches the position; from the end of `moves`
         ("ply", "i4"),
-        # type by Kannan's rule whatever the policy: steers reductions
-        ("expected", "i4"),
+        ("kannan_type", "i4"),  # expected by Kannan's rule, whatever the policy. Steers reductions
         ("estimate", "i4"),  # static evaluation, or the table's score where its bound is on the right side of it
         ("improving", "i4"),  # 1: the static evaluation has risen since this side's last move
         ("tt_score", "i4"),  # of the entry found at entry, NO_SCORE without one
@@ -88,7 +87,7 @@ visit_dtype = record(
 frame_trace_dtype = record(
     [
         ("opened", "i8"),  # when the node was opened. Under the lock
-        ("split", "i8"),  # number of the open node, unlike any other of the search. Under the lock
+        ("split", "i8"),  # openings by the worker before << WORKER_BITS | worker: the node's number. Under the lock
         ("began", "i8"),  # when the visit's move was taken, at an open node. Runner of the stack
         ("entered", "i8"),  # of a root: when the present search of it began. Runner of the stack
     ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from psearch.core.records.layout import MAX_VIRTUAL_WORKERS, record
+from psearch.core.records.layout import MAX_WORKERS, record
+from psearch.core.records.worker import counters_dtype
 
 costs_dtype = record(
     [
@@ -29,9 +30,10 @@ simulation_dtype = record(
         ("heap_size", "i8"),
         ("sleepers", "i8"),
         ("events", "i8"),
-        ("heap", "i8", (MAX_VIRTUAL_WORKERS,)),  # clock << 10 | worker: ties go to the lower number
-        ("sleeping", "i8", (MAX_VIRTUAL_WORKERS,)),  # workers that wait for an offer, in the order they fell asleep
-        ("idle_since", "i8", (MAX_VIRTUAL_WORKERS,)),
-        ("idle_time", "i8", (MAX_VIRTUAL_WORKERS,)),
+        ("before", counters_dtype),  # of the worker whose turn it is, when the turn began
+        ("heap", "i8", (MAX_WORKERS,)),  # clock << WORKER_BITS | worker: ties go to the lower number
+        ("sleeping", "i8", (MAX_WORKERS,)),  # workers that wait for an offer, in the order they fell asleep
+        ("idle_since", "i8", (MAX_WORKERS,)),
+        ("idle_time", "i8", (MAX_WORKERS,)),
     ]
 )

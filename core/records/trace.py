@@ -9,9 +9,6 @@ TRACE_TAKE, TRACE_JOIN, TRACE_IDLE, TRACE_ABORT, TRACE_SPLIT, TRACE_ROOT = range
 
 ROOT_STOPPED = -1
 """Outcome of a search of the root that was stopped; else a bound."""
-WORKER_BITS = 10
-"""Of the number of an open node: the worker that opened it; above them, how many it had opened before."""
-
 trace_event_dtype = record(
     [
         ("time", "i8"),  # when it happened, or ended: time stamp counter, or virtual ticks

@@ -27,17 +27,9 @@ violation_dtype = record(
 )
 
 
-worker_dtype = record(
+counters_dtype = record(
     [
-        # the first line changes all the time and is read by the supervisor every now and then
-        ("nodes", "i8"),
-        ("index", "i8"),  # this worker's number
-        ("state", "i8"),  # STATE_IDLE .. : which handler runs next
-        ("stack", "i8"),  # -1 when idle
-        ("ply", "i8"),
-        ("value", "i8"),  # what the last finished child returned, in the child's view
-        ("seen_epoch", "i8"),  # the abort epoch this worker has acted on; -1 forces a look
-        ("next_check", "i8"),  # look at the node limit when `nodes` gets here
+        # of one search; zero when it begins
         ("seldepth", "i8"),
         ("qnodes", "i8"),
         ("opens", "i8"),
@@ -50,18 +42,31 @@ worker_dtype = record(
         ("polls", "i8"),  # looks for work that found none
         ("failed_joins", "i8"),
         ("claims", "i8"),  # positions claimed
-        ("last_victim", "i8"),  # where the next look for work begins
-        ("last_stack", "i8"),  # where the next look for a free stack begins
-        (
-            "last_lock",
-            "i8",
-        ),  # number of the frame of the node last locked, -1 none since the driver looked: for virtual time
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search
         ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
         ("shadow_violations", "i8"),  # those of them whose bound was wrong
-        ("pad", "u1", (32,)),  # `ended` of the outcomes begins a cache line
+    ]
+)
+
+worker_dtype = record(
+    [
+        # the first line changes all the time and is read by the supervisor every now and then
+        ("nodes", "i8"),
+        ("index", "i8"),  # this worker's number
+        ("state", "i8"),  # STATE_IDLE .. : which handler runs next
+        ("stack", "i8"),  # -1 when idle
+        ("ply", "i8"),
+        ("value", "i8"),  # what the last finished child returned, in the child's view
+        ("seen_epoch", "i8"),  # the abort epoch this worker has acted on; -1 forces a look
+        ("next_check", "i8"),  # look at the node limit when `nodes` gets here
+        ("last_victim", "i8"),  # where the next look for work begins
+        ("last_stack", "i8"),  # where the next look for a free stack begins
+        ("last_lock", "i8"),  # number of the frame last locked, -1 none since the driver looked: for virtual time
+        ("locks", "i8"),  # that it holds; only in a build with checks
+        ("counters", counters_dtype),
+        ("pad", "u1", (24,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)

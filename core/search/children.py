@@ -26,18 +26,18 @@ def frame_number(ctx, frame):
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
-def set_child(ctx, wk, frame, node, alpha, beta, depth, expected_type, expected):
+def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
     """Prepare the frame above for entry; its position has been made. The window is the child's own view.
 
-    node: the one whose move it is. expected_type is the policy's, `expected` the one that steers reductions.
+    node: the one whose move it is. split_type, kannan_type: what the child is expected to be.
     """
     child = above(frame)
     entered = child.node
     entered.alpha = alpha
     entered.beta = beta
     entered.depth = depth
-    entered.type = expected_type
-    entered.expected = expected
+    entered.split_type = split_type
+    entered.kannan_type = kannan_type
     entered.cont_2 = node.cont_1
     move = frame.visit.move
     entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
@@ -48,7 +48,7 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, expected_type, expected)
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))
-def push_null(ctx, wk, frame, node, expected_type, expected):
+def push_null(ctx, wk, frame, node, split_type, kannan_type):
     """Pass the move and search what follows with a null window below beta, R plies less deep."""
     reduction = null_reduction(header_of(ctx).options.pruning, frame.position, node)
     frame.visit.move = NULL_MOVE
@@ -58,7 +58,7 @@ def push_null(ctx, wk, frame, node, expected_type, expected):
     make_null(tables_of(ctx), frame.position, child.position)
     child.node.extended = 0
     beta = node.beta
-    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, expected_type, expected)
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, split_type, kannan_type)
 
 
 @kernel(void(Context, Frame, i64))
@@ -72,7 +72,7 @@ def make_child(ctx, frame, move):
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
-def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, expected_type, expected):
+def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
     """Search the move of the visit, already made, with a window in the node's view."""
     visit = frame.visit
     visit.stage = stage
@@ -80,7 +80,7 @@ def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, expected_type, ex
     visit.beta = beta
     visit.depth = depth
     visit.resume = STATE_CHILD
-    set_child(ctx, wk, frame, node, -beta, -alpha, depth, expected_type, expected)
+    set_child(ctx, wk, frame, node, -beta, -alpha, depth, split_type, kannan_type)
 
 
 @kernel(boolean(Context, Worker))

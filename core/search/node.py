@@ -71,8 +71,8 @@ def enter(ctx, wk, frame):
     ply = wk.ply
     node.pv_length = 0
     node.in_check = 1 if pos.checkers != U0 else 0
-    if ply > wk.seldepth:
-        wk.seldepth = ply
+    if ply > wk.counters.seldepth:
+        wk.counters.seldepth = ply
     if ply > 0:
         # step 1: draws, and the end of the stack
         if is_draw(ctx, wk, frame):

@@ -76,7 +76,7 @@ def enter_quiescence(ctx, wk, frame):
     hd = header_of(ctx)
     tb = tables_of(ctx)
     ply = wk.ply
-    wk.qnodes += 1
+    wk.counters.qnodes += 1
     uses_table = _uses_table(ctx)
     data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
@@ -134,7 +134,7 @@ def next_quiescence(ctx, wk, frame):
         frame.visit.resume = STATE_QCHILD
         make_child(ctx, frame, move)
         alpha, beta = node.alpha, node.beta
-        set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.type, node.expected)
+        set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.split_type, node.kannan_type)
         return DO_CHILD
     if node.in_check and node.moves_done == 0:
         wk.value = wk.ply - MATE

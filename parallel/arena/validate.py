@@ -146,7 +146,7 @@ def _describe_node(arena: Arena, frame: int) -> str:
         "alpha",
         "beta",
         "depth",
-        "type",
+        "split_type",
         "best",
         "moves_done",
     )

@@ -106,7 +106,7 @@ class Reports:
         currmove, number = self._current_move()
         return replace(
             self.latest,
-            seldepth=max(self.latest.seldepth, int(self.arena.worker["seldepth"].max())),
+            seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
             nodes=self._never_less(int(self.arena.worker["nodes"].sum())),
             time_s=self.elapsed_s,
             workers=self._worker_stats(),
@@ -155,10 +155,10 @@ class Reports:
         return [
             WorkerStats(
                 nodes=int(worker["nodes"]),
-                splits=int(worker["splits"]),
-                joins=int(worker["joins"]),
-                aborted_nodes=int(worker["aborted_nodes"]),
-                idle_share=int(worker["idle_cycles"]) / max(int(worker["search_cycles"]), 1),
+                splits=int(worker["counters"]["splits"]),
+                joins=int(worker["counters"]["joins"]),
+                aborted_nodes=int(worker["counters"]["aborted_nodes"]),
+                idle_share=int(worker["counters"]["idle_cycles"]) / max(int(worker["counters"]["search_cycles"]), 1),
             )
             for worker in self.arena.worker
         ]

@@ -1,36 +1,57 @@
-"""Claims: a small shared table of the positions being searched, for the policy `abdada`.
+"""ABDADA: a small shared table of claims, the positions being searched, keeps workers apart without splitting.
 
 A worker that is about to enter a position that another one is searching defers the move and takes the next one; when
 it comes back the transposition table is likely to hold the result (ABDADA, Weill 1996; the table of claims beside the
 search is Kerrigan's simplification, 2013). The table is a hint: a lost or stale claim costs time, never correctness.
-Any policy can be told to use it (`defer_depth`); docs/decisions/007 says why the others do not.
+Any policy can use it (`defer_depth`); docs/decisions/007 says why the others do not.
+
+Locks: none. A claim is one word, read and written atomically; two workers may take one slot, and one claim is lost.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.intrinsics import atomic_load, atomic_store, field_address
+from psearch.core.intrinsics import atomic_load, atomic_store, check
 from psearch.core.jit import kernel
-from psearch.core.views import Context, Header, Worker, boolean, header_at, i64, u64, void
+from psearch.core.records import CLAIM_SLOTS, MAX_WORKERS
+from psearch.core.views import Context, Worker, boolean, header_of, i64, u64, void
+from psearch.scheduler.words import claims_of
 
 _WAYS = 4
-_WORKER_BITS = np.uint64(1023)
+_LEAST_SLOTS = 256
+_SLOTS_OF_A_WORKER = 64
+_WORKER_MASK = np.uint64(MAX_WORKERS - 1)
 
-_claims_of = field_address(Header, "claims")
+
+@kernel(void(Context))
+def clear_claims(ctx):
+    """No position is being searched. The part of the table in use is small for few workers, to stay in their caches."""
+    hd = header_of(ctx)
+    slots = np.int64(_LEAST_SLOTS)
+    while slots < CLAIM_SLOTS and slots < _SLOTS_OF_A_WORKER * hd.worker_count:
+        slots *= 2
+    hd.claim_slots = slots
+    for i in range(slots):
+        hd.claims[i] = 0
 
 
 @kernel(u64(Worker, u64))
 def claim_of(wk, key):
-    """What the worker writes into the table for a position; never 0, for a worker's number counts from 1 here."""
-    return (key & ~_WORKER_BITS) | np.uint64((wk.index + 1) & 1023)
+    """What the worker writes into the table for a position: the key, with its own number at the low end.
+
+    0, which means no claim, only for worker 1,023, whose number is 0 here, and a key without any bit above: such a
+    position is never claimed.
+    """
+    return (key & ~_WORKER_MASK) | np.uint64((wk.index + 1) & (MAX_WORKERS - 1))
 
 
 @kernel(i64(Context, u64))
 def _group(ctx, claim):
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
+    check(hd.claim_slots >= _LEAST_SLOTS, "the table of claims has been cleared")
     slot = (np.int64(claim >> np.uint64(32)) & (hd.claim_slots // _WAYS - 1)) * _WAYS
-    return _claims_of(hd) + 8 * slot
+    return claims_of(hd) + 8 * slot
 
 
 @kernel(boolean(Context, u64))
@@ -39,14 +60,14 @@ def is_claimed_by_another(ctx, claim):
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = np.uint64(atomic_load(group + 8 * way))
-        if held ^ claim != np.uint64(0) and (held ^ claim) & ~_WORKER_BITS == np.uint64(0):
+        if held ^ claim != np.uint64(0) and (held ^ claim) & ~_WORKER_MASK == np.uint64(0):
             return True
     return False
 
 
 @kernel(void(Context, u64))
 def take_claim(ctx, claim):
-    """Say that this worker searches the position; a full group loses its first entry."""
+    """This worker searches the position from now on; a full group loses its first entry."""
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = atomic_load(group + 8 * way)

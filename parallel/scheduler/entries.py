@@ -12,7 +12,7 @@ request_stop = SEARCH.entry("request_stop")
 work = SEARCH.entry("work")
 read_cycles = SEARCH.entry("read_cycles")
 
-PREDICTION = Group("prediction", "psearch.scheduler.prediction")
+PREDICTION = Group("prediction", "psearch.scheduler.policy")
 merge_now = PREDICTION.entry("merge_now")
 
 

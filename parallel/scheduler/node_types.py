@@ -7,6 +7,10 @@
 - Felten and Otto (1988): a table entry for the node knows better: a lower bound says CUT, an upper bound ALL.
 - Kannan: every candidate cutoff move of a CUT node (null move, table move, captures, killers) leads to ALL; once they
   are exhausted the node has become ALL and its children are CUT.
+
+A node has two types: `split_type`, by the rule of the policy, steers when nodes open; `kannan_type`, by Kannan's rule
+under every policy, steers reductions, so that the policies search the same tree. Both are set before a node is entered
+and only read while it is open.
 """
 
 from __future__ import annotations
@@ -26,13 +30,13 @@ def follows_kannan(policy):
 
 @kernel(i64(i64, Node))
 def refined_type(policy, node):
-    """The type once the table has been asked."""
-    if policy == POLICY_FELTEN and node.type != PV_NODE:
+    """The type once the table has been probed."""
+    if policy == POLICY_FELTEN and node.split_type != PV_NODE:
         if node.tt_bound == BOUND_LOWER:
             return CUT_NODE
         if node.tt_bound == BOUND_UPPER:
             return ALL_NODE
-    return node.type
+    return node.split_type
 
 
 @kernel(i64(i64, i64, i64, i64, i64))

@@ -1,7 +1,9 @@
 """When a node is opened to helpers, and how much an open node is worth.
 
-Every policy runs in the same frame with everything else equal; they differ in how types are predicted
-(`nodetypes.py`), in the moment a node opens, and in the priority of an open node.
+Every policy runs in the same machine with everything else equal; they differ in how types are predicted
+(`node_types.py`), in the moment a node opens, and in the priority of an open node.
+
+Locks: `may_open` looks at a node that only its owner can reach yet; `open_priority` at an open one, under its lock.
 """
 
 from __future__ import annotations
@@ -9,18 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.core.jit import kernel
+from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
-from psearch.core.records import CERTAIN
-from psearch.core.views import Context, Node, boolean, header_at, i64
-from psearch.scheduler.prediction import (
-    GAIN_BUSY,
-    expected_gain,
-    finished_moves,
-    idle_workers,
-    join_cost,
-    p_next_move_needed,
-)
+from psearch.core.records import CERTAIN, DEPTHS
+from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
+from psearch.scheduler.entries import PREDICTION
+from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, merge_outcomes, p_next_move_needed
+from psearch.scheduler.words import idle_workers
 
 (
     POLICY_SERIAL,
@@ -43,7 +40,10 @@ likewise, any other node whose next move is probably needed and big enough. lazy
 worker searches the whole tree.
 """
 
-_UNPROVED = 4
+GAIN_BUSY = 64
+"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A worker that is already idle
+has nothing better to do than to join, so while there is one no gain is too small."""
+_UNPROVED_SHIFT = 4
 """calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,
 and its successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
 _MAX_PRIORITY = (1 << 30) - 1
@@ -57,12 +57,12 @@ def splits_nothing(policy):
 
 @kernel(boolean(Context, Node))
 def _is_worth_opening(ctx, node):
-    """Calibrated: probably needed and worth some joins; less is asked while somebody is idle."""
-    hd = header_at(ctx.header)
+    """calibrated: probably needed and worth some joins; while a worker is idle, only the former, and less of it."""
+    hd = header_of(ctx)
     if idle_workers(ctx) > 0:
         return p_next_move_needed(ctx, node) * 100 >= hd.options.open_idle * CERTAIN
     if node.depth < hd.prediction.least_depth:
-        return False  # as it is with most nodes, and seen soonest
+        return False  # so it is with most nodes, and this costs least to see
     if p_next_move_needed(ctx, node) * 100 < hd.options.open_busy * CERTAIN:
         return False
     return expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
@@ -71,7 +71,7 @@ def _is_worth_opening(ctx, node):
 @kernel(boolean(Context, Node, i64))
 def may_open(ctx, node, ply):
     """Whether a node that is not open opens before its next move is taken."""
-    options = header_at(ctx.header).options
+    options = header_of(ctx).options
     policy = np.int64(options.policy)
     if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
         return False
@@ -79,14 +79,14 @@ def may_open(ctx, node, ply):
         return False
     if policy == POLICY_ROOT:
         return ply == 0 and node.moves_done >= 1
-    if policy == POLICY_YBW or node.type == PV_NODE:
+    if policy == POLICY_YBW or node.split_type == PV_NODE:
         return node.moves_done >= 1
     if policy == POLICY_CALIBRATED:
         return _is_worth_opening(ctx, node)
-    if node.type == ALL_NODE:
+    if node.split_type == ALL_NODE:
         return True
     if policy in (POLICY_KANNAN, POLICY_FELTEN):
-        return node.type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
+        return node.split_type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
     return False
 
 
@@ -97,9 +97,32 @@ def open_priority(ctx, node):
     Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
     helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
     """
-    if header_at(ctx.header).options.policy == POLICY_CALIBRATED:
+    if header_of(ctx).options.policy == POLICY_CALIBRATED:
         gain = expected_gain(ctx, node)
         if finished_moves(node) == 0:
-            gain >>= _UNPROVED
+            gain >>= _UNPROVED_SHIFT
         return min(max(gain, np.int64(1)), _MAX_PRIORITY)
-    return 2 * node.depth + (1 if node.type == ALL_NODE else 0)
+    return 2 * node.depth + (1 if node.split_type == ALL_NODE else 0)
+
+
+@kernel(void(Context))
+def _find_least_depth(ctx):
+    """The least depth at which a move is big enough for `GAIN_BUSY` joins if it is needed for certain."""
+    prediction = header_of(ctx).prediction
+    depth = np.int64(1)
+    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
+        depth += 1
+    prediction.least_depth = depth
+
+
+@kernel(void(Context))
+def update_prediction(ctx):
+    """Bring the predictions, and what is computed from them in advance, up to date. Only while no worker searches."""
+    merge_outcomes(ctx)
+    _find_least_depth(ctx)
+
+
+@entry(void(i64), PREDICTION)
+def merge_now(context):
+    """`update_prediction` for Python, after a search."""
+    update_prediction(context_at(context))

@@ -1,31 +1,31 @@
 """How likely a node is to stay without a cutoff: the rule's class, corrected by what happened so far.
 
 Each worker counts, for every finished node: by expected type, bound of the table entry, depth, and number of moves
-done without a cutoff, how many nodes got that far and how many of those cut after all. Between iterations, when
-nobody searches, the counts of all workers are merged and P(no cutoff) is computed; during an iteration it is fixed,
+done without a cutoff, how many nodes got that far and how many of those cut after all. Between iterations, while no
+worker searches, the counts of all workers are merged and P(no cutoff) is computed; during an iteration it is fixed,
 so that runs in virtual time are deterministic. With few counts the class decides (a prior worth `_PRIOR_WEIGHT`
 nodes).
 
 The probability that a node is needed at all multiplies down the chain of ancestors: a child is needed if its parent
 is and no earlier move, still being searched by another worker, cuts off (Texel 1.05 does this with fixed numbers;
 Felten and Otto 1988 took the type from the table bound). How likely one move is to cut is counted by the same cells.
+What follows from all this for opening a node: `policy.py`.
+
+Locks: a worker writes to its own counters only, without one. What is said of an open node is computed under its lock.
+The predictions change in `merge_outcomes` alone, while no worker searches.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.constants import ALL_NODE, PV_NODE
-from psearch.core.intrinsics import atomic_load, field_address
-from psearch.core.jit import entry, kernel
-from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES, WORKER_SIZE
+from psearch.core.constants import CUT_NODE
+from psearch.core.intrinsics import check
+from psearch.core.jit import kernel
+from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES
 from psearch.core.search.table_node import bound_class
-from psearch.core.views import Context, Header, Node, Prediction, Worker, context_at, header_at, i64, void, worker_at
-from psearch.scheduler.entries import PREDICTION
+from psearch.core.views import Context, Node, Prediction, Worker, header_of, i64, void, worker_of
 
-GAIN_BUSY = 64
-"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A helper that is on the way
-has nothing better to do than to join, so while somebody is idle no gain is too small."""
 RECORD_DEPTH = 1
 """Quiescence is not counted: nothing is ever opened there."""
 _PRIOR_WEIGHT = 16
@@ -39,9 +39,9 @@ _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 6100
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
 _MOVES_IN_STEP = np.array([1, 1, 1, 1, 2, 3, 7, 16])
 _MOST_UNDER_WAY = 32
-"""So many earlier moves are asked about at most: by then P(needed) is small, or hardly falls any more."""
-
-idle_workers_of = field_address(Header, "idle_workers")
+"""So many earlier moves are taken into account at most: by then P(needed) is small, or hardly falls any more."""
+_MOST_COUNTED = (1 << 31) - 1
+"""What a counter of `ended` holds. A worker reaches it after some hours of a single iteration."""
 
 
 @kernel(i64(i64))
@@ -59,11 +59,7 @@ def progress_step(moves_done):
 @kernel(i64(i64, i64))
 def prior(expected_type, step):
     """P(no cutoff) by class alone."""
-    if expected_type == ALL_NODE:
-        return _PRIOR_ALL_NODE[step]
-    if expected_type == PV_NODE:
-        return _PRIOR_ALL_NODE[step]
-    return _PRIOR_CUT_NODE[step]
+    return _PRIOR_CUT_NODE[step] if expected_type == CUT_NODE else _PRIOR_ALL_NODE[step]
 
 
 @kernel(i64(i64, i64))
@@ -83,11 +79,12 @@ def finished_moves(node):
 def _p_needed_after(ctx, node, under_way):
     """P(needed) of a move before which so many others are under way, the chain above included."""
     depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
-    table = header_at(ctx.header).prediction.p_pass
+    table = header_of(ctx).prediction.p_pass
     first = finished_moves(node)
     p = np.int64(node.p_needed)
     for move in range(first, first + min(under_way, _MOST_UNDER_WAY)):
-        p = p * np.int64(table[node.type, bound_class(node), depth, progress_step(move)]) >> 16
+        p = p * np.int64(table[node.split_type, bound_class(node), depth, progress_step(move)]) >> 16
+    check(0 <= p <= CERTAIN, "P(needed) is a probability")
     return p
 
 
@@ -107,7 +104,7 @@ def p_taken_move_needed(ctx, node):
 def subtree_size(ctx, node):
     """Expected nodes below one move of the node."""
     depth = min(max(np.int64(node.depth) - 1, 0), DEPTHS - 1)
-    return np.int64(header_at(ctx.header).prediction.size[depth])
+    return np.int64(header_of(ctx).prediction.size[depth])
 
 
 @kernel(i64(Context, Node))
@@ -122,7 +119,9 @@ def record_outcome(wk, node, cut):
     outcomes = wk.outcomes
     depth = min(np.int64(node.depth), DEPTHS - 1)
     last = progress_step(np.int64(node.cut_index) if cut else np.int64(node.moves_done))
-    outcomes.ended[node.type, bound_class(node), depth, last, cut] += 1
+    ended = outcomes.ended[node.split_type, bound_class(node), depth, last]
+    if ended[cut] < _MOST_COUNTED:
+        ended[cut] += 1
     if depth > outcomes.deepest:
         outcomes.deepest = depth
     if node.owner == wk.index and 0 <= node.nodes_before <= wk.nodes:
@@ -130,10 +129,17 @@ def record_outcome(wk, node, cut):
         outcomes.size_count[depth] += 1
 
 
+@kernel(i64(i64))
+def _bin(p):
+    """Of a probability, in reliability curves."""
+    check(0 <= p <= CERTAIN, "what is put into a bin is a probability")
+    return min(p * BINS // CERTAIN, BINS - 1)
+
+
 @kernel(void(Prediction, i64, i64, i64, i64))
 def _judge(prediction, p, late, seen, no_cut):
     """Compare the prediction that was in force for a class with what came: for reliability curves and Brier scores."""
-    slot = min(p * BINS // CERTAIN, BINS - 1)
+    slot = _bin(p)
     prediction.bin_seen[late, slot] += seen
     prediction.bin_no_cut[late, slot] += no_cut
     prediction.bin_p[late, slot] += p * seen
@@ -144,18 +150,18 @@ def _judge(prediction, p, late, seen, no_cut):
 @kernel(void(Worker, i64))
 def count_shared_move(wk, p):
     """A move is taken at a node that others are inside, with this P(needed)."""
-    wk.outcomes.needed_seen[min(p * BINS // CERTAIN, BINS - 1)] += 1
+    wk.outcomes.needed_seen[_bin(p)] += 1
 
 
 @kernel(void(Worker, i64))
 def count_used_move(wk, p):
     """The result of such a move was used."""
-    wk.outcomes.needed_used[min(p * BINS // CERTAIN, BINS - 1)] += 1
+    wk.outcomes.needed_used[_bin(p)] += 1
 
 
 @kernel(void(Prediction, Worker))
 def _take_outcomes(prediction, wk):
-    """Add what a worker has counted to `fresh`; it begins anew. One sweep through memory that is another core's."""
+    """Move what a worker has counted to `fresh`. One sweep through memory that lies in another core's cache."""
     outcomes = wk.outcomes
     deepest = np.int64(outcomes.deepest)
     outcomes.deepest = 0
@@ -194,23 +200,25 @@ def _merge_class(prediction, expected_type, bound):
             prediction.cut[expected_type, bound, depth, step] = cut
             expected = _PRIOR_WEIGHT * prior(expected_type, step)
             p = (expected + CERTAIN * (seen - cut)) // (_PRIOR_WEIGHT + seen)
+            check(0 <= p <= CERTAIN, "P(no cutoff) is a probability")
             prediction.p_no_cut[expected_type, bound, depth, step] = p
             expected = _PRIOR_WEIGHT * _prior_cut_in_step(expected_type, step)
             p_cut = (expected + CERTAIN * (cut - cut_later)) // (_PRIOR_WEIGHT + seen)
+            check(0 <= p_cut <= CERTAIN, "P(cutoff by a move) is a probability")
             prediction.p_pass[expected_type, bound, depth, step] = CERTAIN - p_cut // _MOVES_IN_STEP[step]
             cut_later = cut
 
 
 @kernel(void(Context))
 def _merge_sizes(ctx):
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     prediction = hd.prediction
     size = np.int64(4)
     for depth in range(DEPTHS):
         total = prediction.size_sum[depth] >> _DECAY_SHIFT
         count = prediction.size_count[depth] >> _DECAY_SHIFT
         for i in range(hd.worker_count):
-            outcomes = worker_at(ctx.workers + i * WORKER_SIZE).outcomes
+            outcomes = worker_of(ctx, i).outcomes
             total += outcomes.size_sum[depth]
             count += outcomes.size_count[depth]
             outcomes.size_sum[depth] = 0
@@ -225,17 +233,17 @@ def _merge_sizes(ctx):
 @kernel(void(Context))
 def _measure_joins(ctx):
     """What a join costs, in nodes, from the clocks of the workers; virtual workers have none, and keep the default."""
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     joins = np.int64(0)
     join_cycles = np.int64(0)
     nodes = np.int64(0)
     busy_cycles = np.int64(0)
     for i in range(hd.worker_count):
-        wk = worker_at(ctx.workers + i * WORKER_SIZE)
-        joins += wk.joins
-        join_cycles += wk.join_cycles
+        wk = worker_of(ctx, i)
+        joins += wk.counters.joins
+        join_cycles += wk.counters.join_cycles
         nodes += wk.nodes
-        busy_cycles += wk.search_cycles - wk.idle_cycles
+        busy_cycles += wk.counters.search_cycles - wk.counters.idle_cycles
     if joins >= _JOINS_TO_MEASURE and busy_cycles > 0 and nodes > 0:
         cost = join_cycles * nodes // (joins * max(np.int64(1), busy_cycles))
         hd.prediction.join_cost = min(max(cost, np.int64(1)), _MOST_JOIN_COST)
@@ -244,43 +252,20 @@ def _measure_joins(ctx):
 @kernel(i64(Context))
 def join_cost(ctx):
     """Nodes that a worker could search in the time a join takes."""
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     if hd.options.join_cost > 0:
         return np.int64(hd.options.join_cost)
     return hd.prediction.join_cost if hd.prediction.join_cost > 0 else np.int64(_DEFAULT_JOIN_COST)
 
 
 @kernel(void(Context))
-def _find_least_depth(ctx):
-    """The least depth at which a move is big enough for `GAIN_BUSY` joins if it is needed for certain."""
-    prediction = header_at(ctx.header).prediction
-    depth = np.int64(1)
-    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
-        depth += 1
-    prediction.least_depth = depth
-
-
-@kernel(void(Context))
 def merge_outcomes(ctx):
-    """Turn what the workers have counted into predictions. Only while nobody searches."""
-    hd = header_at(ctx.header)
+    """Turn what the workers have counted into predictions. Only while no worker searches."""
+    hd = header_of(ctx)
     for i in range(hd.worker_count):
-        _take_outcomes(hd.prediction, worker_at(ctx.workers + i * WORKER_SIZE))
+        _take_outcomes(hd.prediction, worker_of(ctx, i))
     for expected_type in range(TYPES):
         for bound in range(BOUNDS):
             _merge_class(hd.prediction, expected_type, bound)
     _merge_sizes(ctx)
     _measure_joins(ctx)
-    _find_least_depth(ctx)
-
-
-@entry(void(i64), PREDICTION)
-def merge_now(context):
-    """`merge_outcomes` for Python, after a search."""
-    merge_outcomes(context_at(context))
-
-
-@kernel(i64(Context))
-def idle_workers(ctx):
-    """Workers without work at this moment."""
-    return atomic_load(idle_workers_of(header_at(ctx.header)))

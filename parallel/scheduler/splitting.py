@@ -5,6 +5,13 @@ everyone else. A helper gets a stack of its own, whose base frame holds the node
 Nobody owns an open node: whoever leaves last finishes it and carries on with the stack it lies in, which its former
 runner may have parked long ago. So no worker ever waits for helpers (DTS, Hyatt 1997).
 
+A node is known by the number of its frame, `home`: stack * MAX_PLY + ply.
+
+Locks: a node's lock guards all of an open node. Some of its fields are read without it, on purpose and each read as
+one (`racing_` in `psearch.core.views`): alpha, when a move begins (`_start_move` in `step.py`, `reduction_of`); the
+killers and the table's move, for reductions and extensions; the priority, by workers that look for a node to join. An
+old alpha costs a search again, the others a worse choice. A worker holds one lock at a time.
+
 Invariants, checked by `validate.py`:
 
 - `open`, `closed`, `inside` and the bit in `open_mask` change only under the node's lock;
@@ -40,36 +47,34 @@ from psearch.core.intrinsics import (
     atomic_load,
     atomic_or,
     atomic_store,
+    check,
     compare_and_swap,
     copy_bytes,
     copy_record,
-    field_address,
     lowest_bit,
     pause,
     sched_yield,
 )
-from psearch.core.jit import kernel
+from psearch.core.jit import CHECK, kernel
 from psearch.core.pruning.sound import shadow_bound
-from psearch.core.records import FRAME_SIZE, MAX_PLY, STACK_SIZE, path_dtype
+from psearch.core.records import MAX_PLY, path_dtype
 from psearch.core.search.next_move import next_move
 from psearch.core.views import (
     Context,
-    Header,
     Node,
     Stack,
     Worker,
     boolean,
-    frame_at,
     frame_of,
-    header_at,
+    header_of,
     i64,
     racing_priority,
-    stack_at,
+    stack_of,
     u64,
     void,
 )
 from psearch.scheduler.policy import open_priority
-from psearch.scheduler.prediction import count_shared_move, idle_workers_of, p_taken_move_needed
+from psearch.scheduler.prediction import count_shared_move, p_taken_move_needed
 from psearch.scheduler.trace_log import (
     trace_abort,
     trace_idle,
@@ -79,17 +84,16 @@ from psearch.scheduler.trace_log import (
     trace_take,
     trace_time,
 )
-
-lock_of = field_address(Node, "lock")
-open_of = field_address(Node, "open")
-closed_of = field_address(Node, "closed")
-state_of = field_address(Stack, "state")
-mask_of = field_address(Stack, "open_mask")
-stop_of = field_address(Header, "stop")
-abort_epoch_of = field_address(Header, "abort_epoch")
-done_of = field_address(Header, "done")
-info_count_of = field_address(Header, "info_count")
-roots_of = field_address(Header, "roots")
+from psearch.scheduler.words import (
+    abort_epoch_of,
+    closed_of,
+    idle_workers_of,
+    lock_of,
+    mask_of,
+    open_of,
+    state_of,
+    stop_of,
+)
 
 _PATH_OFFSET = Stack.offset("path")
 _PATH_ENTRY = path_dtype.itemsize
@@ -99,10 +103,17 @@ _SPINS_BEFORE_YIELD = 100
 # -- locks -----------------------------------------------------------------------------------------------------------
 
 
-@kernel(void(Node))
-def acquire(node):
-    """Lock a node. Held for a few hundred instructions at most, so spin; workers may outnumber cores, so yield."""
-    lock = lock_of(node)
+@kernel(void(Context, Worker, i64))
+def acquire(ctx, wk, home):
+    """Lock the node of this frame. A worker holds one lock at a time, so locks cannot wait for each other in a circle.
+
+    Taking a move under it is a few hundred instructions as a rule, but thousands where moves are generated and sorted,
+    exchanges looked at and moves pruned, or histories updated after a cutoff. Whoever waits spins, and yields the core
+    now and then: workers may outnumber cores.
+    """
+    check(wk.locks == 0, "a worker holds one lock at a time")
+    wk.last_lock = home
+    lock = lock_of(frame_of(ctx, home).node)
     spins = 0
     while not compare_and_swap(lock, 0, 1):
         while atomic_load(lock) != 0:
@@ -111,11 +122,24 @@ def acquire(node):
                 sched_yield()
             else:
                 pause()
+    if CHECK:
+        wk.locks = 1
+
+
+@kernel(void(Worker, Node))
+def release(wk, node):
+    """Unlock the node that this worker has locked."""
+    check(wk.locks == 1, "what a worker unlocks it has locked")
+    _check_locked(node)
+    if CHECK:
+        wk.locks = 0
+    atomic_store(lock_of(node), 0)
 
 
 @kernel(void(Node))
-def release(node):
-    atomic_store(lock_of(node), 0)
+def _check_locked(node):
+    if CHECK:
+        check(atomic_load(lock_of(node)) == 1, "the node is locked")
 
 
 # -- stacks and offers -----------------------------------------------------------------------------------------------
@@ -124,14 +148,14 @@ def release(node):
 @kernel(i64(Context, Worker))
 def claim_stack(ctx, wk):
     """A free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     count = hd.stack_count
     start = wk.last_stack % count
     for i in range(count):
         index = start + i
         if index >= count:
             index -= count
-        state = state_of(stack_at(ctx.stacks + index * STACK_SIZE))
+        state = state_of(stack_of(ctx, index))
         if atomic_load(state) == STACK_FREE and compare_and_swap(state, STACK_FREE, STACK_ACTIVE):
             wk.last_stack = index
             return index
@@ -140,74 +164,76 @@ def claim_stack(ctx, wk):
 
 @kernel(void(Context, i64))
 def free_stack(ctx, index):
-    atomic_store(state_of(stack_at(ctx.stacks + index * STACK_SIZE)), STACK_FREE)
+    atomic_store(state_of(stack_of(ctx, index)), STACK_FREE)
 
 
 @kernel(void(Context, Worker))
 def become_idle(ctx, wk):
     """This worker has no stack any more."""
     wk.stack = -1
-    atomic_add(idle_workers_of(header_at(ctx.header)), 1)
+    atomic_add(idle_workers_of(header_of(ctx)), 1)
     if ctx.trace != 0:
         trace_idle(ctx, wk)
 
 
 @kernel(void(Context, i64))
-def offer(ctx, frame_index):
-    """Set the bit that tells idle workers of an open node. Under its lock."""
-    ply = frame_index % MAX_PLY
-    word = mask_of(stack_at(ctx.stacks + frame_index // MAX_PLY * STACK_SIZE)) + 8 * (ply >> 6)
+def offer(ctx, home):
+    """Set the bit by which idle workers find an open node. Under its lock."""
+    _check_locked(frame_of(ctx, home).node)
+    ply = home % MAX_PLY
+    word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
     atomic_or(word, 1 << (ply & 63))
 
 
 @kernel(void(Context, i64))
-def withdraw(ctx, frame_index):
+def withdraw(ctx, home):
     """Clear the bit: closed, or out of moves. Under the node's lock."""
-    ply = frame_index % MAX_PLY
-    word = mask_of(stack_at(ctx.stacks + frame_index // MAX_PLY * STACK_SIZE)) + 8 * (ply >> 6)
+    _check_locked(frame_of(ctx, home).node)
+    ply = home % MAX_PLY
+    word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
     atomic_and(word, ~(1 << (ply & 63)))
 
 
 @kernel(void(Context, Worker, i64))
-def open_node(ctx, wk, frame_index):
+def open_node(ctx, wk, home):
     """Make the node of this worker's own frame a split node, with this worker inside."""
-    node = frame_at(ctx.frames + frame_index * FRAME_SIZE).node
-    acquire(node)  # a worker with an old offer may be looking at this frame
+    node = frame_of(ctx, home).node
+    acquire(ctx, wk, home)  # a worker with an old offer may be looking at this frame
     node.inside = 0
     node.joined = 0
     node.priority = open_priority(ctx, node)  # no move is under way yet
     node.inside = 1
     if ctx.trace != 0:
-        trace_open(ctx, wk, frame_index)
+        trace_open(ctx, wk, home)
     atomic_store(closed_of(node), 0)
     atomic_store(open_of(node), 1)
-    offer(ctx, frame_index)
-    release(node)
-    wk.opens += 1
+    offer(ctx, home)
+    release(wk, node)
+    wk.counters.opens += 1
 
 
 @kernel(i64(Context, i64, u64, i64))
-def _best_in_word(ctx, first_frame, mask_bits, best):
-    """The most valuable of the open nodes in one mask word; `best` and results are priority << 32 | frame."""
+def _best_in_word(ctx, first, mask_bits, best):
+    """The most valuable of the open nodes in one mask word; `best` and results are priority << 32 | frame number."""
     while mask_bits != np.uint64(0):
-        frame_index = first_frame + lowest_bit(mask_bits)
+        home = first + lowest_bit(mask_bits)
         mask_bits &= mask_bits - np.uint64(1)
-        priority = racing_priority(frame_of(ctx, frame_index).node)
+        priority = racing_priority(frame_of(ctx, home).node)
         if priority > best >> 32:
-            best = (priority << 32) | frame_index
+            best = (priority << 32) | home
     return best
 
 
 @kernel(i64(Context, Worker))
 def best_offer(ctx, wk):
-    """Frame of the most valuable open node on any stack, -1 if there is none. Takes no lock."""
-    count = header_at(ctx.header).stack_count
+    """Frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock."""
+    count = header_of(ctx).stack_count
     best = np.int64(0)
     for i in range(count):
         index = wk.last_victim + i
         if index >= count:
             index -= count
-        words = mask_of(stack_at(ctx.stacks + index * STACK_SIZE))
+        words = mask_of(stack_of(ctx, index))
         for half in range(2):
             mask = atomic_load(words + 8 * half)
             if mask != 0:
@@ -218,6 +244,22 @@ def best_offer(ctx, wk):
 # -- join ------------------------------------------------------------------------------------------------------------
 
 
+@kernel(void(Context, i64, i64))
+def _copy_line(ctx, stack, home):
+    """Give a helper's stack what leads to the split node `home`, and its position.
+
+    The helper counts as inside, so nothing at or below the split node's ply on its stack can change.
+    """
+    ply = home % MAX_PLY
+    own = stack_of(ctx, stack)
+    own.home = home
+    own.base = ply
+    source = stack_of(ctx, home // MAX_PLY)
+    own.root_depth = source.root_depth
+    copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
+    copy_record(frame_of(ctx, stack * MAX_PLY + ply).position, frame_of(ctx, home).position)
+
+
 @kernel(boolean(Context, Worker, i64))
 def join(ctx, wk, home):
     """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame."""
@@ -225,22 +267,22 @@ def join(ctx, wk, home):
     stack = claim_stack(ctx, wk)
     if stack < 0:
         return False
-    split = frame_at(ctx.frames + home * FRAME_SIZE)
+    split = frame_of(ctx, home)
     node = split.node
-    wk.last_lock = home
-    acquire(node)
+    acquire(ctx, wk, home)
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
         move = next_move(ctx, wk, split.position, node, home)
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:
-        release(node)
+        release(wk, node)
         free_stack(ctx, stack)
-        wk.failed_joins += 1
+        wk.counters.failed_joins += 1
         return False
-    shadow = header_at(ctx.header).options.shadow != 0
+    shadow = header_of(ctx).options.shadow != 0
     bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK) if shadow else np.int64(NO_SCORE)
+    check(node.inside > 0, "who opened a node, or joined it before, is inside")
     node.inside += 1
     node.joined += 1
     index = np.int64(node.moves_done)
@@ -249,34 +291,26 @@ def join(ctx, wk, home):
     node.nodes_before = -1  # from now on others' nodes are in this subtree too
     p_needed = p_taken_move_needed(ctx, node)
     node.priority = open_priority(ctx, node)
-    release(node)
-    atomic_add(idle_workers_of(header_at(ctx.header)), -1)
+    release(wk, node)
+    atomic_add(idle_workers_of(header_of(ctx)), -1)
 
-    # counted as inside, so nothing below the split node's ply on its stack can change
-    ply = home % MAX_PLY
-    own = stack_at(ctx.stacks + stack * STACK_SIZE)
-    own.home = home
-    own.base = ply
-    source = stack_at(ctx.stacks + home // MAX_PLY * STACK_SIZE)
-    own.root_depth = source.root_depth
-    copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
-    base = frame_at(ctx.frames + (stack * MAX_PLY + ply) * FRAME_SIZE)
-    copy_record(base.position, split.position)
-    base.visit.home = home
-    base.visit.move = move & MOVE_MASK
-    base.visit.deferred = move >> 16
-    base.visit.index = index
-    base.visit.picked = picked
-    base.visit.p_needed = p_needed
-    base.visit.shared = 1
+    _copy_line(ctx, stack, home)
+    visit = frame_of(ctx, stack * MAX_PLY + home % MAX_PLY).visit
+    visit.home = home
+    visit.move = move & MOVE_MASK
+    visit.deferred = move >> 16
+    visit.index = index
+    visit.picked = picked
+    visit.p_needed = p_needed
+    visit.shared = 1
     count_shared_move(wk, p_needed)
-    base.visit.claim = np.uint64(0)
-    base.visit.bound = bound
+    visit.claim = np.uint64(0)
+    visit.bound = bound
     wk.stack = stack
-    wk.ply = ply
+    wk.ply = home % MAX_PLY
     wk.seen_epoch = -1
     wk.last_victim = home // MAX_PLY
-    wk.joins += 1
+    wk.counters.joins += 1
     if ctx.trace != 0:
         trace_join(ctx, wk, home, began)
     return True
@@ -287,27 +321,30 @@ def join(ctx, wk, home):
 
 @kernel(i64(Context, Worker, i64))
 def leave(ctx, wk, home):
-    """Leave the open node `home`, whose lock is held; releases it. Returns the worker's next state.
+    """Leave the open node of frame `home`, whose lock is held; releases it. Returns the worker's next state.
 
     The last one out takes over the stack the node lies in: to finish the node, or to unwind further if it was
     aborted. Anyone else parks that stack (its runner) or frees its own (a helper) and is idle.
     """
-    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    node = frame_of(ctx, home).node
     helper = wk.stack * MAX_PLY + wk.ply != home
     home_stack = home // MAX_PLY
+    _check_locked(node)
+    check(node.inside > 0, "who leaves a node was inside")
     node.inside -= 1
     last = node.inside == 0
     closed = atomic_load(closed_of(node))
+    check(0 <= closed <= CLOSED_ABORTED, "a node is not closed, cut off or aborted")
     if last:
         withdraw(ctx, home)
         atomic_store(open_of(node), 0)
         if node.joined > 0:
-            wk.splits += 1
+            wk.counters.splits += 1
     elif not helper:
-        parked = stack_at(ctx.stacks + home_stack * STACK_SIZE)
+        parked = stack_of(ctx, home_stack)
         parked.parked_ply = wk.ply
         atomic_store(state_of(parked), STACK_PARKED)
-    release(node)
+    release(wk, node)
 
     if ctx.trace != 0 and last and node.joined > 0:
         trace_split(ctx, wk, home, closed)
@@ -315,14 +352,14 @@ def leave(ctx, wk, home):
         free_stack(ctx, wk.stack)
     if not last:
         if not helper:
-            wk.parks += 1
+            wk.counters.parks += 1
         become_idle(ctx, wk)
         return STATE_IDLE
     if helper:
-        atomic_store(state_of(stack_at(ctx.stacks + home_stack * STACK_SIZE)), STACK_ACTIVE)
+        atomic_store(state_of(stack_of(ctx, home_stack)), STACK_ACTIVE)
         wk.stack = home_stack
         wk.seen_epoch = -1
-        wk.adopts += 1
+        wk.counters.adopts += 1
         if ctx.trace != 0:
             trace_take(ctx, wk)
     return STATE_UNWIND if closed == CLOSED_ABORTED else STATE_FINISH
@@ -334,10 +371,12 @@ def leave(ctx, wk, home):
 @kernel(boolean(Context, i64))
 def is_dead(ctx, open_parent):
     """Whether the search was stopped, or any open node on the chain that starts here was closed."""
-    if atomic_load(stop_of(header_at(ctx.header))) != 0:
+    if atomic_load(stop_of(header_of(ctx))) != 0:
         return True
     while open_parent >= 0:
-        node = frame_at(ctx.frames + open_parent * FRAME_SIZE).node
+        node = frame_of(ctx, open_parent).node
+        if CHECK:
+            check(atomic_load(open_of(node)) == 1, "a chain of open nodes has open nodes only")
         if atomic_load(closed_of(node)) != 0:
             return True
         open_parent = np.int64(node.open_parent)
@@ -346,13 +385,13 @@ def is_dead(ctx, open_parent):
 
 @kernel(void(Context))
 def raise_abort_epoch(ctx):
-    atomic_add(abort_epoch_of(header_at(ctx.header)), 1)
+    atomic_add(abort_epoch_of(header_of(ctx)), 1)
 
 
 @kernel(void(Context))
 def stop_all(ctx):
     """End the search: every worker unwinds, and notices within one node."""
-    atomic_store(stop_of(header_at(ctx.header)), 1)
+    atomic_store(stop_of(header_of(ctx)), 1)
     raise_abort_epoch(ctx)
 
 
@@ -363,25 +402,25 @@ def unwind(ctx, wk):
     Stops at a split node: if it was cut off and nothing above it is dead, its value stands and the worker leaves it as
     usual; otherwise it is marked aborted, so that whoever leaves it last goes on unwinding.
     """
+    check(wk.ply > 0, "what is unwound has a parent")
     wk.ply -= 1
-    visit = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).visit
+    visit = frame_of(ctx, wk.stack * MAX_PLY + wk.ply).visit
     home = np.int64(visit.home)
     lost = wk.nodes - visit.nodes_before if visit.worker == wk.index else 0
-    node = frame_at(ctx.frames + home * FRAME_SIZE).node
+    node = frame_of(ctx, home).node
     if atomic_load(open_of(node)) == 0:
         return STATE_UNWIND
     dead = is_dead(ctx, np.int64(node.open_parent))
-    wk.last_lock = home
-    acquire(node)
+    acquire(ctx, wk, home)
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)
         withdraw(ctx, home)
     if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
         trace_abort(ctx, wk, home, lost, 0)
-    kind = np.int64(node.type)  # once left, the frame may be somebody else's
+    split_type = np.int64(node.split_type)  # once left, the frame may be another node's
     state = leave(ctx, wk, home)
     if state != STATE_UNWIND:  # else a visit further up includes these nodes
-        wk.aborted_nodes += lost
+        wk.counters.aborted_nodes += lost
         if not dead:
-            wk.outcomes.wasted[kind] += lost
+            wk.outcomes.wasted[split_type] += lost
     return state

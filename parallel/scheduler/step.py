@@ -2,8 +2,11 @@
 
 A worker is in one state; each state has one handler, which does a bounded amount of work and names the next state.
 All state lies in the arena, so a worker can stop after any step and be run again later, by another driver or in
-another order: a process of its own (`processes.py`) and a round robin in one process (`roundrobin.py`) call the same
-compiled function. A worker never returns from `step` with a lock held.
+another order: a process of its own (`work.py`), a round robin and virtual time in one process (`psearch.simulation`)
+call the same compiled function.
+
+Locks: where a handler meets a node that is open it takes that node's lock, and gives it back before it ends, by
+`release` or by `leave`. A worker never returns from `step` with a lock held.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from psearch.core.constants import (
     MOVE_MASK,
     NO_MOVE,
     PASS_MAIN,
+    STACK_ACTIVE,
     STATE_CHILD,
     STATE_ENTER,
     STATE_FINISH,
@@ -34,10 +38,10 @@ from psearch.core.constants import (
     VISIT_REDUCED,
     VISIT_SCOUT,
 )
-from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter
-from psearch.core.jit import kernel
+from psearch.core.intrinsics import atomic_load, atomic_store, check, cycle_counter
+from psearch.core.jit import CHECK, kernel
 from psearch.core.pruning.sound import check_shadow, shadow_bound
-from psearch.core.records import MAX_PLY
+from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
 from psearch.core.search.next_move import defer_move, next_move
 from psearch.core.search.node import after_move, enter, finish, learn
@@ -54,6 +58,7 @@ from psearch.core.views import (
     header_of,
     i64,
     racing_alpha,
+    stack_of,
     void,
     worker_of,
 )
@@ -69,15 +74,12 @@ from psearch.scheduler.prediction import (
 )
 from psearch.scheduler.root import root_aborted, root_finished
 from psearch.scheduler.splitting import (
-    abort_epoch_of,
     acquire,
     best_offer,
-    closed_of,
     is_dead,
     join,
     leave,
     open_node,
-    open_of,
     raise_abort_epoch,
     release,
     stop_all,
@@ -85,6 +87,7 @@ from psearch.scheduler.splitting import (
     withdraw,
 )
 from psearch.scheduler.trace_log import trace_abort, trace_move
+from psearch.scheduler.words import abort_epoch_of, closed_of, open_of, state_of
 
 _FOUND_NOTHING = -1
 
@@ -128,13 +131,15 @@ def _enter(ctx, wk, frame):
         parent_home = below(frame).visit.home
         parent = frame_of(ctx, parent_home).node
         node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else parent.open_parent
+    check(node.alpha < node.beta, "a node is entered with a window")
+    check(0 <= node.p_needed <= CERTAIN, "P(needed) of a node is a probability")
     if wk.nodes >= wk.next_check:
         _check_node_limit(ctx, wk)
     epoch = atomic_load(abort_epoch_of(hd))
     if epoch != wk.seen_epoch:
         wk.seen_epoch = epoch
         if is_dead(ctx, node.open_parent):
-            wk.aborts += 1
+            wk.counters.aborts += 1
             return STATE_UNWIND
     wk.nodes += 1
     action = enter(ctx, wk, frame)
@@ -145,12 +150,12 @@ def _enter(ctx, wk, frame):
     if action == DO_RETURN:
         return _pop(ctx, wk, frame)
     policy = hd.options.policy
-    node.type = refined_type(policy, node)
+    node.split_type = refined_type(policy, node)
     if action == DO_NULL:
         frame.visit.p_needed = node.p_needed
         frame.visit.claim = np.uint64(0)
-        expected = null_child_type(POLICY_KANNAN, node.expected)
-        push_null(ctx, wk, frame, node, null_child_type(policy, node.type), expected)
+        split_type = null_child_type(policy, node.split_type)
+        push_null(ctx, wk, frame, node, split_type, null_child_type(POLICY_KANNAN, node.kannan_type))
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
@@ -163,9 +168,9 @@ def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     policy = header_of(ctx).options.policy
     visit = frame.visit
     index, picked = visit.index, visit.picked
-    kind = child_type(policy, node.type, index, picked, stage)
-    expected = child_type(POLICY_KANNAN, node.expected, index, picked, stage)
-    push_move(ctx, wk, frame, node, stage, alpha, beta, depth, kind, expected)
+    split_type = child_type(policy, node.split_type, index, picked, stage)
+    kannan_type = child_type(POLICY_KANNAN, node.kannan_type, index, picked, stage)
+    push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type)
     wk.ply += 1
     return STATE_ENTER
 
@@ -176,13 +181,12 @@ def _defer(ctx, wk, frame, node):
     visit = frame.visit
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
-        wk.last_lock = visit.home
-        acquire(node)
+        acquire(ctx, wk, visit.home)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, visit.home)
     done = defer_move(node, visit.move)
     if is_open:
-        release(node)
+        release(wk, node)
     return STATE_NEXT if done else STATE_ENTER
 
 
@@ -204,7 +208,7 @@ def _start_move(ctx, wk, frame):
             if state != STATE_ENTER:
                 return state
         take_claim(ctx, claim)
-        wk.claims += 1
+        wk.counters.claims += 1
         visit.claim = claim
     alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
@@ -225,8 +229,7 @@ def _next_move(ctx, wk, frame):
         open_node(ctx, wk, home)
         is_open = True
     if is_open:
-        wk.last_lock = home
-        acquire(node)
+        acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
     frame.visit.claim = np.uint64(0)
@@ -253,7 +256,7 @@ def _next_move(ctx, wk, frame):
             frame.visit.shared = 1
             count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
-        release(node)
+        release(wk, node)
     return _start_move(ctx, wk, frame)
 
 
@@ -272,8 +275,7 @@ def _after_child(ctx, wk, frame):
     node = frame_of(ctx, home).node
     is_open = atomic_load(open_of(node)) != 0
     if is_open:
-        wk.last_lock = home
-        acquire(node)
+        acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             if ctx.trace != 0:
                 lost = wk.nodes - frame.visit.nodes_before if frame.visit.worker == wk.index else 0
@@ -292,7 +294,7 @@ def _after_child(ctx, wk, frame):
             raise_abort_epoch(ctx)
         return leave(ctx, wk, home)
     if is_open:
-        release(node)
+        release(wk, node)
     if action == DO_CHILD:
         visit = frame.visit
         alpha, beta = visit.alpha, visit.beta
@@ -306,10 +308,48 @@ def _idle(ctx, wk):
     home = best_offer(ctx, wk)
     before = cycle_counter()
     if home < 0 or not join(ctx, wk, home):
-        wk.polls += 1
+        wk.counters.polls += 1
         return _FOUND_NOTHING
-    wk.join_cycles += cycle_counter() - before
+    wk.counters.join_cycles += cycle_counter() - before
     return _start_move(ctx, wk, frame_of(ctx, wk.stack * MAX_PLY + wk.ply))
+
+
+@kernel(i64(Context, Worker, Frame))
+def _next_quiescence(ctx, wk, frame):
+    """Take the next move of a node in quiescence, which is never opened."""
+    if next_quiescence(ctx, wk, frame) == DO_RETURN:
+        return _pop(ctx, wk, frame)
+    wk.ply += 1
+    return STATE_ENTER
+
+
+@kernel(i64(Context, Worker, Frame))
+def _after_quiescence_child(ctx, wk, frame):
+    return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
+
+
+@kernel(i64(Context, Worker, Frame))
+def _finish(ctx, wk, frame):
+    """All moves of the node are done, or one has cut, and no other worker is inside."""
+    node = frame.node
+    if node.pass_kind != PASS_MAIN:
+        return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
+    if node.depth >= RECORD_DEPTH and header_of(ctx).options.record:
+        record_outcome(wk, node, 1 if node.best >= node.beta else 0)
+    finish(ctx, wk, frame)
+    return _pop(ctx, wk, frame)
+
+
+@kernel(i64(Context, Worker, Frame))
+def _unwind(ctx, wk, frame):
+    """The node is dead: its value is never needed. Go to its parent."""
+    if wk.ply == 0:
+        return root_aborted(ctx, wk)
+    visit = below(frame).visit
+    if visit.claim != np.uint64(0):
+        release_claim(ctx, visit.claim)
+        visit.claim = np.uint64(0)
+    return unwind(ctx, wk)
 
 
 @kernel(i64(Context, Worker))
@@ -326,29 +366,29 @@ def advance(ctx, wk):
     if state == STATE_CHILD:
         return _after_child(ctx, wk, frame)
     if state == STATE_QNEXT:
-        if next_quiescence(ctx, wk, frame) == DO_CHILD:
-            wk.ply += 1
-            return STATE_ENTER
-        return _pop(ctx, wk, frame)
+        return _next_quiescence(ctx, wk, frame)
     if state == STATE_QCHILD:
-        return _pop(ctx, wk, frame) if after_quiescence(ctx, wk, frame, -wk.value) == DO_RETURN else STATE_QNEXT
+        return _after_quiescence_child(ctx, wk, frame)
     if state == STATE_FINISH:
-        node = frame.node
-        if node.pass_kind != PASS_MAIN:
-            return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-        if node.depth >= RECORD_DEPTH and header_of(ctx).options.record:
-            record_outcome(wk, node, 1 if node.best >= node.beta else 0)
-        finish(ctx, wk, frame)
-        return _pop(ctx, wk, frame)
+        return _finish(ctx, wk, frame)
     if state == STATE_UNWIND:
-        if wk.ply == 0:
-            return root_aborted(ctx, wk)
-        visit = below(frame).visit
-        if visit.claim != np.uint64(0):
-            release_claim(ctx, visit.claim)
-            visit.claim = np.uint64(0)
-        return unwind(ctx, wk)
+        return _unwind(ctx, wk, frame)
     return root_finished(ctx, wk)
+
+
+@kernel(void(Context, Worker))
+def _check_worker(ctx, wk):
+    """What is so of a worker between two transitions."""
+    if CHECK:
+        hd = header_of(ctx)
+        check(wk.locks == 0, "no lock is held between two transitions")
+        check(STATE_IDLE <= wk.state <= STATE_ROOT, "a worker is in a state")
+        check((wk.state == STATE_IDLE) == (wk.stack == -1), "an idle worker has no stack, any other has one")
+        check(-1 <= wk.stack < hd.stack_count, "a stack is one of the pool")
+        check(0 <= wk.ply < MAX_PLY, "a ply is one of a stack")
+        if wk.stack >= 0:
+            check(atomic_load(state_of(stack_of(ctx, wk.stack))) == STACK_ACTIVE, "a stack that is run is active")
+            check(stack_of(ctx, wk.stack).base <= wk.ply, "a worker is at its stack's base or above")
 
 
 @kernel(i64(Context, i64, i64))
@@ -357,6 +397,7 @@ def step(ctx, worker, budget):
 
     Returns the transitions left over: more than 0 when the worker is idle and found nothing to do.
     """
+    check(0 <= worker < header_of(ctx).worker_count, "a worker is one of those of the arena")
     wk = worker_of(ctx, worker)
     while budget > 0:
         budget -= 1
@@ -364,4 +405,5 @@ def step(ctx, worker, budget):
         if state == _FOUND_NOTHING:
             return budget + 1
         wk.state = state
+        _check_worker(ctx, wk)
     return 0

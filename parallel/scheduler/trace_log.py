@@ -1,7 +1,7 @@
 """The workers' side of a trace: a log of events for each worker, in shared memory.
 
-A trace is recorded when the context holds the address of the logs; the search asks for that only where it opens,
-shares, leaves or aborts a node, never at a node that nobody shares. Open nodes are many and joined ones few, so an
+A trace is recorded when the context holds the address of the logs; the search looks at that only where it opens,
+shares, leaves or aborts a node, never at a node that is not shared. Open nodes are many and joined ones few, so an
 opening leaves only a time stamp in the frame, and the event is written by the last one out, if anybody had joined.
 
 A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
@@ -18,6 +18,8 @@ complete, so that the logs of workers that were killed can be read.
 
 Times are those of the time stamp counter, or of the worker's virtual clock when its turn began; `settle_turn` then
 moves the events of the turn to where they belong.
+
+Locks: each log is written by its worker alone. A number and times of an open node lie in its frame, under its lock.
 """
 
 from __future__ import annotations
@@ -27,9 +29,7 @@ import numpy as np
 from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter, field_address
 from psearch.core.jit import entry, kernel
 from psearch.core.records import (
-    FRAME_SIZE,
     MAX_PLY,
-    STACK_SIZE,
     TRACE_ABORT,
     TRACE_EVENT_SIZE,
     TRACE_IDLE,
@@ -40,7 +40,7 @@ from psearch.core.records import (
     TRACE_TAKE,
     WORKER_BITS,
 )
-from psearch.core.views import Context, TraceLog, Worker, frame_at, i64, stack_at, trace_event_at, trace_log_at, void
+from psearch.core.views import Context, TraceLog, Worker, frame_of, i64, stack_of, trace_event_at, trace_log_at, void
 from psearch.scheduler.entries import SEARCH
 
 _count_of = field_address(TraceLog, "count")
@@ -101,33 +101,33 @@ def _count_event(ctx, wk):
 def _set_node(ctx, at, home):
     """The event is about this open node, which cannot go meanwhile."""
     event = trace_event_at(at)
-    frame = frame_at(ctx.frames + home * FRAME_SIZE)
+    frame = frame_of(ctx, home)
     event.split = frame.trace.split
     event.frame = home
     event.depth = frame.node.depth
-    event.type = frame.node.type
+    event.type = frame.node.split_type
     event.p_needed = frame.node.p_needed
 
 
 @kernel(void(Context, Worker, i64))
 def trace_open(ctx, wk, home):
     """Note when this worker opened a node, and give it a number. Under the node's lock, before helpers see it."""
-    trace = frame_at(ctx.frames + home * FRAME_SIZE).trace
+    trace = frame_of(ctx, home).trace
     trace.opened = trace_time(ctx, wk)
-    trace.split = (wk.opens + 1) << WORKER_BITS | wk.index
+    trace.split = (wk.counters.opens + 1) << WORKER_BITS | wk.index
 
 
 @kernel(void(Context, Worker))
 def trace_move(ctx, wk):
     """Note when this worker took the move in the visit of its frame."""
-    frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).trace.began = trace_time(ctx, wk)
+    frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began = trace_time(ctx, wk)
 
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_join(ctx, wk, home, begin):
     """This worker has joined the open node `home`, and has a stack whose frame at that ply holds its visit."""
     now = trace_time(ctx, wk)
-    frame = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE)
+    frame = frame_of(ctx, wk.stack * MAX_PLY + wk.ply)
     frame.trace.began = now
     at = _new_event(ctx, wk, TRACE_JOIN, now)
     if at == 0:
@@ -146,7 +146,7 @@ def trace_take(ctx, wk):
     at = _new_event(ctx, wk, TRACE_TAKE, trace_time(ctx, wk))
     if at == 0:
         return
-    home = np.int64(stack_at(ctx.stacks + wk.stack * STACK_SIZE).home)
+    home = np.int64(stack_of(ctx, wk.stack).home)
     if home >= 0:
         _set_node(ctx, at, home)
     _count_event(ctx, wk)
@@ -171,7 +171,7 @@ def trace_abort(ctx, wk, home, nodes, late):
         return
     _set_node(ctx, at, home)
     event = trace_event_at(at)
-    event.begin = frame_at(ctx.frames + (wk.stack * MAX_PLY + wk.ply) * FRAME_SIZE).trace.began
+    event.begin = frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began
     event.value = nodes
     event.outcome = late
     _count_event(ctx, wk)
@@ -184,7 +184,7 @@ def trace_split(ctx, wk, home, outcome):
     if at == 0:
         return
     _set_node(ctx, at, home)
-    frame = frame_at(ctx.frames + home * FRAME_SIZE)
+    frame = frame_of(ctx, home)
     event = trace_event_at(at)
     event.begin = frame.trace.opened
     event.helpers = frame.node.joined
@@ -194,7 +194,7 @@ def trace_split(ctx, wk, home, outcome):
 
 @kernel(void(Context, Worker))
 def trace_root_entered(ctx, wk):
-    frame_at(ctx.frames + wk.stack * MAX_PLY * FRAME_SIZE).trace.entered = trace_time(ctx, wk)
+    frame_of(ctx, wk.stack * MAX_PLY).trace.entered = trace_time(ctx, wk)
 
 
 @kernel(void(Context, Worker, i64, i64))
@@ -204,14 +204,14 @@ def trace_root(ctx, wk, score, outcome):
     if at == 0:
         return
     root = wk.stack * MAX_PLY
-    frame = frame_at(ctx.frames + root * FRAME_SIZE)
+    frame = frame_of(ctx, root)
     event = trace_event_at(at)
     event.begin = frame.trace.entered
     event.frame = root
-    stack = stack_at(ctx.stacks + wk.stack * STACK_SIZE)
+    stack = stack_of(ctx, wk.stack)
     event.depth = stack.root_depth
     event.helpers = stack.root_line
-    event.type = frame.node.type
+    event.type = frame.node.split_type
     event.move = frame.node.best_move
     event.value = score
     event.outcome = outcome

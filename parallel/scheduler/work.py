@@ -1,4 +1,4 @@
-"""The loop of a worker process around `step`: search, wait for work, notice the end."""
+"""The loop of a worker process around `step`: search, wait for work, notice the end. Takes no lock."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import numpy as np
 from psearch.core.constants import STATE_IDLE
 from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
 from psearch.core.jit import entry, kernel
-from psearch.core.records import WORKER_SIZE
-from psearch.core.views import context_at, header_at, i64, void, worker_at
+from psearch.core.views import context_at, header_of, i64, void, worker_of
 from psearch.scheduler.entries import SEARCH
-from psearch.scheduler.splitting import done_of
 from psearch.scheduler.step import step
+from psearch.scheduler.words import done_of
 
 _BURST = 1024
 _SPINS = 64
@@ -35,8 +34,8 @@ def wait_between_polls(rounds):
 def work(context, worker, bursts):
     """Run a worker for a while; 1 when the search is done and this worker has nothing left to do."""
     ctx = context_at(context)
-    hd = header_at(ctx.header)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    hd = header_of(ctx)
+    wk = worker_of(ctx, worker)
     rounds = 0
     last = cycle_counter()
     while bursts > 0:
@@ -51,8 +50,8 @@ def work(context, worker, bursts):
         if not idle or rounds > _SPINS + _YIELDS:
             bursts -= 1
         now = cycle_counter()
-        wk.search_cycles += now - last
+        wk.counters.search_cycles += now - last
         if idle:
-            wk.idle_cycles += now - last
+            wk.counters.idle_cycles += now - last
         last = now
     return 0

@@ -20,18 +20,28 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import STATE_IDLE
-from psearch.core.intrinsics import atomic_load, atomic_store
+from psearch.core.intrinsics import atomic_load, atomic_store, check, copy_record
 from psearch.core.jit import entry, kernel
-from psearch.core.records import WORKER_SIZE
+from psearch.core.records import MAX_WORKERS, WORKER_BITS
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.views import Context, Simulation, Worker, context_at, header_at, i64, simulation_at, void, worker_at
-from psearch.scheduler.splitting import done_of, stop_all, stop_of
+from psearch.core.views import (
+    Context,
+    Counters,
+    Simulation,
+    Worker,
+    context_at,
+    header_of,
+    i64,
+    simulation_at,
+    void,
+    worker_of,
+)
+from psearch.scheduler.splitting import stop_all
 from psearch.scheduler.step import step
 from psearch.scheduler.trace_log import begin_turn, settle_turn
+from psearch.scheduler.words import done_of, stop_of
 from psearch.simulation.entries import VIRTUAL
 
-_WORKER_BITS = 10
-_WORKER_MASK = (1 << _WORKER_BITS) - 1
 _MOST_TRANSITIONS = 256
 """Of one turn without a node: unwinding a deep stack takes one each."""
 
@@ -39,7 +49,8 @@ _MOST_TRANSITIONS = 256
 @kernel(void(Simulation, i64, i64))
 def _push(sim, clock, worker):
     """Put a worker into the heap."""
-    item = (clock << _WORKER_BITS) | worker
+    check(0 <= worker < MAX_WORKERS and 0 <= clock < 1 << (63 - WORKER_BITS), "an item of the heap fits into a word")
+    item = (clock << WORKER_BITS) | worker
     i = sim.heap_size
     sim.heap_size += 1
     while i > 0 and sim.heap[(i - 1) >> 1] > item:
@@ -100,7 +111,7 @@ def _sleep(sim, worker):
 
 @kernel(i64(Simulation, Worker, i64, i64))
 def _wait_for_lock(sim, wk, lock_free, clock):
-    """When the lock that the worker took was free, and is booked from then on."""
+    """When the worker has done with the lock that it took last, if any: it waits until that is free, and books it."""
     if wk.last_lock < 0:
         return clock
     free_from = lock_free + 8 * wk.last_lock
@@ -110,48 +121,55 @@ def _wait_for_lock(sim, wk, lock_free, clock):
     return start + sim.costs.lock
 
 
+@kernel(i64(Simulation, Counters, i64))
+def _cost_of(sim, now, nodes):
+    """What was done since `sim.before`, so many nodes among it, costs without jitter."""
+    costs, before = sim.costs, sim.before
+    searched = now.qnodes - before.qnodes
+    cost = searched * costs.qnode + (nodes - searched) * costs.node
+    cost += (now.opens - before.opens) * costs.open + (now.joins - before.joins) * costs.join
+    cost += (now.parks + now.adopts - before.parks - before.adopts) * costs.leave
+    return cost + (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
+
+
 @kernel(i64(Context, Simulation, i64, i64, i64))
 def _turn(ctx, sim, worker, clock, lock_free):
     """One turn of one worker; returns its new clock, or -1 when it has fallen asleep."""
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
-    costs = sim.costs
+    wk = worker_of(ctx, worker)
+    now, before = wk.counters, sim.before
     begun = clock
     was_idle = wk.state == STATE_IDLE
-    nodes, qnodes, opens = wk.nodes, wk.qnodes, wk.opens
-    joins, aborts, leaves = wk.joins, wk.aborts, wk.parks + wk.adopts
-    failed = wk.failed_joins
-    claims = wk.claims
+    nodes = wk.nodes
+    copy_record(before, now)
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     for _ in range(_MOST_TRANSITIONS):
         if step(ctx, worker, 1) > 0:
             break
         if wk.nodes != nodes or wk.state == STATE_IDLE:
             break
-    searched = wk.qnodes - qnodes
-    cost = searched * costs.qnode + (wk.nodes - nodes - searched) * costs.node
-    cost += (wk.opens - opens) * costs.open + (wk.joins - joins) * costs.join
-    cost += (wk.parks + wk.adopts - leaves) * costs.leave + (wk.aborts - aborts) * costs.abort
-    cost += (wk.claims - claims) * costs.claim
-    if not was_idle and wk.state == STATE_IDLE:
-        cost += costs.leave
+    cost = _cost_of(sim, now, wk.nodes - nodes)
+    is_idle = wk.state == STATE_IDLE
+    if is_idle and not was_idle:
+        cost += sim.costs.leave
     clock = _wait_for_lock(sim, wk, lock_free, clock)
-    joined = clock + costs.join
+    joined_at = clock + sim.costs.join
     clock += _jittered(sim, cost)
     if ctx.trace != 0:
-        settle_turn(ctx, worker, first_event, min(joined, clock), clock)
-    if wk.opens != opens:
+        settle_turn(ctx, worker, first_event, min(joined_at, clock), clock)
+    has_joined = now.joins != before.joins
+    if now.opens != before.opens:
         _wake_one(sim, clock)
-    if wk.joins != joins:
+    if has_joined:
         # the others have seen the same offer at the same time: two more for each that joins, so all come at once
         _wake_one(sim, begun)
         _wake_one(sim, begun)
-    if was_idle and wk.joins != joins:
+    if was_idle and has_joined:
         sim.idle_time[worker] += max(begun - sim.idle_since[worker], np.int64(0))
-    if wk.state == STATE_IDLE and (not was_idle or wk.joins != joins):
+    if is_idle and (not was_idle or has_joined):
         sim.idle_since[worker] = clock
-    elif was_idle and wk.joins == joins:
+    elif was_idle and not has_joined:
         # an offer that was out of moves has been withdrawn by now: look again, there may be others
-        return clock + costs.poll if wk.failed_joins != failed else -1
+        return clock + sim.costs.poll if now.failed_joins != before.failed_joins else -1
     return clock
 
 
@@ -163,16 +181,16 @@ def run_virtual(context, simulation, lock_free, max_events):
     """
     ctx = context_at(context)
     sim = simulation_at(simulation)
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     for _ in range(max_events):
         if atomic_load(done_of(hd)) != 0:
             return 1
         if sim.heap_size == 0:
-            return -1  # everybody sleeps and nothing is done: a lost worker, a bug
+            return -1  # all workers sleep and the search is not done: a bug
         top = _pop(sim)
-        worker = top & _WORKER_MASK
+        worker = top & (MAX_WORKERS - 1)
         sim.events += 1
-        sim.now = top >> _WORKER_BITS
+        sim.now = top >> WORKER_BITS
         if 0 < sim.deadline <= sim.now and atomic_load(stop_of(hd)) == 0:
             stop_all(ctx)
         clock = _turn(ctx, sim, worker, sim.now, lock_free)
@@ -193,7 +211,7 @@ def begin_virtual(context, simulation):
     sim.heap_size = 0
     sim.sleepers = 0
     sim.events = 0
-    for worker in range(header_at(ctx.header).worker_count):
+    for worker in range(header_of(ctx).worker_count):
         sim.idle_since[worker] = 0
         sim.idle_time[worker] = 0
         _push(sim, np.int64(0), worker)

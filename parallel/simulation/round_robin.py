@@ -11,9 +11,9 @@ import numpy as np
 from psearch.core.intrinsics import atomic_load
 from psearch.core.jit import entry
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
-from psearch.core.views import context_at, header_at, i64
-from psearch.scheduler.splitting import done_of
+from psearch.core.views import context_at, header_of, i64
 from psearch.scheduler.step import step
+from psearch.scheduler.words import done_of
 from psearch.simulation.entries import ROUND_ROBIN
 
 
@@ -24,7 +24,7 @@ def run_interleaved(context, seed, max_burst, max_turns):
     Returns the turns taken, or -1 if `max_turns` were not enough (a hang, in tests).
     """
     ctx = context_at(context)
-    hd = header_at(ctx.header)
+    hd = header_of(ctx)
     state = np.uint64(seed)
     for turn in range(max_turns):
         if atomic_load(done_of(hd)) != 0:

@@ -123,9 +123,9 @@ class Simulator:
             nodes=int(workers["nodes"].sum()),
             score=int(arena.header[0]["score"]),
             bestmove=int(arena.header[0]["best_move"]),
-            splits=int(workers["splits"].sum()),
-            joins=int(workers["joins"].sum()),
-            aborted_nodes=int(workers["aborted_nodes"].sum()),
+            splits=int(workers["counters"]["splits"].sum()),
+            joins=int(workers["counters"]["joins"].sum()),
+            aborted_nodes=int(workers["counters"]["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
             pruning=pruning_text(options.pruning),
         )

@@ -138,8 +138,8 @@ def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[in
         start = time.thread_time_ns()  # not the wall: the core may be taken away meanwhile
         done = work(arena.context, 0, _BURSTS_PER_SLICE)
         times.append(time.thread_time_ns() - start)
-        counts.append((int(worker["nodes"]) - nodes, int(worker["qnodes"]) - qnodes))
-        nodes, qnodes = int(worker["nodes"]), int(worker["qnodes"])
+        counts.append((int(worker["nodes"]) - nodes, int(worker["counters"]["qnodes"]) - qnodes))
+        nodes, qnodes = int(worker["nodes"]), int(worker["counters"]["qnodes"])
     return counts, times
 
 
@@ -178,9 +178,9 @@ def _join_cost(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, 
             report(f"calibrate: joins, position {number}/{len(boards)}")
             engine.forget()
             engine.search(SearchRequest(board, Limits(depth=depth)))
-            found = int(engine.arena.worker["joins"].sum())
+            found = int(engine.arena.worker["counters"]["joins"].sum())
             if found:
-                means.append(int(engine.arena.worker["join_cycles"].sum()) / found / cycles_per_ns)
+                means.append(int(engine.arena.worker["counters"]["join_cycles"].sum()) / found / cycles_per_ns)
                 joins += found
     return (statistics.median(means) if means else Costs.join), joins
 
@@ -197,7 +197,7 @@ def _scratch(board: chess.Board, stacks: int) -> Arena:
     node = frames["node"]
     node["open_parent"] = np.arange(len(frames)) - 1
     node["depth"] = 8
-    node["type"] = ALL_NODE
+    node["split_type"] = ALL_NODE
     node["p_needed"] = 1 << 16
     return arena
 
@@ -211,9 +211,9 @@ def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
     """Nanoseconds of locking and unlocking a node that a second thread locks and unlocks all the time: the median."""
     times = []
     for _ in range(_REPEATS):
-        other = threading.Thread(target=micro_costs.time_locks, args=(context, frame, 4 * _ROUNDS))
+        other = threading.Thread(target=micro_costs.time_locks, args=(context, 1, frame, 4 * _ROUNDS))
         other.start()
-        times.append(micro_costs.time_locks(context, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
+        times.append(micro_costs.time_locks(context, 0, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
         other.join()
     return float(statistics.median(times))
 
@@ -231,7 +231,7 @@ def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
     context = arena.context
     frame = 1
     found: dict[str, float] = {
-        "lock": _least_ns(partial(micro_costs.time_locks, context, frame, _ROUNDS), cycles_per_ns),
+        "lock": _least_ns(partial(micro_costs.time_locks, context, 0, frame, _ROUNDS), cycles_per_ns),
         "open": _least_ns(partial(micro_costs.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
         "leave": _least_ns(partial(micro_costs.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
         "lock_contended": _contended_lock_ns(context, frame, cycles_per_ns),

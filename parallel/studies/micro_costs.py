@@ -12,33 +12,22 @@ import numpy as np
 from psearch.core.constants import CLOSED_CUTOFF, STACK_ACTIVE
 from psearch.core.intrinsics import atomic_add, atomic_store, cycle_counter
 from psearch.core.jit import entry
-from psearch.core.records import FRAME_SIZE, STACK_SIZE, WORKER_SIZE
-from psearch.core.views import context_at, frame_at, header_at, i64, stack_at, worker_at
-from psearch.scheduler.prediction import idle_workers_of
-from psearch.scheduler.splitting import (
-    acquire,
-    best_offer,
-    closed_of,
-    is_dead,
-    leave,
-    open_node,
-    open_of,
-    release,
-    state_of,
-    unwind,
-    withdraw,
-)
+from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, worker_of
+from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, open_node, release, unwind, withdraw
+from psearch.scheduler.words import closed_of, idle_workers_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
 
 
-@entry(i64(i64, i64, i64))
-def time_locks(context, frame_index, rounds):
+@entry(i64(i64, i64, i64, i64))
+def time_locks(context, worker, home, rounds):
     """Lock and unlock a node."""
-    node = frame_at(context_at(context).frames + frame_index * FRAME_SIZE).node
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, home).node
     before = cycle_counter()
     for _ in range(rounds):
-        acquire(node)
-        release(node)
+        acquire(ctx, wk, home)
+        release(wk, node)
     return cycle_counter() - before
 
 
@@ -46,7 +35,7 @@ def time_locks(context, frame_index, rounds):
 def time_polls(context, worker, rounds):
     """Look for work where there is none, and pause before the next look as the process driver does."""
     ctx = context_at(context)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    wk = worker_of(ctx, worker)
     before = cycle_counter()
     for _ in range(rounds):
         if best_offer(ctx, wk) >= 0:
@@ -56,34 +45,36 @@ def time_polls(context, worker, rounds):
 
 
 @entry(i64(i64, i64, i64, i64))
-def time_opens(context, worker, frame_index, rounds):
+def time_opens(context, worker, home, rounds):
     """Open a node, its lock included."""
     ctx = context_at(context)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
+    wk = worker_of(ctx, worker)
     before = cycle_counter()
     for _ in range(rounds):
-        open_node(ctx, wk, frame_index)
+        open_node(ctx, wk, home)
     cycles = cycle_counter() - before
-    withdraw(ctx, frame_index)
-    atomic_store(open_of(frame_at(ctx.frames + frame_index * FRAME_SIZE).node), 0)
+    acquire(ctx, wk, home)
+    withdraw(ctx, home)
+    atomic_store(open_of(frame_of(ctx, home).node), 0)
+    release(wk, frame_of(ctx, home).node)
     return cycles
 
 
 @entry(i64(i64, i64, i64, i64))
-def time_leaves(context, worker, frame_index, rounds):
+def time_leaves(context, worker, home, rounds):
     """Leave an open node that lies in the worker's own stack, a helper staying inside: lock, park, unlock."""
     ctx = context_at(context)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
-    node = frame_at(ctx.frames + frame_index * FRAME_SIZE).node
-    idle = idle_workers_of(header_at(ctx.header))
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, home).node
+    idle = idle_workers_of(header_of(ctx))
     stack = wk.stack
-    state = state_of(stack_at(ctx.stacks + stack * STACK_SIZE))
+    state = state_of(stack_of(ctx, stack))
     atomic_store(open_of(node), 1)
     before = cycle_counter()
     for _ in range(rounds):
         node.inside = 2
-        acquire(node)
-        leave(ctx, wk, frame_index)
+        acquire(ctx, wk, home)
+        leave(ctx, wk, home)
         wk.stack = stack
         atomic_store(state, STACK_ACTIVE)
     cycles = cycle_counter() - before
@@ -96,8 +87,8 @@ def time_leaves(context, worker, frame_index, rounds):
 def time_aborts(context, worker, plies, rounds):
     """Find that the node at ply 0 of the worker's stack was cut off, and unwind to it from `plies` above."""
     ctx = context_at(context)
-    wk = worker_at(ctx.workers + worker * WORKER_SIZE)
-    node = frame_at(ctx.frames).node
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, 0).node
     atomic_store(open_of(node), 1)
     atomic_store(closed_of(node), CLOSED_CUTOFF)
     dead = np.int64(0)

@@ -193,8 +193,8 @@ class Verifier:
         write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), options, only=moves)
         work_alone(arena.context)
         header, worker = arena.header[0], arena.worker[0]
-        self._checked += int(worker["shadow_checked"])
-        count = int(worker["shadow_violations"])
+        self._checked += int(worker["counters"]["shadow_checked"])
+        count = int(worker["counters"]["shadow_violations"])
         self._violations += count
         for record in worker["violations"][: min(count, VIOLATIONS)]:
             codes = [int(code) for code in record["line"][: int(record["ply"])]]

@@ -158,7 +158,7 @@ def watch(arena: Arena, fen: str, depth: int, pruning: Pruning, policy: str, see
     watcher = Watcher(arena, seed)
     watcher.run(every)
     assert leftovers(arena) == []
-    assert int(arena.worker["adopts"].sum()) == int(arena.worker["parks"].sum())
+    assert int(arena.worker["counters"]["adopts"].sum()) == int(arena.worker["counters"]["parks"].sum())
     return watcher
 
 
@@ -194,7 +194,7 @@ def test_modes_keep_the_invariants(arenas: dict[int, Arena], workers: int, pruni
     for seed, policy in enumerate(("knuth", "calibrated", "abdada")):
         arena = arenas[workers]
         watch(arena, MIDDLE_GAME, depth, pruning, policy, seed, every=20 * workers)
-        joins += int(arena.worker["joins"].sum())
+        joins += int(arena.worker["counters"]["joins"].sum())
     assert joins > 20
 
 

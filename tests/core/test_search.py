@@ -519,7 +519,7 @@ def test_the_longest_line_ends_at_the_last_frame(options: SearchOptions) -> None
         record["depth"] = MAX_PLY - 1
     while not work(arena.context, 0, 1 << 20):
         continue
-    assert int(arena.worker[0]["seldepth"]) == MAX_PLY - 1
+    assert int(arena.worker[0]["counters"]["seldepth"]) == MAX_PLY - 1
     assert found(arena, board).nodes == 300_000
     assert all((memory == 0xAB).all() for memory in behind)
     arena.close()

@@ -127,7 +127,8 @@ def test_shadow_mode_searches_the_plain_tree(arenas: dict[int, Arena]) -> None:
             arena.clear_learning()
             nodes.append(search(arena, position.board, 3, options))
         assert nodes[0] == nodes[1]
-        assert int(arena.worker[0]["shadow_checked"]) >= int(arena.worker[0]["shadow_violations"]) == 0
+        counters = arena.worker[0]["counters"]
+        assert int(counters["shadow_checked"]) >= int(counters["shadow_violations"]) == 0
 
 
 def test_every_root_move_keeps_its_value(arenas: dict[int, Arena]) -> None:
@@ -166,7 +167,7 @@ def test_many_workers_find_the_plain_value(workers: int, arenas: dict[int, Arena
             assert run_interleaved(arena.context, seed, burst, MAX_TURNS) >= 0, describe(arena)
             assert leftovers(arena) == []
             assert int(arena.header[0]["score"]) == expected, (position.board.fen(), policy, seed, burst)
-            joins += int(arena.worker["joins"].sum())
+            joins += int(arena.worker["counters"]["joins"].sum())
             skipped += pruned(arena, "sound")
     assert skipped > 1000
     assert workers == 1 or joins > 100
@@ -179,8 +180,8 @@ def test_shadow_mode_with_many_workers(arenas: dict[int, Arena]) -> None:
     for seed, position in enumerate(suite()[::3]):
         write_search(arena, position.board, Limits(depth=3), sound_options("knuth", shadow=True))
         assert run_interleaved(arena.context, seed, 7, MAX_TURNS) >= 0, describe(arena)
-        assert int(arena.worker["shadow_violations"].sum()) == 0, position.board.fen()
-        by_helpers += int(arena.worker["shadow_checked"][1:].sum())
+        assert int(arena.worker["counters"]["shadow_violations"].sum()) == 0, position.board.fen()
+        by_helpers += int(arena.worker["counters"]["shadow_checked"][1:].sum())
     assert by_helpers > 1000
 
 
@@ -328,8 +329,8 @@ def test_quiescence_with_a_table_is_unsound(arenas: dict[int, Arena]) -> None:
             arena.clear_table()
             arena.clear_learning()
             search(arena, fen, 4, sound_options(shadow=True, tt=True, pruning=pruning))
-            violations[pruning] += int(arena.worker[0]["shadow_violations"])
-            checked += int(arena.worker[0]["shadow_checked"])
+            violations[pruning] += int(arena.worker[0]["counters"]["shadow_violations"])
+            checked += int(arena.worker[0]["counters"]["shadow_checked"])
         assert checked > 1000
     assert violations[with_table] > 0
     assert violations[SOUND] == 0

@@ -98,7 +98,9 @@ def check_end(arena: Arena, shape: Shape) -> None:
 
 
 def total(arena: Arena, counter: str) -> int:
-    return int(arena.worker[counter].sum())
+    """Of all workers."""
+    counters = arena.worker if counter == "nodes" else arena.worker["counters"]
+    return int(counters[counter].sum())
 
 
 def value_of(shape: Shape) -> int:

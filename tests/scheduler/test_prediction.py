@@ -16,7 +16,7 @@ from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.scheduler.entries import merge_now
-from psearch.scheduler.prediction import GAIN_BUSY
+from psearch.scheduler.policy import GAIN_BUSY
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 JOIN_COST = 1

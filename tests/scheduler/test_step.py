@@ -75,7 +75,7 @@ def test_plain_mode_equals_naive_negamax(part: int, arenas: dict[int, Arena]) ->
                 value = run(arenas[workers], board, depth, options, seed, burst=rng.choice((1, 7, 50)))
                 assert value == expected, (fen, depth, workers, policy, seed)
                 compared += 1
-                joins += int(arenas[workers].worker["joins"].sum())
+                joins += int(arenas[workers].worker["counters"]["joins"].sum())
     assert compared >= 60
     assert joins > 10 * compared
 
@@ -119,7 +119,7 @@ def test_invariants_hold_after_every_step(arenas: dict[int, Arena]) -> None:
             for _ in range(3000):
                 step_worker(arena.context, rng.randrange(workers), rng.choice((1, 1, 2, 40)))
                 assert violations(arena) == [], describe(arena)
-            joined += int(arena.worker["joins"].sum())
+            joined += int(arena.worker["counters"]["joins"].sum())
             stop(arena)
             assert run_interleaved(arena.context, 1, 5, MAX_TURNS) >= 0
             assert leftovers(arena) == []
@@ -136,8 +136,8 @@ def test_selective_search_with_many_workers_keeps_invariants(arenas: dict[int, A
         for seed, policy in enumerate(SPLITTING):
             arena.clear_table()
             run(arena, board, depth, SearchOptions(policy=policy, split_depth=2, pruning=MODES[mode]), seed)
-            aborts += int(arena.worker["aborts"].sum())
-            assert int(arena.worker["adopts"].sum()) == int(arena.worker["parks"].sum())
+            aborts += int(arena.worker["counters"]["aborts"].sum())
+            assert int(arena.worker["counters"]["adopts"].sum()) == int(arena.worker["counters"]["parks"].sum())
     assert aborts > 100
 
 
@@ -205,8 +205,8 @@ def test_stack_pool_exhausted(arenas: dict[int, Arena]) -> None:
         for seed in range(5):
             assert run(arena, board, 3, SearchOptions.plain("knuth", 1), seed) == expected
             # with a handful of stacks some look for a free one must have failed
-            assert int(arena.worker["polls"].sum()) > 0
-        assert int(arena.worker["joins"].sum()) > 0 or stacks == 1
+            assert int(arena.worker["counters"]["polls"].sum()) > 0
+        assert int(arena.worker["counters"]["joins"].sum()) > 0 or stacks == 1
         arena.close()
 
 

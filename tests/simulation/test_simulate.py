@@ -18,8 +18,8 @@ from naive import NaiveSearch
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.records import simulation_dtype
-from psearch.defaults import POLICY_NAMES
+from psearch.core.records import MAX_WORKERS, simulation_dtype
+from psearch.defaults import MAX_THREADS, POLICY_NAMES
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
@@ -226,7 +226,7 @@ def test_the_cost_of_a_join_counts_while_all_are_busy(simulators: dict[int, Simu
     nodes, opened = set(), []
     for join_cost in (1, 4, 1000):
         nodes.add(search(simulators[1], MIDDLE_GAME, 10, join_cost=join_cost).nodes)
-        opened.append(int(simulators[1].arena.worker["opens"].sum()))
+        opened.append(int(simulators[1].arena.worker["counters"]["opens"].sum()))
     assert len(nodes) == 1
     assert opened[0] > opened[1] > opened[2] > 0
 
@@ -244,6 +244,10 @@ def test_every_invariant_after_every_event(policy: str) -> None:
 @pytest.mark.parametrize("policy", ["calibrated", "ybw", "lazy"])
 def test_idle_share_is_a_share(simulators: dict[int, Simulator], workers: int, policy: str) -> None:
     assert 0 <= search(simulators[workers], MIDDLE_GAME, 6, policy).idle_share <= 1
+
+
+def test_there_is_one_greatest_number_of_workers() -> None:
+    assert MAX_THREADS == MAX_WORKERS
 
 
 def test_1024_workers() -> None:

@@ -49,7 +49,8 @@ def test_counters_of_one_worker() -> None:
     assert types["CUT"].right > 0.8 * types["CUT"].nodes and types["ALL"].right > 0.8 * types["ALL"].nodes
     assert types["CUT"].first_move_cuts > 0.8 * types["CUT"].cut
     # every judged node has been entered, and those of quiescence are not judged
-    assert sum(one.nodes for one in counted.types) < int(arena.worker[0]["nodes"]) - int(arena.worker[0]["qnodes"])
+    worker = arena.worker[0]
+    assert sum(one.nodes for one in counted.types) < int(worker["nodes"]) - int(worker["counters"]["qnodes"])
     assert collect(arena) == counted, "asking changes nothing"
     table = stats_table(counted)
     assert f"{by_name['futility'].pruned:,}" in table and "lmr" not in table

@@ -104,8 +104,8 @@ def enter(ctx, wk, frame):
     node.tt_bound = BOUND_NONE
     node.ply = ply
     node.pass_kind = PASS_MAIN
-    if ply > wk.seldepth:
-        wk.seldepth = ply
+    if ply > wk.counters.seldepth:
+        wk.counters.seldepth = ply
     if node.depth <= 0:
         return DO_QUIESCENCE
     alpha, beta = node.alpha, node.beta
@@ -122,7 +122,7 @@ def enter(ctx, wk, frame):
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))
-def push_null(ctx, wk, frame, node, expected_type, expected):
+def push_null(ctx, wk, frame, node, split_type, kannan_type):
     """To pass is worth as much as the node, or less."""
     child = above(frame)
     frame.visit.move = NULL_MOVE
@@ -134,7 +134,7 @@ def push_null(ctx, wk, frame, node, expected_type, expected):
     tree.key = child_key(tree.key, tree.breadth)
     tree.value = child_value(tree.value, tree.key, tree.breadth)
     beta = node.beta
-    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - 2, expected_type, expected)
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - 2, split_type, kannan_type)
 
 
 @kernel(i64(Context, Worker, Frame))
@@ -218,7 +218,7 @@ def learn(ctx, wk, frame, node):
 def enter_quiescence(ctx, wk, frame):
     """The node's value, or at every fourth node one more move, which has no alternative."""
     tree = tree_at(address(frame.position))
-    wk.qnodes += 1
+    wk.counters.qnodes += 1
     if tree.noise and tree.key >> np.uint64(62) == U0:
         begin_picking(frame.node, PICK_LIST)
         frame.node.end = 1
@@ -242,7 +242,7 @@ def next_quiescence(ctx, wk, frame):
     tree.key = child_key(tree.key, 0)
     tree.value = -tree.value
     alpha, beta = node.alpha, node.beta
-    set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.type, node.expected)
+    set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.split_type, node.kannan_type)
     return DO_CHILD
 
 

@@ -172,14 +172,14 @@ def check_counters(trace: Trace, arena: Arena) -> None:
     """The trace counts what the workers counted, unless a log was full."""
     joins = Counter(join.args["split"] for number in range(trace.workers) for join in trace.joins(number))
     assert joins == {split: life.args["helpers"] for split, life in trace.lives.items()}
-    assert len(trace.lives) == int(arena.worker["splits"].sum())
+    assert len(trace.lives) == int(arena.worker["counters"]["splits"].sum())
     for number, worker in enumerate(arena.worker):
-        assert len(trace.joins(number)) == int(worker["joins"])
+        assert len(trace.joins(number)) == int(worker["counters"]["joins"])
         log = arena.trace_logs[number]  # type: ignore[index]
         taken = int(np.count_nonzero(log["events"]["kind"][: log["head"]["count"]] == TRACE_TAKE))
-        assert taken == int(worker["adopts"]) + (number == 0 or trace.worker(number)[0].name == "search")
+        assert taken == int(worker["counters"]["adopts"]) + (number == 0 or trace.worker(number)[0].name == "search")
         unwound = [part for part in trace.within(number, "aborted work") if part.args["cause"] == "unwound"]
-        assert sum(part.args.get("nodes", 0) for part in unwound) == int(worker["aborted_nodes"])
+        assert sum(part.args.get("nodes", 0) for part in unwound) == int(worker["counters"]["aborted_nodes"])
     for life in trace.lives.values():
         assert life.args["outcome"] in OUTCOMES
         assert life.name == life.args["type"] + " node" and life.args["type"] in ("PV", "CUT", "ALL")
@@ -549,7 +549,7 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
         trace = Trace((tmp_path / "t.json").read_text())
         check_tracks(trace, max(part.end for part in trace.worker(0)))
         assert trace.iterations[-1].args["bound"] == "stopped"
-        assert [len(trace.joins(number)) for number in range(3)] == engine.arena.worker["joins"].tolist()
+        assert [len(trace.joins(number)) for number in range(3)] == engine.arena.worker["counters"]["joins"].tolist()
         assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
 
 

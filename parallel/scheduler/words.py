@@ -1,0 +1,31 @@
+"""The words that workers share without a lock: their addresses, for the atomic operations.
+
+Nothing else may read or write them. Which of them change only under a node's lock is said in `splitting.py`.
+"""
+
+from __future__ import annotations
+
+from psearch.core.intrinsics import atomic_load, field_address
+from psearch.core.jit import kernel
+from psearch.core.views import Context, Header, Node, Stack, header_of, i64
+
+lock_of = field_address(Node, "lock")
+open_of = field_address(Node, "open")
+closed_of = field_address(Node, "closed")
+
+state_of = field_address(Stack, "state")
+mask_of = field_address(Stack, "open_mask")
+
+stop_of = field_address(Header, "stop")
+abort_epoch_of = field_address(Header, "abort_epoch")
+done_of = field_address(Header, "done")
+info_count_of = field_address(Header, "info_count")
+idle_workers_of = field_address(Header, "idle_workers")
+roots_of = field_address(Header, "roots")
+claims_of = field_address(Header, "claims")
+
+
+@kernel(i64(Context))
+def idle_workers(ctx):
+    """Workers without a stack at this moment."""
+    return atomic_load(idle_workers_of(header_of(ctx)))
