@@ -218,8 +218,8 @@ relaxed_store_u64 = _store("monotonic", types.uint64)
 def racing_read(record: types.Record, name: str) -> Any:
     """An intrinsic that reads a signed field which another worker may be writing: once, untorn, with no ordering."""
     offset = record.offset(name)
-    kind = record.typeof(name)
-    if not isinstance(kind, types.Integer) or not kind.signed:
+    kind: Any = record.typeof(name)
+    if kind not in (types.int32, types.int64):
         raise AssertionError(f"{name} is {kind}")
     bits = kind.bitwidth
 

@@ -7,5 +7,5 @@ beforehand, so any number of processes (`processes`) can do this in any order, a
 (`dependencies`) need not be done again. Then all kernels of a group are linked into one module, of which only the
 entries are visible from outside, and LLVM optimises that once, across all calls (`back_end`). `build` puts it together.
 
-Above the ground of `core` only; nothing imports it but the process that `kernels.py` starts, and tests.
+Above the ground of core only; nothing imports it but the process that `kernels.py` starts, and tests.
 """

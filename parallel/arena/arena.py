@@ -30,9 +30,7 @@ from psearch.defaults import MAX_THREADS
 from psearch.results import PsearchError
 
 _TAKE_S = 2.0
-"""3 GiB take half of it, unless the machine below has to find the memory first."""
-_MAP_S = 0.5
-"""3 GiB that are there already take half of it."""
+"""3 GiB take half of it on one core, unless the machine below has to find the memory first."""
 STACKS_PER_WORKER = 4
 """One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
 _TOUCHED_PLIES = 40
@@ -51,11 +49,13 @@ class Arena:
     """The memory of one searcher, as numpy arrays, and the context record that kernels take.
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
-    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded. Raises
-    PsearchError when the memory is not there.
+    (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded; populate: take
+    the table's pages now, rather than leave them to `take_table`. Raises PsearchError when the memory is not there.
     """
 
-    def __init__(self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0) -> None:
+    def __init__(
+        self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0, populate: bool = True
+    ) -> None:
         if not 1 <= workers <= MAX_THREADS:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
@@ -68,7 +68,8 @@ class Arena:
         self._block = SharedBlock(self._lay_out())
         self._table = SharedBlock(hash_mb * MIB)
         self._table.advise_huge_pages()
-        self._table.populate(_TAKE_S)
+        if populate:
+            self._table.populate(_TAKE_S)
         self._trace = SharedBlock(self._trace_bytes()) if trace_events else None
         self._map()
         make_tables(self.tables)
@@ -137,9 +138,12 @@ class Arena:
         """Address of the context record: the first argument of every driver entry."""
         return int(self.context_array.ctypes.data)
 
-    def map_table(self) -> None:
-        """Map the whole transposition table for this process, so that no search has to wait for its pages."""
-        self._table.populate(_MAP_S)
+    def take_table(self, index: int) -> None:
+        """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
+
+        All workers do this at once: each begins with a part of its own, and finds the rest taken.
+        """
+        self._table.populate(_TAKE_S, share=index / self.workers)
 
     def clear_table(self) -> None:
         """Empty the transposition table."""

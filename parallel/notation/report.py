@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import chess
-import chess.engine
 
 from psearch.results import Info, Result, WorkerStats
+
+if TYPE_CHECKING:
+    import chess.engine
 
 _BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
@@ -16,6 +18,8 @@ def finished_result(board: chess.Board) -> Result | None:
     """The answer for a board on which the side to move has no legal move, which needs no search."""
     if any(board.legal_moves):
         return None
+    import chess.engine  # it takes long, for asyncio
+
     score = chess.engine.Mate(0) if board.is_check() else chess.engine.Cp(0)
     return Result(None, Info(0, 0, chess.engine.PovScore(score, board.turn), "exact", 0, 0.0))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import signal
@@ -167,7 +166,8 @@ def fork_server() -> ForkServer:
         return _server
 
 
-def _close_server() -> None:
+def close_server() -> None:
+    """End this program's fork server, with all its workers."""
     if _server is not None:
         _server.close()
 
@@ -182,5 +182,4 @@ def _after_fork() -> None:
     _server_lock = threading.Lock()
 
 
-atexit.register(_close_server)
 os.register_at_fork(after_in_child=_after_fork)

@@ -13,7 +13,6 @@ from multiprocessing.connection import Pipe
 
 from psearch.arena.arena import Arena
 from psearch.processes.fork import fork_worker
-from psearch.processes.fork_client import fork_server
 from psearch.processes.worker_process import ForkedWorker, WorkerProcess
 from psearch.results import PsearchError
 
@@ -35,6 +34,8 @@ def safe_start_method() -> str:
 def prepare_launch() -> None:
     """Start the fork server if this program will need one, without waiting: its kernels load while ours do."""
     if not fork_is_safe():
+        from psearch.processes.fork_client import fork_server
+
         fork_server()
 
 
@@ -55,6 +56,8 @@ def launch(arena: Arena, workers: list[WorkerProcess], start_method: str | None 
                 pid = fork_worker(arena, index, theirs, inherited)
             workers.append(ForkedWorker(index, pid, ours))
     else:
+        from psearch.processes.fork_client import fork_server
+
         fork_server().launch(arena, workers)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Callable
 
 from psearch.arena.arena import Arena
 from psearch.processes.launcher import launch
@@ -22,11 +23,13 @@ _WAKE = -1
 class WorkerPool:
     """One process for each worker of the arena, ready when the constructor returns.
 
-    start_method: see `launch`. Raises PsearchError when the system refuses, WorkerDied when a worker ends at once.
-    For one thread at a time; `wake` and `kill` are for any.
+    start_method: see `launch`; meanwhile: is called while the workers get ready. Raises PsearchError when the system
+    refuses, WorkerDied when a worker ends at once. For one thread at a time; `wake` and `kill` are for any.
     """
 
-    def __init__(self, arena: Arena, start_method: str | None = None) -> None:
+    def __init__(
+        self, arena: Arena, start_method: str | None = None, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
         self.arena = arena
         self.workers: list[WorkerProcess] = []
         self.is_broken = False
@@ -37,7 +40,7 @@ class WorkerPool:
         self._indexes: dict[int, int] = {self._wake_fd: _WAKE}
         """worker by descriptor"""
         try:
-            self._start(start_method)
+            self._start(start_method, meanwhile)
         except OSError as error:
             self.close()
             raise PsearchError(f"cannot start {arena.workers} worker processes: {error.strerror}") from error
@@ -45,13 +48,14 @@ class WorkerPool:
             self.close()
             raise
 
-    def _start(self, start_method: str | None) -> None:
+    def _start(self, start_method: str | None, meanwhile: Callable[[], None]) -> None:
         launch(self.arena, self.workers, start_method)
         for index, worker in enumerate(self.workers):
             for descriptor in (worker.pipe.fileno(), worker.sentinel):
                 if descriptor is not None:
                     self._poll.register(descriptor, select.EPOLLIN)
                     self._indexes[descriptor] = index
+        meanwhile()
         deadline = time.monotonic() + _START_TIMEOUT_S
         for index in range(len(self.workers)):
             self.receive(index, READY, deadline - time.monotonic())

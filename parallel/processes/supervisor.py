@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import chess
 
@@ -17,13 +19,13 @@ from psearch.arena.arena import Arena
 from psearch.core import kernels
 from psearch.core.entries import PERFT
 from psearch.notation.report import finished_result
-from psearch.processes.perft import divide
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.processes.watch import Watch
 from psearch.results import PsearchError, Result
 from psearch.scheduler.entries import load_kernels, request_stop
-from psearch.trace.recorder import Recorder, trace_capacity
+
+if TYPE_CHECKING:
+    from psearch.trace.recorder import Recorder
 
 _CLOSE_TIMEOUT_S = 2.0
 
@@ -34,9 +36,17 @@ def _close_all() -> None:
     """At exit: supervisors that were never closed."""
     for supervisor in list(_LIVE):
         supervisor.close()
+    fork_client = sys.modules.get("psearch.processes.fork_client")
+    if fork_client is not None:  # their workers' parent: not before them
+        fork_client.close_server()
 
 
-atexit.register(_close_all)  # after the import of the pool, so run before its fork server goes
+atexit.register(_close_all)
+
+
+def _import_watch() -> None:
+    """What a search needs, and a start does not; it takes long, for python-chess's scores bring asyncio with them."""
+    from psearch.processes import watch  # noqa: F401
 
 
 class Supervisor:
@@ -57,10 +67,16 @@ class Supervisor:
         self._busy_thread: int | None = None
         self._is_counting = False
         load_kernels()
-        self.arena = Arena(threads, hash_mb, trace_events=trace_capacity(threads) if trace else 0)
-        self.recorder = Recorder(self.arena) if trace else None
+        self.recorder: Recorder | None = None
+        if trace:
+            from psearch.trace.recorder import Recorder, trace_capacity
+
+            self.arena = Arena(threads, hash_mb, trace_events=trace_capacity(threads), populate=False)
+            self.recorder = Recorder(self.arena)
+        else:
+            self.arena = Arena(threads, hash_mb, populate=False)
         try:
-            self.pool = WorkerPool(self.arena, start_method)
+            self.pool = WorkerPool(self.arena, start_method, meanwhile=_import_watch)
         except BaseException:
             self.arena.close()
             raise
@@ -134,6 +150,8 @@ class Supervisor:
         if finished is not None:
             return finished
         with self._alone():
+            from psearch.processes.watch import Watch
+
             watch = Watch(self.pool, request)
             with self._recorded():
                 watch.run()
@@ -158,6 +176,8 @@ class Supervisor:
         start = time.perf_counter()
         with self._alone():
             self._is_counting = True
+            from psearch.processes.perft import divide
+
             try:
                 counts = divide(self.pool, board, depth)
             except BaseException:

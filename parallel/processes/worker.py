@@ -52,7 +52,7 @@ def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None
         return
     waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
     try:
-        arena.map_table()  # before it is ready: no search waits for this
+        arena.take_table(index)  # before it is ready: no search waits for this
         pipe.send_bytes(READY)
         while pipe in wait(waiting_for):
             command = pipe.recv_bytes()

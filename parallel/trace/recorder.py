@@ -227,7 +227,8 @@ class Recorder:
                 life["begin"] = self._times(trace["opened"].reshape(1))
                 life["time"] = self._end
                 life["split"], life["frame"] = trace["split"], number * MAX_PLY + ply
-                life["depth"], life["type"], life["p_needed"] = node["depth"], node["split_type"], node["p_needed"]
+                for name, field in (("depth", "depth"), ("type", "split_type"), ("p_needed", "p_needed")):
+                    life[name] = node[field]
                 life["helpers"], life["outcome"] = node["joined"], UNFINISHED
                 found.append(life)
         return np.concatenate([np.zeros(0, trace_event_dtype), *found])
