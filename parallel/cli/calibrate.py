@@ -30,7 +30,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     if options.out is not None and not options.out.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {options.out}: its folder does not exist")
-    prepare_kernels()
+    from psearch.studies.entries import MICRO_COSTS
+
+    prepare_kernels(MICRO_COSTS)
     from psearch.studies.calibration import calibrate
     from psearch.terminal.status import StatusLine
 

@@ -81,7 +81,9 @@ def _count(table: list[Leaves], options: argparse.Namespace) -> dict[int, Count]
     chosen = [row.depth for row in table if row.total <= options.count]
     if not chosen:
         return {}
-    prepare_kernels()
+    from psearch.studies.entries import UNIFORM_TREE
+
+    prepare_kernels(UNIFORM_TREE)
 
     from psearch.studies.uniform_tree import count_uniform
     from psearch.terminal.status import StatusLine

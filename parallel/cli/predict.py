@@ -42,7 +42,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.options import pruning_named
 
     pruning = pruning_named(options.pruning)
-    prepare_kernels()
+    from psearch.scheduler.entries import PREDICTION
+
+    prepare_kernels(PREDICTION)
     from psearch.core.pruning.modes import pruning_text
     from psearch.studies.prediction_study import as_json, study, table
     from psearch.terminal.status import StatusLine

@@ -170,7 +170,9 @@ def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[VirtualSamp
     study = _study(options)
     samples: list[VirtualSample] = []
     with RawLog(path, {**about("simulate", options), "costs": asdict(study.costs)}) as log:
-        prepare_kernels()
+        from psearch.simulation.entries import VIRTUAL
+
+        prepare_kernels(VIRTUAL)
 
         def keep(sample: VirtualSample) -> None:
             samples.append(sample)

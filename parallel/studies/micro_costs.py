@@ -16,9 +16,10 @@ from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, w
 from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, open_node, release, unwind, withdraw
 from psearch.scheduler.words import closed_of, idle_workers_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
+from psearch.studies.entries import MICRO_COSTS
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
 def time_locks(context, worker, home, rounds):
     """Lock and unlock a node."""
     ctx = context_at(context)
@@ -31,7 +32,7 @@ def time_locks(context, worker, home, rounds):
     return cycle_counter() - before
 
 
-@entry(i64(i64, i64, i64))
+@entry(i64(i64, i64, i64), MICRO_COSTS)
 def time_polls(context, worker, rounds):
     """Look for work where there is none, and pause before the next look as the process driver does."""
     ctx = context_at(context)
@@ -44,7 +45,7 @@ def time_polls(context, worker, rounds):
     return cycle_counter() - before
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
 def time_opens(context, worker, home, rounds):
     """Open a node, its lock included."""
     ctx = context_at(context)
@@ -60,7 +61,7 @@ def time_opens(context, worker, home, rounds):
     return cycles
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
 def time_leaves(context, worker, home, rounds):
     """Leave an open node that lies in the worker's own stack, a helper staying inside: lock, park, unlock."""
     ctx = context_at(context)
@@ -83,7 +84,7 @@ def time_leaves(context, worker, home, rounds):
     return cycles
 
 
-@entry(i64(i64, i64, i64, i64))
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
 def time_aborts(context, worker, plies, rounds):
     """Find that the node at ply 0 of the worker's stack was cut off, and unwind to it from `plies` above."""
     ctx = context_at(context)

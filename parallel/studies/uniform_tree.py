@@ -30,6 +30,7 @@ from psearch.core.views import boolean, i64, u64
 from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.node_types import child_type
 from psearch.scheduler.policy import POLICY_KNUTH
+from psearch.studies.entries import UNIFORM_TREE
 from psearch.studies.leaf_formulas import Leaves
 
 RULES = len(POLICY_NAMES)
@@ -151,7 +152,7 @@ def _enter(un, parent, child):
     return index
 
 
-@entry(i64(i64, i64))
+@entry(i64(i64, i64), UNIFORM_TREE)
 def search_uniform(address, budget):
     """Go on for `budget` nodes; returns 1 when the search is done, else 0.
 

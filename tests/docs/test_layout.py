@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+import psearch
+import psearch.core
 from psearch.core import records
+from psearch.scheduler.entries import load_kernels
 
 ROOT = Path(__file__).parents[2]
 DESIGN = ROOT / "docs" / "design"
@@ -97,12 +102,46 @@ def test_all_entries_are_listed() -> None:
 
 @pytest.mark.parametrize("document", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.stem)
 def test_files_that_are_named_exist(document: Path) -> None:
-    text = document.read_text("utf-8").replace(WALK, "")
+    text = document.read_text("utf-8")
     named = set(re.findall(r"`(?:python )?((?:core|parallel|bench|tests)/[\w/]+\.py)\b", text))
     assert not {path for path in named if not (ROOT / path).exists()}
 
 
+WALKED = re.findall(r"`([a-z_/]+\.py)`", WALK)
+
+RUN = """
+import sys
+from psearch.cli.main import main
+assert main(["--threads", "2", "--depth", "4", "startpos"]) == 0
+files = {module.__file__ for name, module in sys.modules.items() if name.startswith("psearch") and module.__file__}
+
+from importlib import import_module
+from psearch.core import jit
+from psearch.core.compiler.dependencies import closure
+from psearch.core.entries import CHESS
+from psearch.scheduler.entries import SEARCH
+for module in CHESS.modules + SEARCH.modules:
+    import_module(module)
+entries = [jit.registry[f"{name}.{entry}"] for group in (CHESS, SEARCH) for name in group.modules
+           for entry in vars(sys.modules[name]) if isinstance(jit.registry.get(f"{name}.{entry}"), jit.EntryKernel)]
+files |= {sys.modules[kernel.py_func.__module__].__file__ for kernel in closure(entries).values()}
+print("\\n" + "\\n".join(sorted(files)))
+"""
+
+
 def test_the_walk_names_no_file_twice() -> None:
-    walk = re.findall(r"`([a-z_/]+\.py)`", WALK)
-    assert len(walk) > 30
-    assert sorted(set(walk)) == sorted(walk)
+    assert sorted(set(WALKED)) == sorted(WALKED)
+
+
+def test_the_walk_names_every_file_on_the_way(kernels: None) -> None:
+    """What the parent imports, and where the kernels are that a search of two workers consists of."""
+    load_kernels()
+    done = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, timeout=120, check=True)
+    files = {Path(line) for line in done.stdout.splitlines() if line.endswith(".py")}
+    core, outer = Path(str(psearch.core.__file__)).parent, Path(str(psearch.__file__)).parent
+    used = {
+        f"core/{path.relative_to(core)}" if path.is_relative_to(core) else str(path.relative_to(outer))
+        for path in files
+        if path.name != "__init__.py"
+    }
+    assert used == set(WALKED)
