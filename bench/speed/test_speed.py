@@ -1,4 +1,4 @@
-"""Micro-benchmarks of the compiled code: `pytest bench --benchmark-only`.
+"""Micro-benchmarks of the compiled code: `pytest bench -n 0 --benchmark-only`.
 
 Calls from Python cost about a microsecond each, so what is faster than that is repeated inside: the table shows time
 per call of the benchmark, and `extra_info` (in `--benchmark-json`) how many operations or nodes a call holds.

@@ -99,7 +99,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
-        "psearch.scheduler.entries": {"load_kernels": lambda progress=None: None},
+        "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None: 0.0},
         "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
     }
     for name, contents in modules.items():

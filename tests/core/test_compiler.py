@@ -256,6 +256,45 @@ def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_pat
     assert needed <= LIBC
 
 
+FUNCTIONS = {
+    "chess": (3, 87),
+    "inspect": (33, 151),
+    "perft": (1, 43),
+    "search": (4, 314),
+    "prediction": (1, 13),
+    "virtual": (2, 319),
+    "round_robin": (2, 309),
+    "uniform_tree": (1, 11),
+    "micro_costs": (5, 37),
+}
+"""Entries of each group, and functions compiled for it. What a first search waits for is `chess` and `search`: a number
+that grows by more than the change at hand needs has pulled in something that belongs to another group."""
+SLACK = 5
+
+
+def test_how_much_is_compiled_for_each_group():
+    program = """
+import json
+from importlib import import_module
+import psearch.core.entries, psearch.scheduler.entries, psearch.simulation.entries, psearch.studies.entries
+from psearch.core import jit, kernels
+from psearch.core.compiler.dependencies import closure
+found = {}
+for group in list(kernels._groups.values()):
+    for module in group.modules:
+        import_module(module)
+    entries = [kernel for kernel in jit.registry.values()
+               if isinstance(kernel, jit.EntryKernel) and kernel.py_func.__module__ in group.modules]
+    found[group.name] = len(entries), len(closure(entries))
+print(json.dumps(found))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    found = json.loads(done.stdout)
+    assert {name: entries for name, (entries, _) in found.items()} == {n: e for n, (e, _) in FUNCTIONS.items()}
+    for name, (_, functions) in FUNCTIONS.items():
+        assert abs(found[name][1] - functions) <= SLACK, name
+
+
 # -- digests ---------------------------------------------------------------------------------------------------------
 
 
@@ -348,6 +387,7 @@ def test_bitcode_shows_its_symbol_alone():
 # -- types -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_floats_and_no_mixed_signs():
     """In every kernel of the package. A process of its own: kernels are called by symbol from then on."""
     program = """

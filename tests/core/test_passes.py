@@ -162,6 +162,7 @@ def watch(arena: Arena, fen: str, depth: int, pruning: Pruning, policy: str, see
     return watcher
 
 
+@pytest.mark.slow
 def test_passes_are_split_and_given_up(arenas: dict[int, Arena]) -> None:
     """Every kind of pass: by several workers at once, to its end, cut short by one, given up for what is above.
 

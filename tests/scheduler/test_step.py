@@ -107,6 +107,7 @@ def test_many_interleavings_of_few_positions(arenas: dict[int, Arena]) -> None:
                 assert value == expected, (fen, workers, policy, seed)
 
 
+@pytest.mark.slow
 def test_invariants_hold_after_every_step(arenas: dict[int, Arena]) -> None:
     arena = arenas[3]
     rng = random.Random(5)
