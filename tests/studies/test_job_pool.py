@@ -21,8 +21,12 @@ PROGRAM = """
 import os, sys, time
 from psearch.studies import job_pool
 
+def say(*words):
+    # one write a line: two processes share the pipe, and print makes a second one of the line's end
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
 def make():
-    print("begun", os.getpid(), flush=True)
+    say("begun", os.getpid())
     return work
 
 def work(task):
@@ -35,7 +39,7 @@ if __name__ == "__main__":
     job_pool.safe_start_method = lambda: sys.argv[1]
     tasks = [task if task == "fail" else float(task) for task in sys.argv[2:]]
     for place, answer in job_pool.share_out(make, tasks, 2):
-        print("done", place, flush=True)
+        say("done", place)
 """
 METHODS = pytest.mark.parametrize("method", ["fork", "spawn"])
 
