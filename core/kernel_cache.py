@@ -20,7 +20,6 @@ import fcntl
 import hashlib
 import json
 import os
-import platform
 import shutil
 import stat
 import sys
@@ -100,7 +99,7 @@ def processor() -> str:
 
     As the system tells it, for to ask LLVM one has to load it.
     """
-    said = [platform.machine()]
+    said = [os.uname().machine]
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
         for line in file.read(_ENOUGH).partition("\n\n")[0].splitlines():  # the first one stands for all
             name, _, value = line.partition(":")
@@ -222,8 +221,9 @@ def read_object(folder: Path, name: str) -> tuple[dict[str, int], bytes] | None:
     if content is None:
         return None
     entries, _, code = content.partition(b"\n")
-    with contextlib.suppress(OSError):
-        os.utime(folder / name)  # for `prune`: in use
+    for used in (folder / name, folder):  # for `prune`
+        with contextlib.suppress(OSError):
+            os.utime(used)
     return json.loads(entries), code
 
 
@@ -245,8 +245,6 @@ def compile_lock(folder: Path, progress: Progress | None = None) -> Iterator[Non
 
 def prune(folder: Path) -> None:
     """Drop what has not been used for long: folders of older versions, objects and bitcode of older kernels."""
-    with contextlib.suppress(OSError):
-        os.utime(folder)
     siblings = [path for path in folder.parent.glob("kernels-*") if path != folder]
     for old in _least_recent(siblings, _KEEP_FOLDERS):
         shutil.rmtree(old, ignore_errors=True)

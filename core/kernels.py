@@ -15,7 +15,6 @@ from __future__ import annotations
 import ctypes
 import json
 import os
-import subprocess
 import sys
 import threading
 import time
@@ -103,12 +102,6 @@ def folder() -> Path:
         return _folder
 
 
-def is_cached(*groups: Group) -> bool:
-    """Whether these groups can be loaded without compiling."""
-    names = (kernel_cache.recorded_object(folder(), group.name) for group in groups)
-    return all(name is not None and (folder() / name).exists() for name in names)
-
-
 def load(*groups: Group, progress: Progress | None = None) -> float:
     """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
 
@@ -151,9 +144,11 @@ def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
 
 def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
     """In another process: this one may have threads, and need not carry numba with it."""
+    import subprocess  # not at the head: a warm start does without
+
     wanted = {group.name: (group.modules, group.replaced) for group in groups}
     program = _COMPILER.format(path=sys.path, folder=str(folder()), groups=wanted)
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # no public twin; multiprocessing calls it too
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy starts no threads in a process that forks
     with subprocess.Popen(
         [sys.executable, *flags, "-c", program],

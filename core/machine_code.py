@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
-import platform
+import os
 import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -103,7 +103,7 @@ def _sections(code: bytes) -> list[_Section]:
     kind, machine = struct.unpack_from("<HH", code, 16)
     if code[:6] != b"\x7fELF\x02\x01" or machine != _X86_64 or kind != _RELOCATABLE:
         raise NotSimple("not an object file for x86-64")
-    if platform.machine() != "x86_64":
+    if os.uname().machine != "x86_64":
         raise NotSimple("another processor")
     (offset,) = struct.unpack_from("<Q", code, 40)
     (count,) = struct.unpack_from("<H", code, 60)

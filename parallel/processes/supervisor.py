@@ -46,7 +46,7 @@ atexit.register(_close_all)
 
 def _import_watch() -> None:
     """What a search needs, and a start does not; it takes long, for python-chess's scores bring asyncio with them."""
-    from psearch.processes import watch  # noqa: F401
+    from psearch.processes import watch  # noqa: F401  # only so that `search` finds it imported
 
 
 class Supervisor:

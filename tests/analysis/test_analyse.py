@@ -651,7 +651,7 @@ def engine() -> StandInEngine:
 @pytest.fixture
 def analyser_of(engine: StandInEngine) -> Callable[..., Analyser]:
     def make(journal: AnalysisJournal | None = None) -> Analyser:
-        return Analyser(engine, Limits(depth=3), SearchOptions(), SearchControl(), journal)  # type: ignore[arg-type]
+        return Analyser(engine, Limits(depth=3), SearchOptions(), SearchControl(), journal)  # type: ignore[arg-type]  # a stand-in
 
     return make
 

@@ -203,6 +203,19 @@ def test_old_versions_are_dropped(tmp_path):
     assert kept == {"not-ours", "kernels-7", *(f"kernels-{age}" for age in range(kernel_cache._KEEP_FOLDERS))}
 
 
+def test_a_version_that_is_used_is_not_the_oldest(tmp_path):
+    """Also when nothing has been compiled for it in a long time."""
+    for age in range(kernel_cache._KEEP_FOLDERS + 2):
+        folder = tmp_path / f"kernels-{age}"
+        folder.mkdir()
+        kernel_cache.write_object(folder, "search.o", {}, b"code")
+        os.utime(folder, (1_000_000 - age, 1_000_000 - age))
+    oldest = tmp_path / f"kernels-{kernel_cache._KEEP_FOLDERS + 1}"
+    assert kernel_cache.read_object(oldest, "search.o") is not None
+    kernel_cache.prune(tmp_path / "kernels-0")
+    assert oldest.exists()
+
+
 def test_objects_of_older_kernels_are_dropped(tmp_path):
     most = kernel_cache._KEEP_OBJECTS
     for age in range(most + 5):
