@@ -26,6 +26,11 @@ _I64 = ir.IntType(64)
 HAS_PEXT = bool(llvmlite.binding.get_host_cpu_features().get("bmi2")) and not os.environ.get("PSEARCH_NO_PEXT")
 
 
+def process_triple() -> str:
+    """The target that kernels are compiled for."""
+    return str(llvmlite.binding.get_process_triple())
+
+
 def view(record: types.Record) -> Any:
     """An intrinsic `at(address: int64)` that gives the record of this type at an address."""
 
@@ -343,14 +348,26 @@ def prefetch(typing_context: Any, where: Any) -> Any:
     return types.void(types.int64), codegen
 
 
+def emit_pause(builder: Any, triple: str) -> None:
+    """The instruction for a spin loop, for a target; nothing for others than these."""
+    void = ir.VoidType()
+    if triple.startswith("x86_64"):
+        function_type = ir.FunctionType(void, [])
+        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+    elif triple.startswith("aarch64"):
+        # `isb` takes about as long as `pause` does; `yield` is no more than a `nop` on most processors
+        i32 = ir.IntType(32)
+        function_type = ir.FunctionType(void, [i32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.aarch64.isb")
+        builder.call(function, [ir.Constant(i32, 15)])
+
+
 @intrinsic
 def pause(typing_context: Any) -> Any:
     """A hint to the processor: this is a spin loop."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(ir.VoidType(), [])
-        if llvmlite.binding.get_process_triple().startswith("x86_64"):
-            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+        emit_pause(builder, process_triple())
         return context.get_dummy_value()
 
     return types.void(), codegen
@@ -374,7 +391,7 @@ def cycle_counter(typing_context: Any) -> Any:
     """The time stamp counter: for shares of time, never for decisions of the search."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return emit_cycle_counter(builder, llvmlite.binding.get_process_triple())
+        return emit_cycle_counter(builder, process_triple())
 
     return types.int64(), codegen
 

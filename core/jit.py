@@ -20,6 +20,8 @@ from psearch.core.kernels import Entry, Group, group_of
 
 CHECK = bool(os.environ.get("PSEARCH_CHECK"))
 """A build with the assertions of kernels (`intrinsics.check`) and with array bounds checked."""
+YIELDS = bool(os.environ.get("PSEARCH_YIELDS"))
+"""A build in which a worker now and then loses its core between two steps that others can see."""
 
 # error_model="numpy": an integer division needs no zero check and half the code.
 # nogil: a worker inside a kernel must not block the other threads of a program that embeds us.

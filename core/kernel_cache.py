@@ -9,72 +9,134 @@ switches. In it lie
 - `NAME-PATH.json`: the files that this installation's group was made from, with a hash of each, and its object. While
   all of them are the same nothing has to be imported to know which object is right.
 
-Every file is sealed with a checksum and replaced as a whole: one that is torn, cut short or of another make is as good
-as none.
+Every file is sealed with a checksum and replaced as a whole: one that is torn, cut short, emptied by a power cut or of
+another make is as good as none, and is made again. Only folders that nobody else can change are used
+(`trusted_folder`), and nothing in them is unpickled.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
-import shutil
-import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from psearch.core.trusted_folder import Folder, NotTrusted, open_folder
 
 Progress = Callable[[str], None]
 
-SWITCHES = ("PSEARCH_NO_PEXT", "PSEARCH_CHECK")
+SWITCHES = ("PSEARCH_NO_PEXT", "PSEARCH_CHECK", "PSEARCH_YIELDS")
 """Environment variables that change machine code."""
 _FORMAT = b"psearch kernels 1\n"
-_KEEP_FOLDERS = 4
-_KEEP_OBJECTS = 40
-_KEEP_BITCODE = 4000
+_PUBLIC_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm")
+"""Where everybody may make a folder; the last one is memory, and there when no file system can be written."""
+_TRIAL_BYTES = 1 << 18
+"""A folder is written to if it takes so much: more than the objects of a search."""
+
+
+class KernelError(Exception):
+    """Kernels cannot be had; the text is one line."""
+
+
+class Object(NamedTuple):
+    """The machine code of a group."""
+
+    name: str
+    """of its file"""
+    entries: dict[str, int]
+    """name and number of arguments of each function that Python calls"""
+    code: bytes
+    """an object file"""
 
 
 # -- the place -----------------------------------------------------------------------------------------------------
 
-
-def _is_private(folder: Path) -> bool:
-    status = folder.stat()
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+_roots: tuple[str, ...] | None = None
 
 
-def _candidate_roots() -> Iterator[Path]:
+def roots() -> tuple[str, ...]:
+    """The folders that may hold the cache, the most wanted first; absolute, and the same to the program's end."""
+    global _roots
+    if _roots is None:
+        user = f"psearch-{os.geteuid()}"
+        public = (os.environ.get("TMPDIR"), *_PUBLIC_FOLDERS)
+        wanted = [_wanted_root(), *(os.path.join(folder, user) for folder in public if folder)]
+        absolute = [_absolute(path) for path in wanted if path]
+        _roots = tuple(dict.fromkeys(path for path in absolute if path))
+    return _roots
+
+
+def _wanted_root() -> str | None:
     chosen = os.environ.get("PSEARCH_CACHE_DIR")
     if chosen:
-        yield Path(chosen).expanduser()
-    else:
-        home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-        yield Path(home) / "psearch"
-    yield Path(tempfile.gettempdir()) / f"psearch-{os.getuid()}"
+        chosen = os.path.expanduser(chosen)
+        return None if chosen.startswith("~") else chosen  # a user who has no home
+    home = os.environ.get("XDG_CACHE_HOME")
+    if home:
+        return os.path.join(home, "psearch")
+    home = os.path.expanduser("~")
+    return os.path.join(home, ".cache", "psearch") if os.path.isabs(home) else None
 
 
-def cache_folder(key: str) -> Path:
-    """The folder for this key; made if need be, writable by this user alone."""
-    for root in _candidate_roots():
+def _absolute(path: str) -> str | None:
+    """Not normalised: `..` behind a link is the folder above its target."""
+    if os.path.isabs(path):
+        return path
+    try:
+        return os.path.join(os.getcwd(), path)
+    except OSError:  # the working folder has been removed
+        return None
+
+
+def _folder_name(key: str) -> str:
+    return f"kernels-{key}"
+
+
+@contextlib.contextmanager
+def open_cache(root: str, key: str) -> Iterator[Folder | None]:
+    """The folder for this key under one of the roots; None when there is none, or none that can be trusted."""
+    try:
+        with open_folder(root) as outer:
+            folder = outer.inner(_folder_name(key))
+    except OSError:
+        yield None
+        return
+    with folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def open_to_write(key: str, problems: list[str]) -> Iterator[tuple[str, Folder | None]]:
+    """The first root under which files can be kept, and the folder for this key there, made if need be.
+
+    Without a name, and None, when there is none. problems: gets the reason of each root that was passed over.
+    """
+    for root in roots():
         try:
-            root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # what is cached is code: a folder that others can write to is code that others can run
-            if not _is_private(root):
-                continue
-            folder = root / f"kernels-{key}"
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if os.access(folder, os.W_OK | os.X_OK):
-                return folder
-        except OSError:
+            with open_folder(root, make=True) as outer:
+                folder = outer.inner(_folder_name(key), make=True)
+        except OSError as error:
+            problems.append(told(root, error))
             continue
-    # of the same shape: a process of ours that is told its parent finds it
-    folder = Path(tempfile.mkdtemp(prefix="psearch-")) / f"kernels-{key}"
-    folder.mkdir(mode=0o700)
-    return folder
+        with folder:
+            try:
+                folder.check_room(_TRIAL_BYTES)
+            except OSError as error:
+                problems.append(told(root, error))
+            else:
+                yield root, folder
+                return
+    yield "", None
+
+
+def told(path: str, error: OSError) -> str:
+    """Why a folder is not used."""
+    return str(error.strerror) if isinstance(error, NotTrusted) else f"{path}: {error.strerror or error}"
 
 
 _PROCESSOR_FIELDS = {
@@ -137,42 +199,36 @@ def _version_file(package: str) -> bytes:
 # -- sealed files --------------------------------------------------------------------------------------------------
 
 
-def write_sealed(path: Path, content: bytes) -> None:
-    """Replace a file as a whole."""
-    descriptor, new = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-    try:
-        with open(descriptor, "wb") as out:
-            out.write(_FORMAT + hashlib.sha256(content).digest() + content)
-        os.replace(new, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(new)
-        raise
+def write_sealed(folder: Folder, name: str, content: bytes) -> None:
+    """Replace a file as a whole. Not forced to the disk: what a power cut leaves half written is not believed."""
+    folder.replace(name, _FORMAT + _digest(name, content) + content)
 
 
-def read_sealed(path: Path) -> bytes | None:
-    """The content of a file that `write_sealed` wrote; None when there is none, or when it is damaged."""
+def read_sealed(folder: Folder, name: str) -> bytes | None:
+    """The content of a file that `write_sealed` wrote; None when there is none, or none that can be trusted."""
     try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_uid != os.getuid():
-                return None
-            text = file.read()
+        text = folder.read(name)
     except OSError:
         return None
     begin = len(_FORMAT) + hashlib.sha256().digest_size
     content = text[begin:]
-    if text[:begin] != _FORMAT + hashlib.sha256(content).digest():
+    if text[:begin] != _FORMAT + _digest(name, content):
         return None
     return content
+
+
+def _digest(name: str, content: bytes) -> bytes:
+    """Of a file under its own name: one that was copied over another is not the other."""
+    return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
 # -- the files that an object was made from ------------------------------------------------------------------------
 
 
-def _record_path(folder: Path, group: str) -> Path:
+def _record_name(group: str) -> str:
     """Two installations may share a cache, and the objects in it: each has a record of its own."""
     place = hashlib.sha256(__file__.encode()).hexdigest()[:12]
-    return folder / f"{group}-{place}.json"
+    return f"{group}-{place}.json"
 
 
 def file_hash(path: str) -> str:
@@ -184,17 +240,17 @@ def file_hash(path: str) -> str:
         return ""
 
 
-def write_record(folder: Path, group: str, files: Mapping[str, str], object_name: str) -> None:
+def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str) -> None:
     """Note that the group is `object_name` while these files have these hashes."""
-    write_sealed(_record_path(folder, group), json.dumps({"files": dict(files), "object": object_name}).encode())
+    write_sealed(folder, _record_name(group), json.dumps({"files": dict(files), "object": object_name}).encode())
 
 
-def recorded_object(folder: Path, group: str, known: dict[str, str] | None = None) -> str | None:
+def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = None) -> str | None:
     """The name of the group's object, if none of the files that it was made from has changed.
 
     known: hashes found already, by path; filled on the way.
     """
-    content = read_sealed(_record_path(folder, group))
+    content = read_sealed(folder, _record_name(group))
     if content is None:
         return None
     record: dict[str, Any] = json.loads(content)
@@ -210,55 +266,21 @@ def recorded_object(folder: Path, group: str, known: dict[str, str] | None = Non
 # -- objects -------------------------------------------------------------------------------------------------------
 
 
-def write_object(folder: Path, name: str, entries: Mapping[str, int], code: bytes) -> None:
-    """Keep the machine code of a group. entries: name and number of arguments of each function that Python calls."""
-    write_sealed(folder / name, json.dumps(dict(entries)).encode() + b"\n" + code)
+def write_object(folder: Folder, found: Object) -> None:
+    """Keep the machine code of a group."""
+    write_sealed(folder, found.name, json.dumps(found.entries).encode() + b"\n" + found.code)
 
 
-def read_object(folder: Path, name: str) -> tuple[dict[str, int], bytes] | None:
-    """Entries and machine code of a group; None when there is no such object, or it is damaged."""
-    content = read_sealed(folder / name)
+def read_object(folder: Folder, name: str) -> Object | None:
+    """The machine code of a group; None when there is no such object, or it is damaged."""
+    content = read_sealed(folder, name)
     if content is None:
         return None
     entries, _, code = content.partition(b"\n")
-    for used in (folder / name, folder):  # for `prune`
-        with contextlib.suppress(OSError):
-            os.utime(used)
-    return json.loads(entries), code
+    return Object(name, json.loads(entries), code)
 
 
-# -- several programs at once --------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def compile_lock(folder: Path, progress: Progress | None = None) -> Iterator[None]:
-    """One program compiles, the others wait."""
-    with open(folder / "lock", "w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if progress:
-                progress("waiting for another program that is compiling the kernels")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def prune(folder: Path) -> None:
-    """Drop what has not been used for long: folders of older versions, objects and bitcode of older kernels."""
-    siblings = [path for path in folder.parent.glob("kernels-*") if path != folder]
-    for old in _least_recent(siblings, _KEEP_FOLDERS):
-        shutil.rmtree(old, ignore_errors=True)
-    for pattern, keep in (("*.o", _KEEP_OBJECTS), ("*.bc", _KEEP_BITCODE), (".new-*", _KEEP_OBJECTS)):
-        for old in _least_recent(list(folder.glob(pattern)), keep):
-            with contextlib.suppress(OSError):
-                old.unlink()
-
-
-def _least_recent(paths: list[Path], keep: int) -> list[Path]:
-    def used(path: Path) -> float:
-        try:
-            return path.stat().st_mtime
-        except OSError:
-            return 0.0
-
-    return sorted(paths, key=used, reverse=True)[keep:]
+def keep(folder: Folder, group: str, found: Object, files: Mapping[str, str]) -> None:
+    """Keep what was compiled for a group, of these files. Raises OSError."""
+    write_object(folder, found)
+    write_record(folder, group, files, found.name)

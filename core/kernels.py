@@ -6,32 +6,26 @@ import these, or numba, to call it. The first call of an entry loads its group; 
 says what is going on.
 
 An entry takes and returns 64-bit integers and is called through ctypes, which lets go of Python's global lock
-meanwhile. Compiling is done by a process of its own (`psearch.core.compiler`), placing an object in memory by
-`machine_code.py`.
+meanwhile. Compiling is done by a process of its own (`psearch.core.compiler`, started by `compiler_client.py`), placing
+an object in memory by `machine_code.py`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
-import os
-import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from psearch.core import kernel_cache, machine_code
+from psearch.core.kernel_cache import KernelError as KernelError
+from psearch.core.kernel_cache import Object
 from psearch.core.kernel_cache import Progress as Progress
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
-_folder: Path | None = None
-_COMPILER = (
-    "import sys; sys.path[:] = {path!r}; from psearch.core.compiler.build import main; "
-    "raise SystemExit(main({folder!r}, {groups!r}))"
-)
+_key: str | None = None
 
 
 class Entry:
@@ -78,11 +72,14 @@ class Group:
             load(self)
         return self._functions[name]
 
-    def _take(self, entries: dict[str, int], code: bytes) -> None:
-        """entries: name and number of arguments of each function."""
-        addresses = machine_code.place(code, [f"psearch_{name}" for name in entries])
+    def _take(self, found: Object) -> None:
+        """Place its machine code. Raises KernelError when the system refuses."""
+        try:
+            addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
+        except OSError as error:
+            raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
         functions = {}
-        for name, arguments in entries.items():
+        for name, arguments in found.entries.items():
             prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
             functions[name] = prototype(addresses[f"psearch_{name}"])
         self._functions = functions
@@ -93,83 +90,90 @@ def group_of(module: str) -> Group:
     return _groups[module] if module in _groups else Group(module, module)
 
 
-def folder() -> Path:
-    """The cache folder of this program; the same to its end."""
-    global _folder
+def key() -> str:
+    """Of this program's folder in the cache; the same to its end."""
+    global _key
     with _lock:
-        if _folder is None:
-            _folder = kernel_cache.cache_folder(kernel_cache.environment_key(kernel_cache.processor()))
-        return _folder
+        if _key is None:
+            _key = kernel_cache.environment_key(kernel_cache.processor())
+        return _key
 
 
-def load(*groups: Group, progress: Progress | None = None) -> float:
+def cache_environment() -> dict[str, str]:
+    """Environment variables by which another process finds the cache that this one uses."""
+    return {"PSEARCH_CACHE_DIR": kernel_cache.roots()[0]}
+
+
+def load(*groups: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
     """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
 
     Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
-    `progress` gets one line at a time while compiling, and nothing when all is loaded. Raises RuntimeError with the
-    compiler's words when it fails.
+    `progress` gets one line at a time while compiling, and nothing when all is loaded. `warn` gets a line when what was
+    compiled could not be kept, or not in the folder that was meant for it; without it the line goes to `progress`, or
+    else becomes a Python warning. Raises KernelError.
     """
     start = time.perf_counter()
     with _lock:
-        hashes: dict[str, str] = {}
-        missing = [group for group in groups if not group.is_loaded and not _load_recorded(group, hashes)]
+        missing = _not_in_cache([group for group in groups if not group.is_loaded])
         if missing:
-            with kernel_cache.compile_lock(folder(), progress):
-                _load_or_compile(missing, progress)
+            _compile(missing, progress, warn or progress or _warn)
     return time.perf_counter() - start
 
 
-def _load_or_compile(groups: Sequence[Group], progress: Progress | None) -> None:
-    """Under the lock: another program may have compiled them while this one waited."""
+def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
+    """The group's machine code, from the first cache that has it. hashes: as for `kernel_cache.recorded_object`."""
+    for root in kernel_cache.roots():
+        with kernel_cache.open_cache(root, key()) as folder:
+            if folder is not None:
+                name = kernel_cache.recorded_object(folder, group.name, hashes)
+                found = None if name is None else kernel_cache.read_object(folder, name)
+                if found is not None:
+                    return found
+    return None
+
+
+def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
+    """Load what there is; what is left."""
     hashes: dict[str, str] = {}
-    missing = [group for group in groups if not _load_recorded(group, hashes)]
-    if not missing:
-        return
-    _compile(missing, progress)
-    hashes = {}
-    for group in missing:
-        if not _load_recorded(group, hashes):
-            raise RuntimeError(f"the compiler left no kernels of {group.name}")
-    kernel_cache.prune(folder())
+    missing = []
+    for group in groups:
+        found = cached(group, hashes)
+        if found is None:
+            missing.append(group)
+        else:
+            group._take(found)
+    return missing
 
 
-def _load_recorded(group: Group, hashes: dict[str, str]) -> bool:
-    name = kernel_cache.recorded_object(folder(), group.name, hashes)
-    found = None if name is None else kernel_cache.read_object(folder(), name)
-    if found is None:
-        return False
-    group._take(*found)
-    return True
-
-
-def _compile(groups: Sequence[Group], progress: Progress | None) -> None:
+def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[[str], None]) -> None:
     """In another process: this one may have threads, and need not carry numba with it."""
-    import subprocess  # not at the head: a warm start does without
+    from psearch.core.cache_pruning import prune  # not at the head: a warm start does without these
+    from psearch.core.compile_lock import compile_lock
+    from psearch.core.compiler_client import compile_groups
 
-    wanted = {group.name: (group.modules, group.replaced) for group in groups}
-    program = _COMPILER.format(path=sys.path, folder=str(folder()), groups=wanted)
-    flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # no public twin; multiprocessing calls it too
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}  # numpy starts no threads in a process that forks
-    with subprocess.Popen(
-        [sys.executable, *flags, "-c", program],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            lines, words = process.stdout, process.stderr
-            assert lines is not None and words is not None
-            errors: list[str] = []
-            reader = threading.Thread(target=lambda: errors.append(words.read()), daemon=True)
-            reader.start()
-            for line in lines:
-                if progress:
-                    progress(json.loads(line))
-            reader.join()
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode:
-        raise RuntimeError(f"compiling the kernels failed\n{errors[0].strip()}")
+    problems: list[str] = []
+    with kernel_cache.open_to_write(key(), problems) as (root, folder), compile_lock(folder, progress) as keep_turn:
+        missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
+        if not missing:
+            return
+        wanted = {group.name: (group.modules, group.replaced) for group in missing}
+        compiled = compile_groups(wanted, folder, progress, keep_turn)
+        for group in missing:
+            group._take(compiled.objects[group.name])
+        if folder is not None:
+            try:
+                for group in missing:
+                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files)
+                prune(root)
+            except OSError as error:
+                problems.insert(0, kernel_cache.told(root, error))
+                root = ""
+    if problems:
+        kept = f"are kept in {root}" if root else "cannot be kept: the next start compiles them again"
+        warn(f"the compiled kernels {kept} ({problems[0]})")
+
+
+def _warn(text: str) -> None:
+    import warnings
+
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

@@ -13,6 +13,12 @@ def is_mate_bound(score):
     return score >= MATE_IN_MAX_PLY or score <= -MATE_IN_MAX_PLY
 
 
+@kernel(i64(i64))
+def clear_of_mates(score):
+    """The nearest score that is no mate: for sums with margins, which a user may choose as wide as he likes."""
+    return max(1 - MATE_IN_MAX_PLY, min(score, MATE_IN_MAX_PLY - 1))
+
+
 @kernel(i64(i64, i64))
 def score_to_table(score, ply):
     """Mates are stored as distance from the node, not from the root."""

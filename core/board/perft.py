@@ -6,8 +6,9 @@ from psearch.core.board.movegen import count_legal, generate_captures, generate_
 from psearch.core.board.position import find_pins, make_move
 from psearch.core.constants import MOVE_MASK
 from psearch.core.entries import PERFT
+from psearch.core.intrinsics import check
 from psearch.core.jit import entry, kernel
-from psearch.core.records import FRAME_SIZE
+from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.views import Tables, frame_at, i64, tables_at
 
 
@@ -26,8 +27,9 @@ def perft(tables, frames, depth):
     """Leaves below the position in the first frame.
 
     tables: address of the tables; frames: address of at least depth + 1 frames, the first one holding a complete
-    position; depth >= 0.
+    position; 0 <= depth < MAX_PLY.
     """
+    check(0 <= depth < MAX_PLY, "perft goes no deeper than a stack")
     tb = tables_at(tables)
     if depth == 0:
         return 1

@@ -14,12 +14,18 @@ from psearch.core.jit import Kernel
 _OPTIMISATION = 3
 
 
+def processor() -> tuple[str, str]:
+    """The name and the features of this processor, as LLVM knows it: what code is made for."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
 def target_machine() -> Any:
     """For this processor; code that may lie anywhere, so that an object can be loaded by any process."""
     target = llvm.Target.from_triple(llvm.get_process_triple())
+    name, features = processor()
     return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=name,
+        features=features,
         opt=_OPTIMISATION,
         reloc="pic",
         codemodel="default",

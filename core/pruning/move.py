@@ -29,7 +29,7 @@ from psearch.core.ordering.see import SEE_VALUES, captured_value, see_at_least, 
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.reductions import base_reduction
 from psearch.core.records import PLY_SHIFT
-from psearch.core.scores import is_mate_bound
+from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.techniques import (
     DELTA,
     EXTENDED_FUTILITY,
@@ -122,7 +122,8 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
     reduced = max(0, depth - 1 - (base_reduction(pruning, depth, index) >> PLY_SHIFT))
     if pruning.move_futility and reduced <= pruning.move_futility_depth:
         count_tried(wk, MOVE_FUTILITY)
-        bound = node.eval + pruning.move_futility_base + pruning.move_futility_margin * reduced
+        margin = pruning.move_futility_base + pruning.move_futility_margin * reduced
+        bound = clear_of_mates(node.eval + margin)
         if bound <= node.alpha:
             _prune_quiets(wk, tb, pos, node, MOVE_FUTILITY)
             if bound > node.best:
@@ -168,7 +169,7 @@ def prunes_capture(wk, pruning, tb, pos, node, move):
     if not pruning.delta or is_mate_bound(node.alpha):
         return False
     count_tried(wk, DELTA)
-    bound = node.eval + pruning.delta_margin + _material_gain(pos, move)
+    bound = clear_of_mates(node.eval + pruning.delta_margin + _material_gain(pos, move))
     if bound > node.alpha:
         return False
     count_pruned(wk, DELTA)

@@ -28,7 +28,7 @@ from psearch.core.intrinsics import lowest_bit, popcount
 from psearch.core.jit import kernel
 from psearch.core.ordering.see import see_value
 from psearch.core.pruning.counters import count_pruned, count_tried
-from psearch.core.scores import is_mate_bound
+from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.techniques import DEEP_FUTILITY, LIMITED_RAZORING, NULL_MOVE_PRUNING, RAZORING, REVERSE_FUTILITY
 from psearch.core.views import Node, Position, PruningRecord, Tables, Worker, boolean, i64, void
 
@@ -76,7 +76,7 @@ def decide_futility(wk, pruning, pos, node):
     elif node.depth == 1 and pruning.futility:
         margin = pruning.futility_margin
     if margin != NO_SCORE and base + margin <= alpha:
-        node.futility = base + margin
+        node.futility = clear_of_mates(base + margin)
 
 
 @kernel(i64(Position, i64))
@@ -158,14 +158,14 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
         careful = pruning.reverse_futility_net != 0 and depth >= pruning.reverse_futility_net_depth
         if surplus >= 0 and not is_mate_bound(estimate) and not (careful and _is_netted(tb, pos)):
             count_pruned(wk, REVERSE_FUTILITY)
-            wk.value = beta + surplus // 2
+            wk.value = clear_of_mates(beta + surplus // 2)
             return PRUNE_RETURN
     if pruning.deep_futility and 1 < depth <= 3 + null_reduction(pruning, pos, node):
         count_tried(wk, DEEP_FUTILITY)
         most = node.eval + _two_most_valuable(pos, 1 - pos.side) + 2 * pruning.deep_futility_margin
         if most <= alpha:
             count_pruned(wk, DEEP_FUTILITY)
-            wk.value = most
+            wk.value = clear_of_mates(most)
             return PRUNE_RETURN
     if (
         pruning.null_move

@@ -59,6 +59,10 @@ header_dtype = record(
         ("stack_count", "i8"),
         ("node_limit", "i8"),  # 0 none
         ("max_depth", "i8"),
+        (
+            "first_depth",
+            "i8",
+        ),  # more than 1: with `line_scores` of the depth before, by workers replaced since
         ("multipv", "i8"),  # lines to find, 1 .. root_count
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
@@ -73,7 +77,7 @@ header_dtype = record(
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
         ("best_move", "i8"),
-        ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line
+        ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line; of the first at `first_depth`
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches

@@ -41,6 +41,7 @@ PLY = 1 << PLY_SHIFT
 
 MODE_NAMES = ("plain", "sound", "ael", "modern")
 _MOST = 999_999
+_MOST_PER_PLY = 100
 
 
 class Parameter(NamedTuple):
@@ -66,6 +67,12 @@ def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
     return _declared(Parameter(meaning, 0, 1), value, modes)
 
 
+def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
+    """Centipawns that are added to a score which then is a bound: a negative margin would make it one beyond all
+    scores, and so would a singular margin of many pawns."""
+    return _declared(Parameter(meaning, 0, most), value, modes)
+
+
 def _depth(meaning: str, value: int, least: int = 0, **modes: int) -> Any:
     """Plies to go; `least` keeps what is searched in its place at depth 1 or more."""
     return _declared(Parameter(meaning, least), value, modes)
@@ -83,9 +90,9 @@ class Pruning:
     """
 
     futility: int = _switch("futility pruning at depth 1 (Heinz 1998)", ael=1)
-    futility_margin: int = _number("centipawns a quiet move may gain at depth 1", 200, ael=300)
+    futility_margin: int = _margin("centipawns a quiet move may gain at depth 1", 200, ael=300)
     extended_futility: int = _switch("the same at depth 2 (Heinz 1998)", ael=1)
-    extended_futility_margin: int = _number("centipawns a quiet move and the next one may gain at depth 2", 500)
+    extended_futility_margin: int = _margin("centipawns a quiet move and the next one may gain at depth 2", 500)
     limited_razoring: int = _switch("depth 3 becomes 2 where a queen would not help (Heinz 2000)", ael=1)
     limited_razoring_margin: int = _number("centipawns for that", 900)
     futility_by_material: int = _switch(
@@ -99,7 +106,7 @@ class Pruning:
     exempt_queen: int = _switch("nor the capture of a queen")
     quiet_shortcut: int = _switch("one quiet move is futile, so all are: they are not generated", 1)
     deep_futility: int = _switch("depth 2 to 3 + R: the two best enemy pieces would not help (Muller)")
-    deep_futility_margin: int = _number("centipawns for each of the two moves, beside the pieces", 150)
+    deep_futility_margin: int = _margin("centipawns for each of the two moves, beside the pieces", 150)
     null_move: int = _switch("null move pruning", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
     null_base: int = _depth("R = this", 3)
@@ -109,7 +116,7 @@ class Pruning:
     null_verify_depth: int = _depth("from this depth on, or with at most one piece at any depth", 12)
     reverse_futility: int = _switch("the evaluation is above beta by a margin: the node fails high", modern=1)
     reverse_futility_depth: int = _depth("up to this depth", 8)
-    reverse_futility_margin: int = _number("centipawns per ply, one ply less if the evaluation is improving", 80)
+    reverse_futility_margin: int = _margin("centipawns per ply, one ply less if the evaluation is improving", 80)
     reverse_futility_net: int = _switch("not with the own king in a mating net", modern=1)
     reverse_futility_net_depth: int = _depth("from this depth on", 4)
     razoring: int = _switch("the evaluation is below alpha by a margin: quiescence decides", modern=1)
@@ -117,14 +124,14 @@ class Pruning:
     razoring_margin: int = _number("centipawns per ply", 250)
     probcut: int = _switch("a capture that beats beta by a margin at depth - 3 refutes the node")
     probcut_depth: int = _depth("from this depth on", 5, least=4)
-    probcut_margin: int = _number("centipawns above beta", 180)
+    probcut_margin: int = _margin("centipawns above beta", 180)
     iid: int = _switch("no table move at a PV or expected CUT node: search at depth - 2 for one")
     iid_depth: int = _depth("from this depth on", 4, least=3)
     iir: int = _switch("no table move at a PV or expected CUT node: depth - 1", modern=1)
     iir_depth: int = _depth("from this depth on", 4, least=2)
     singular: int = _switch("the table's move alone holds: it is extended; others hold too: the node is cut", modern=1)
     singular_depth: int = _depth("from this depth on", 8, least=3)
-    singular_margin: int = _number("centipawns per ply below the table's score", 2)
+    singular_margin: int = _margin("centipawns per ply below the table's score", 2, most=_MOST_PER_PLY)
     double_margin: int = _number("centipawns below that from which the extension is two plies", 25)
     check_extension: int = _number(
         "a ply more for checks: 1 those that lose no material, 2 all", 2, least=0, most=2, modern=1
@@ -141,15 +148,15 @@ class Pruning:
     history_pruning_margin: int = _number("history per ply below which a move is left out", 4000)
     move_futility: int = _switch("quiet moves are left out when the evaluation is below alpha by a margin", modern=1)
     move_futility_depth: int = _depth("up to this reduced depth", 6)
-    move_futility_base: int = _number("centipawns", 100)
-    move_futility_margin: int = _number("+ centipawns per ply of reduced depth", 100)
+    move_futility_base: int = _margin("centipawns", 100)
+    move_futility_margin: int = _margin("+ centipawns per ply of reduced depth", 100)
     see_quiets: int = _switch("quiet moves that lose material are left out", modern=1)
     see_quiets_margin: int = _number("centipawns per reduced depth squared that a move may lose", 20)
     see_captures: int = _switch("captures that lose material are left out", modern=1)
     see_captures_margin: int = _number("centipawns per ply that a capture may lose", 95)
     see_depth: int = _depth("both up to this depth", 8)
     delta: int = _switch("quiescence: captures that cannot reach alpha are left out", modern=1)
-    delta_margin: int = _number("centipawns a capture may gain beside what it takes", 200)
+    delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 200)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _switch("sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0", sound=1)
     sound_delta: int = _switch("the same in quiescence", sound=1)

@@ -31,7 +31,8 @@ simulation_dtype = record(
         ("sleepers", "i8"),
         ("events", "i8"),
         ("before", counters_dtype),  # of the worker whose turn it is, when the turn began
-        ("heap", "i8", (MAX_WORKERS,)),  # clock << WORKER_BITS | worker: ties go to the lower number
+        ("base", "i8"),  # what the clocks in the heap count from
+        ("heap", "i8", (MAX_WORKERS,)),  # clock - base << WORKER_BITS | worker: ties go to the lower number
         ("sleeping", "i8", (MAX_WORKERS,)),  # workers that wait for an offer, in the order they fell asleep
         ("idle_since", "i8", (MAX_WORKERS,)),
         ("idle_time", "i8", (MAX_WORKERS,)),

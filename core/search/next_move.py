@@ -6,27 +6,28 @@ take the next move from where the last one left off.
 
 from __future__ import annotations
 
+from psearch.core.board.movegen import count_legal
 from psearch.core.constants import NO_MOVE
 from psearch.core.jit import kernel
 from psearch.core.ordering.movepick import pick_move
 from psearch.core.pruning.move import prunes_move
 from psearch.core.pruning.sound import skips_soundly
 from psearch.core.records import MAX_MOVES, MAX_PLY
-from psearch.core.views import Context, Node, Position, Worker, boolean, header_of, i64, tables_of
+from psearch.core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
 
 DEFERRED = 1 << 16
 """Set in what `next_move` returns: the move was deferred once, and is searched now whoever else is at it."""
 _MOST_DEFERRED = 32
-"""So many fit behind the moves of the richest position."""
 
 
-@kernel(boolean(Node, i64))
-def defer_move(node, move):
+@kernel(boolean(Tables, Position, Node, i64))
+def defer_move(tb, pos, node, move):
     """Give a move back that was taken from the node, to be searched last. Under the lock once open.
 
-    Deferred moves wait at the far end of the move list. False: no room there.
+    Deferred moves wait at the far end of the move list, in front of which all legal moves must find room. False: no
+    room there.
     """
-    if node.deferred == _MOST_DEFERRED:
+    if node.deferred == _MOST_DEFERRED or count_legal(tb, pos) + node.deferred >= MAX_MOVES:
         return False
     node.deferred += 1
     node.moves[MAX_MOVES - node.deferred] = move

@@ -34,6 +34,9 @@ _DECAY_SHIFT = 1
 _DEFAULT_JOIN_COST = 4
 """Nodes, until joins have been measured."""
 _JOINS_TO_MEASURE = 64
+_MOST_JOIN_CYCLES = 1 << 40
+_MOST_CYCLES = 1 << 52
+"""of one worker, three weeks of them: the sum over all fits"""
 _MOST_JOIN_COST = 1000
 _PRIOR_CUT_NODE = np.array([6000, 26000, 36000, 42000, 48000, 54000, 58000, 61000])
 _PRIOR_ALL_NODE = np.array([56000, 59000, 60500, 61500, 62500, 63500, 64000, 64500])
@@ -42,6 +45,10 @@ _MOST_UNDER_WAY = 32
 """So many earlier moves are taken into account at most: by then P(needed) is small, or hardly falls any more."""
 _MOST_COUNTED = (1 << 31) - 1
 """What a counter of `ended` holds. A worker reaches it after some hours of a single iteration."""
+_MOST_JUDGED = 1 << 46
+"""Nodes from which a bin of the reliability curves takes no more: the sums of their predictions fit into 64 bits."""
+_MOST_SIZE = 1 << 40
+"""Nodes that a subtree is expected to have at most. Times CERTAIN, that fits into 64 bits."""
 
 
 @kernel(i64(i64))
@@ -110,7 +117,7 @@ def subtree_size(ctx, node):
 @kernel(i64(Context, Node))
 def expected_gain(ctx, node):
     """Nodes of useful work that a helper may expect from one move: P(needed) times size."""
-    return min(subtree_size(ctx, node), np.int64(1) << 40) * p_next_move_needed(ctx, node) >> 16
+    return subtree_size(ctx, node) * p_next_move_needed(ctx, node) >> 16
 
 
 @kernel(void(Worker, Node, i64))
@@ -140,11 +147,16 @@ def _bin(p):
 def _judge(prediction, p, late, seen, no_cut):
     """Compare the prediction that was in force for a class with what came: for reliability curves and Brier scores."""
     slot = _bin(p)
+    if prediction.bin_seen[late, slot] >= _MOST_JUDGED:
+        return
     prediction.bin_seen[late, slot] += seen
     prediction.bin_no_cut[late, slot] += no_cut
     prediction.bin_p[late, slot] += p * seen
-    miss = CERTAIN - p
-    prediction.bin_error[late, slot] += (no_cut * miss * miss + (seen - no_cut) * p * p) >> 16
+    # in units of 1/65536, as whole units and the rest: the product of a count and of a square in full has no room
+    cut = seen - no_cut
+    square, miss_square = p * p, (CERTAIN - p) * (CERTAIN - p)
+    rest = no_cut * (miss_square & 0xFFFF) + cut * (square & 0xFFFF)
+    prediction.bin_error[late, slot] += no_cut * (miss_square >> 16) + cut * (square >> 16) + (rest >> 16)
 
 
 @kernel(void(Worker, i64))
@@ -226,13 +238,17 @@ def _merge_sizes(ctx):
         prediction.size_sum[depth] = total
         prediction.size_count[depth] = count
         # a depth not seen yet: three times the one below
-        size = max(total // count, size) if count > 0 else size * 3
+        size = min(max(total // count, size) if count > 0 else size * 3, _MOST_SIZE)
         prediction.size[depth] = size
 
 
 @kernel(void(Context))
 def _measure_joins(ctx):
-    """What a join costs, in nodes, from the clocks of the workers; virtual workers have none, and keep the default."""
+    """What a join costs, in nodes, from the clocks of the workers; virtual workers have none, and keep the default.
+
+    Products of counts and cycles pass 64 bits within minutes. So quotients come first, that of cycles and nodes in
+    1/256: this holds for a week of 1,024 workers (2^51 nodes, 2^61 cycles).
+    """
     hd = header_of(ctx)
     joins = np.int64(0)
     join_cycles = np.int64(0)
@@ -241,12 +257,13 @@ def _measure_joins(ctx):
     for i in range(hd.worker_count):
         wk = worker_of(ctx, i)
         joins += wk.counters.joins
-        join_cycles += wk.counters.join_cycles
+        join_cycles += min(wk.counters.join_cycles, _MOST_CYCLES)
         nodes += wk.nodes
         busy_cycles += wk.counters.search_cycles - wk.counters.idle_cycles
     if joins >= _JOINS_TO_MEASURE and busy_cycles > 0 and nodes > 0:
-        cost = join_cycles * nodes // (joins * max(np.int64(1), busy_cycles))
-        hd.prediction.join_cost = min(max(cost, np.int64(1)), _MOST_JOIN_COST)
+        of_a_join = min(max(join_cycles // joins, 0), _MOST_JOIN_CYCLES)
+        of_a_node = ((busy_cycles // nodes) << 8) + ((busy_cycles % nodes) << 8) // nodes
+        hd.prediction.join_cost = min(max((of_a_join << 8) // max(of_a_node, 1), 1), _MOST_JOIN_COST)
 
 
 @kernel(i64(Context))

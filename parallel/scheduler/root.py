@@ -309,11 +309,11 @@ def _begin_root(ctx, index):
     stack = stack_of(ctx, index)
     stack.home = -1
     stack.base = 0
-    stack.root_depth = 1
+    stack.root_depth = hd.first_depth
     stack.root_line = 0
     for i in range(hd.root_count):
         stack.root_moves[i] = hd.root_moves[i]
-    _set_window(ctx, index, np.int64(0))
+    _set_window(ctx, index, np.int64(hd.line_scores[0]))
     stack.path[0].key = hd.root.key
     stack.path[0].move = NO_MOVE
     frame = frame_of(ctx, _root_of(index))
@@ -337,8 +337,8 @@ def request_stop(context):
 def begin_search(context):
     """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
 
-    No other worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `max_depth`,
-    `multipv`, `node_limit` and `age` must have been written.
+    No other worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `first_depth`,
+    `max_depth`, `multipv`, `line_scores`, `node_limit` and `age` must have been written.
     """
     ctx = context_at(context)
     hd = header_of(ctx)
@@ -352,11 +352,9 @@ def begin_search(context):
     atomic_store(roots_of(hd), roots)
     atomic_store(idle_workers_of(hd), hd.worker_count - roots)
     clear_claims(ctx)
-    hd.depth = 1
-    hd.score = 0
+    hd.depth = hd.first_depth
+    hd.score = hd.line_scores[0]
     hd.best_move = np.int64(hd.root_moves[0])
-    for i in range(hd.multipv):
-        hd.line_scores[i] = 0
     update_prediction(ctx)
     for i in range(roots):
         _begin_root(ctx, i)

@@ -51,14 +51,17 @@ from psearch.core.intrinsics import (
     compare_and_swap,
     copy_bytes,
     copy_record,
+    cycle_counter,
     lowest_bit,
     pause,
     sched_yield,
+    usleep,
 )
-from psearch.core.jit import CHECK, kernel
+from psearch.core.jit import CHECK, YIELDS, kernel
 from psearch.core.pruning.sound import shadow_bound
 from psearch.core.records import MAX_PLY, path_dtype
 from psearch.core.search.next_move import next_move
+from psearch.core.splitmix import splitmix64
 from psearch.core.views import (
     Context,
     Node,
@@ -98,6 +101,23 @@ from psearch.scheduler.words import (
 _PATH_OFFSET = Stack.offset("path")
 _PATH_ENTRY = path_dtype.itemsize
 _SPINS_BEFORE_YIELD = 100
+_LONGEST_NAP_US = 128
+
+
+# -- between two steps -----------------------------------------------------------------------------------------------
+
+
+@kernel(void(Context))
+def preemption_point(ctx):
+    """Stands between two steps that other workers can see. Nothing, but in a build with `YIELDS`, where one in eight
+    times another program gets the core, and one in 64 times for a while. Tests put switches of their own in its place.
+    """
+    if YIELDS:
+        draw = np.int64(splitmix64(np.uint64(cycle_counter())) >> np.uint64(1))
+        if draw & 63 == 0:
+            usleep(np.uint32((draw >> 6) % _LONGEST_NAP_US))
+        elif draw & 7 == 0:
+            sched_yield()
 
 
 # -- locks -----------------------------------------------------------------------------------------------------------
@@ -115,8 +135,10 @@ def acquire(ctx, wk, home):
     wk.last_lock = home
     lock = lock_of(frame_of(ctx, home).node)
     spins = 0
+    preemption_point(ctx)
     while not compare_and_swap(lock, 0, 1):
         while atomic_load(lock) != 0:
+            preemption_point(ctx)
             spins += 1
             if spins % _SPINS_BEFORE_YIELD == 0:
                 sched_yield()
@@ -124,16 +146,19 @@ def acquire(ctx, wk, home):
                 pause()
     if CHECK:
         wk.locks = 1
+    preemption_point(ctx)
 
 
-@kernel(void(Worker, Node))
-def release(wk, node):
+@kernel(void(Context, Worker, Node))
+def release(ctx, wk, node):
     """Unlock the node that this worker has locked."""
     check(wk.locks == 1, "what a worker unlocks it has locked")
     _check_locked(node)
     if CHECK:
         wk.locks = 0
+    preemption_point(ctx)
     atomic_store(lock_of(node), 0)
+    preemption_point(ctx)
 
 
 @kernel(void(Node))
@@ -158,18 +183,21 @@ def claim_stack(ctx, wk):
         state = state_of(stack_of(ctx, index))
         if atomic_load(state) == STACK_FREE and compare_and_swap(state, STACK_FREE, STACK_ACTIVE):
             wk.last_stack = index
+            preemption_point(ctx)
             return index
     return -1
 
 
 @kernel(void(Context, i64))
 def free_stack(ctx, index):
+    preemption_point(ctx)
     atomic_store(state_of(stack_of(ctx, index)), STACK_FREE)
 
 
 @kernel(void(Context, Worker))
 def become_idle(ctx, wk):
     """This worker has no stack any more."""
+    preemption_point(ctx)
     wk.stack = -1
     atomic_add(idle_workers_of(header_of(ctx)), 1)
     if ctx.trace != 0:
@@ -182,6 +210,7 @@ def offer(ctx, home):
     _check_locked(frame_of(ctx, home).node)
     ply = home % MAX_PLY
     word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
+    preemption_point(ctx)
     atomic_or(word, 1 << (ply & 63))
 
 
@@ -191,6 +220,7 @@ def withdraw(ctx, home):
     _check_locked(frame_of(ctx, home).node)
     ply = home % MAX_PLY
     word = mask_of(stack_of(ctx, home // MAX_PLY)) + 8 * (ply >> 6)
+    preemption_point(ctx)
     atomic_and(word, ~(1 << (ply & 63)))
 
 
@@ -206,9 +236,10 @@ def open_node(ctx, wk, home):
     if ctx.trace != 0:
         trace_open(ctx, wk, home)
     atomic_store(closed_of(node), 0)
+    preemption_point(ctx)
     atomic_store(open_of(node), 1)
     offer(ctx, home)
-    release(wk, node)
+    release(ctx, wk, node)
     wk.counters.opens += 1
 
 
@@ -276,7 +307,7 @@ def join(ctx, wk, home):
         if move == NO_MOVE:
             withdraw(ctx, home)
     if move == NO_MOVE:
-        release(wk, node)
+        release(ctx, wk, node)
         free_stack(ctx, stack)
         wk.counters.failed_joins += 1
         return False
@@ -291,10 +322,11 @@ def join(ctx, wk, home):
     node.nodes_before = -1  # from now on others' nodes are in this subtree too
     p_needed = p_taken_move_needed(ctx, node)
     node.priority = open_priority(ctx, node)
-    release(wk, node)
+    release(ctx, wk, node)
     atomic_add(idle_workers_of(header_of(ctx)), -1)
 
     _copy_line(ctx, stack, home)
+    preemption_point(ctx)
     visit = frame_of(ctx, stack * MAX_PLY + home % MAX_PLY).visit
     visit.home = home
     visit.move = move & MOVE_MASK
@@ -337,14 +369,16 @@ def leave(ctx, wk, home):
     check(0 <= closed <= CLOSED_ABORTED, "a node is not closed, cut off or aborted")
     if last:
         withdraw(ctx, home)
+        preemption_point(ctx)
         atomic_store(open_of(node), 0)
         if node.joined > 0:
             wk.counters.splits += 1
     elif not helper:
         parked = stack_of(ctx, home_stack)
         parked.parked_ply = wk.ply
+        preemption_point(ctx)
         atomic_store(state_of(parked), STACK_PARKED)
-    release(wk, node)
+    release(ctx, wk, node)
 
     if ctx.trace != 0 and last and node.joined > 0:
         trace_split(ctx, wk, home, closed)
@@ -356,6 +390,7 @@ def leave(ctx, wk, home):
         become_idle(ctx, wk)
         return STATE_IDLE
     if helper:
+        preemption_point(ctx)
         atomic_store(state_of(stack_of(ctx, home_stack)), STACK_ACTIVE)
         wk.stack = home_stack
         wk.seen_epoch = -1
@@ -374,6 +409,7 @@ def is_dead(ctx, open_parent):
     if atomic_load(stop_of(header_of(ctx))) != 0:
         return True
     while open_parent >= 0:
+        preemption_point(ctx)
         node = frame_of(ctx, open_parent).node
         if CHECK:
             check(atomic_load(open_of(node)) == 1, "a chain of open nodes has open nodes only")
@@ -385,6 +421,7 @@ def is_dead(ctx, open_parent):
 
 @kernel(void(Context))
 def raise_abort_epoch(ctx):
+    preemption_point(ctx)
     atomic_add(abort_epoch_of(header_of(ctx)), 1)
 
 
@@ -417,10 +454,10 @@ def unwind(ctx, wk):
         withdraw(ctx, home)
     if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
         trace_abort(ctx, wk, home, lost, 0)
-    split_type = np.int64(node.split_type)  # once left, the frame may be another node's
-    state = leave(ctx, wk, home)
-    if state != STATE_UNWIND:  # else a visit further up includes these nodes
+    # before the node is left: who leaves the root last merges the outcomes of all
+    unwinds_on = node.inside == 1 and atomic_load(closed_of(node)) == CLOSED_ABORTED
+    if not unwinds_on:  # else a visit further up includes these nodes
         wk.counters.aborted_nodes += lost
         if not dead:
-            wk.outcomes.wasted[split_type] += lost
-    return state
+            wk.outcomes.wasted[node.split_type] += lost
+    return leave(ctx, wk, home)

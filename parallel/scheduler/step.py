@@ -59,6 +59,7 @@ from psearch.core.views import (
     i64,
     racing_alpha,
     stack_of,
+    tables_of,
     void,
     worker_of,
 )
@@ -80,6 +81,7 @@ from psearch.scheduler.splitting import (
     join,
     leave,
     open_node,
+    preemption_point,
     raise_abort_epoch,
     release,
     stop_all,
@@ -135,6 +137,7 @@ def _enter(ctx, wk, frame):
     check(0 <= node.p_needed <= CERTAIN, "P(needed) of a node is a probability")
     if wk.nodes >= wk.next_check:
         _check_node_limit(ctx, wk)
+    preemption_point(ctx)
     epoch = atomic_load(abort_epoch_of(hd))
     if epoch != wk.seen_epoch:
         wk.seen_epoch = epoch
@@ -184,9 +187,9 @@ def _defer(ctx, wk, frame, node):
         acquire(ctx, wk, visit.home)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, visit.home)
-    done = defer_move(node, visit.move)
+    done = defer_move(tables_of(ctx), frame_of(ctx, visit.home).position, node, visit.move)
     if is_open:
-        release(wk, node)
+        release(ctx, wk, node)
     return STATE_NEXT if done else STATE_ENTER
 
 
@@ -210,6 +213,7 @@ def _start_move(ctx, wk, frame):
         take_claim(ctx, claim)
         wk.counters.claims += 1
         visit.claim = claim
+    preemption_point(ctx)
     alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
@@ -256,7 +260,7 @@ def _next_move(ctx, wk, frame):
             frame.visit.shared = 1
             count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
-        release(wk, node)
+        release(ctx, wk, node)
     return _start_move(ctx, wk, frame)
 
 
@@ -289,12 +293,13 @@ def _after_child(ctx, wk, frame):
         if not is_open:
             return STATE_FINISH
         withdraw(ctx, home)
+        preemption_point(ctx)
         atomic_store(closed_of(node), CLOSED_CUTOFF)
         if node.inside > 1:
             raise_abort_epoch(ctx)
         return leave(ctx, wk, home)
     if is_open:
-        release(wk, node)
+        release(ctx, wk, node)
     if action == DO_CHILD:
         visit = frame.visit
         alpha, beta = visit.alpha, visit.beta

@@ -10,7 +10,7 @@ from psearch.core.jit import entry, kernel
 from psearch.core.views import context_at, header_of, i64, void, worker_of
 from psearch.scheduler.entries import SEARCH
 from psearch.scheduler.step import step
-from psearch.scheduler.words import done_of
+from psearch.scheduler.words import done_of, info_count_of
 
 _BURST = 1024
 _SPINS = 64
@@ -55,3 +55,15 @@ def work(context, worker, bursts):
             wk.counters.idle_cycles += now - last
         last = now
     return 0
+
+
+@entry(i64(i64), SEARCH)
+def is_done(context):
+    """1 when every root is through. What its workers wrote before can be read."""
+    return atomic_load(done_of(header_of(context_at(context))))
+
+
+@entry(i64(i64), SEARCH)
+def reports_written(context):
+    """How many reports have been written to the ring since the search began. They can be read."""
+    return atomic_load(info_count_of(header_of(context_at(context))))

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
 
 _TICKS_PER_NS = 1000
+_MOST_NS = 1e9
+_MOST_BYTES = 1 << 16
+"""of a file"""
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,30 @@ class Costs:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod
+    def check_place(cls, path: Path) -> None:
+        """Raise PsearchError for a file that `save` would replace and that holds no costs."""
+        check_replaceable(path, "a file of costs", _has_costs)
+
+    @classmethod
     def load(cls, path: Path) -> Costs:
         """Read what `save` wrote. Raises PsearchError when it is not that."""
         try:
-            values = json.loads(path.read_text("utf-8"))
-            known = {field.name for field in fields(cls)}
-            if not isinstance(values, dict) or set(values) - known:
+            with path.open("rb") as file:
+                values = json.loads(file.read(_MOST_BYTES))
+            kinds = {field.name: (str,) if field.type == "str" else (int, float) for field in fields(cls)}
+            if not isinstance(values, dict) or set(values) - set(kinds):
                 raise ValueError("unknown fields")
+            for name, value in values.items():
+                if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
+                    raise ValueError(f"no value of {name}")
             return cls(**values)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
+
+
+def _has_costs(head: bytes) -> bool:
+    try:
+        values = json.loads(head)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(values, dict) and {"node", "qnode"} <= values.keys()

@@ -44,13 +44,16 @@ from psearch.simulation.entries import VIRTUAL
 
 _MOST_TRANSITIONS = 256
 """Of one turn without a node: unwinding a deep stack takes one each."""
+_CLOCK_BITS = 63 - WORKER_BITS
+"""Of a clock in the heap: two and a half hours."""
 
 
 @kernel(void(Simulation, i64, i64))
 def _push(sim, clock, worker):
     """Put a worker into the heap."""
-    check(0 <= worker < MAX_WORKERS and 0 <= clock < 1 << (63 - WORKER_BITS), "an item of the heap fits into a word")
-    item = (clock << WORKER_BITS) | worker
+    since = clock - sim.base
+    check(0 <= worker < MAX_WORKERS and 0 <= since < 1 << _CLOCK_BITS, "an item of the heap fits into a word")
+    item = (since << WORKER_BITS) | worker
     i = sim.heap_size
     sim.heap_size += 1
     while i > 0 and sim.heap[(i - 1) >> 1] > item:
@@ -79,6 +82,15 @@ def _pop(sim):
         i = child
     sim.heap[i] = item
     return top
+
+
+@kernel(void(Simulation))
+def _move_base(sim):
+    """Let the clocks in the heap count from now: none is earlier."""
+    passed = (sim.now - sim.base) << WORKER_BITS
+    for i in range(sim.heap_size):
+        sim.heap[i] -= passed
+    sim.base = sim.now
 
 
 @kernel(i64(Simulation, i64))
@@ -190,7 +202,9 @@ def run_virtual(context, simulation, lock_free, max_events):
         top = _pop(sim)
         worker = top & (MAX_WORKERS - 1)
         sim.events += 1
-        sim.now = top >> WORKER_BITS
+        sim.now = sim.base + (top >> WORKER_BITS)
+        if sim.now - sim.base >> (_CLOCK_BITS - 1) != 0:
+            _move_base(sim)
         if 0 < sim.deadline <= sim.now and atomic_load(stop_of(hd)) == 0:
             stop_all(ctx)
         clock = _turn(ctx, sim, worker, sim.now, lock_free)
@@ -208,6 +222,7 @@ def begin_virtual(context, simulation):
     ctx = context_at(context)
     sim = simulation_at(simulation)
     sim.now = 0
+    sim.base = 0
     sim.heap_size = 0
     sim.sleepers = 0
     sim.events = 0

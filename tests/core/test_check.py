@@ -15,10 +15,10 @@ PROGRAM = f"""
 import sys
 sys.path.insert(0, {str(SUPPORT)!r})
 from checking_kernels import quarter
-from psearch.core import kernel_cache, kernels
+from psearch.core import kernels
 
 print(quarter(8), quarter(int(sys.argv[1])), flush=True)
-_, code = kernel_cache.read_object(kernels.folder(), kernel_cache.recorded_object(kernels.folder(), "checking_kernels"))
+code = kernels.cached(quarter.call.group).code
 print([word in code for word in (b"check failed", b"only even numbers", b"write")])
 """
 

@@ -2,23 +2,79 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import llvmlite.binding as llvm
 import pytest
 from llvmlite import ir
+from numba.core import types
 
-from psearch.core.intrinsics import emit_cycle_counter
-
-
-@pytest.mark.parametrize(
-    ("triple", "instruction"), [("x86_64-linux-gnu", "rdtsc"), ("aarch64-linux-gnu", "mrs x0, cntvct_el0")]
+from psearch.core.intrinsics import (
+    atomic_add,
+    atomic_and,
+    atomic_load,
+    atomic_or,
+    atomic_store,
+    compare_and_swap,
+    emit_cycle_counter,
+    emit_pause,
+    relaxed_load_u64,
+    relaxed_store_u64,
 )
-def test_the_cycle_counter_is_one_that_programs_may_read(triple: str, instruction: str) -> None:
+
+X86, ARM = "x86_64-linux-gnu", "aarch64-linux-gnu"
+_I64 = ir.IntType(64)
+
+
+def assembly_of(triple: str, arguments: int, emit: Callable[[Any, Any], Any]) -> list[str]:
+    """Instructions of a function of 64-bit integers; emit: gets a builder and the arguments, gives the result."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     module = ir.Module()
-    function = ir.Function(module, ir.FunctionType(ir.IntType(64), []), "cycles")
+    function = ir.Function(module, ir.FunctionType(_I64, [_I64] * arguments), "made")
     builder = ir.IRBuilder(function.append_basic_block())
-    builder.ret(emit_cycle_counter(builder, triple))
-    machine = llvm.Target.from_triple(triple).create_target_machine()
-    assembly = machine.emit_assembly(llvm.parse_assembly(str(module)))
-    assert instruction in assembly.lower().replace("\t", " ")
+    result = emit(builder, function.args)
+    builder.ret(ir.Constant(_I64, 0) if result is None else builder.zext(result, _I64))
+    machine = llvm.Target.from_triple(triple).create_target_machine(opt=3)
+    text = machine.emit_assembly(llvm.parse_assembly(str(module))).lower()
+    return [re.sub(r"\s+", " ", line.strip()) for line in text.splitlines() if line.startswith("\t")]
+
+
+@pytest.mark.parametrize(("triple", "instruction"), [(X86, "rdtsc"), (ARM, "mrs x0, cntvct_el0")])
+def test_the_cycle_counter_is_one_that_programs_may_read(triple: str, instruction: str) -> None:
+    assert instruction in assembly_of(triple, 0, lambda builder, _: emit_cycle_counter(builder, triple))
+
+
+@pytest.mark.parametrize(("triple", "instruction"), [(X86, "pause"), (ARM, "isb")])
+def test_a_spin_loop_takes_time(triple: str, instruction: str) -> None:
+    assert instruction in assembly_of(triple, 0, lambda builder, _: emit_pause(builder, triple))
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "instructions"),
+    [
+        (atomic_load, 1, {"ldar"}),
+        (atomic_store, 2, {"stlr"}),
+        (relaxed_load_u64, 1, {"ldr"}),
+        (relaxed_store_u64, 2, {"str"}),
+        (atomic_add, 2, {"ldaxr", "stlxr"}),
+        (atomic_or, 2, {"ldaxr", "stlxr"}),
+        (atomic_and, 2, {"ldaxr", "stlxr"}),
+        (compare_and_swap, 3, {"ldaxr", "stlxr"}),
+    ],
+)
+def test_atomic_words_are_ordered_on_arm(operation: Any, arguments: int, instructions: set[str]) -> None:
+    """Loads acquire, stores release, read-modify-write does both."""
+
+    class Numba:
+        def get_dummy_value(self) -> None:
+            return None
+
+    def emit(builder: Any, given: Any) -> Any:
+        signature, generate = operation._defn(None, *[types.int64] * arguments)
+        return generate(Numba(), builder, signature, given)
+
+    found = {line.split()[0] for line in assembly_of(ARM, arguments, emit)}
+    assert {name for name in found if re.match(r"(ld|st|cas|dmb|swp)", name)} == instructions

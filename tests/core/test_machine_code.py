@@ -157,11 +157,25 @@ def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
     from psearch.scheduler.entries import SEARCH
 
     compiled.load(CHESS, SEARCH)
-    program = """
+    statement = 'import psearch; print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)'
+    assert imported(statement, "numba", "llvmlite", "rich", "scipy", "matplotlib") == ["3", ""]
+
+
+def test_a_count_of_leaves_needs_neither_llvm_nor_numba(kernels: None) -> None:
+    from psearch.core import kernels as compiled
+    from psearch.scheduler.entries import SEARCH
+    from psearch.studies.entries import UNIFORM_TREE
+
+    compiled.load(SEARCH, UNIFORM_TREE)
+    assert imported('from psearch.cli.main import main; main(["leaves", "3", "3"])', "numba", "llvmlite")[-1] == ""
+
+
+def imported(statement: str, *packages: str) -> list[str]:
+    """Lines that a program prints; the last one names those of the packages that it needed."""
+    program = f"""
 import sys
-import psearch
-print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)
-print(*sorted({name.partition(".")[0] for name in sys.modules} & {"numba", "llvmlite", "rich", "scipy", "matplotlib"}))
+{statement}
+print(*sorted({{name.partition(".")[0] for name in sys.modules}} & set({packages})))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.splitlines() == ["3", ""]
+    return done.stdout.splitlines()

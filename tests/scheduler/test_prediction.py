@@ -11,7 +11,7 @@ import pytest
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.constants import ALL_NODE, CUT_NODE
-from psearch.core.records import CERTAIN, DEPTHS, PROGRESS
+from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
@@ -86,6 +86,71 @@ def test_full_counters_stay_full(arena: Arena) -> None:
     prediction = arena.header[0]["prediction"]
     for name in ("p_no_cut", "p_pass"):
         assert (prediction[name] >= 0).all() and (prediction[name] <= CERTAIN).all()
+
+
+def test_the_squared_errors_of_full_counters_are_right(arena: Arena) -> None:
+    """A count times a square in full passes 64 bits."""
+    outcomes, prediction = arena.worker["outcomes"], arena.header[0]["prediction"]
+    for p, cuts in ((0, 0), (1, 1), (CERTAIN // 3, 1), (CERTAIN, 0)):
+        arena.header["prediction"] = 0
+        prediction["p_no_cut"] = p
+        full = int(np.iinfo(np.int32).max)
+        outcomes["ended"][:, CUT_NODE, 0, 2, 7] = (full, full * cuts)
+        outcomes["deepest"] = 2
+        merge_now(arena.context)
+        no_cut, cut = len(outcomes) * full, len(outcomes) * full * cuts
+        error = (no_cut * (CERTAIN - p) ** 2 + cut * p**2) >> 16
+        slot = min(p * BINS // CERTAIN, BINS - 1)
+        assert prediction["bin_seen"][:, slot].tolist() == [no_cut + cut, 7 * (no_cut + cut)]
+        assert prediction["bin_p"][0, slot] == p * (no_cut + cut)
+        assert prediction["bin_error"][0, slot] == error
+        assert prediction["bin_error"][1, slot] == 7 * error
+
+
+def test_full_bins_stay_as_they_are(arena: Arena) -> None:
+    """Their sums have no room for more: what they say is a mean, and keeps its parts together."""
+    names = ("bin_seen", "bin_no_cut", "bin_p", "bin_error")
+    prediction = arena.header[0]["prediction"]
+    for number, name in enumerate(names):
+        prediction[name] = (1 << 62) - number
+    before = {name: prediction[name].copy() for name in names}
+    arena.worker["outcomes"]["ended"] = np.iinfo(np.int32).max
+    arena.worker["outcomes"]["deepest"] = DEPTHS - 1
+    merge_now(arena.context)
+    assert all((prediction[name] == before[name]).all() for name in names)
+
+
+def test_sizes_have_a_limit(arena: Arena) -> None:
+    """Three times the size below, ply by ply, leaves 64 bits where a small depth has taken long."""
+    arena.worker["outcomes"]["size_sum"][0, 1] = 1 << 55
+    arena.worker["outcomes"]["size_count"][0, 1] = 3
+    merge_now(arena.context)
+    sizes = [int(size) for size in arena.header[0]["prediction"]["size"]]
+    assert sizes[0] < 100 and sizes[1:] == [1 << 40] * (DEPTHS - 1)
+
+
+@pytest.mark.parametrize("scale", [1, 10**6])
+def test_the_cost_of_a_join_after_a_week(arena: Arena, scale: int) -> None:
+    """Counts of 1,024 workers in a week: each fits into 64 bits, their products do not."""
+    counters = arena.worker["counters"]
+    counters["joins"] = 10**3 * scale
+    counters["join_cycles"] = 5 * 10**6 * scale
+    counters["search_cycles"] = 10**12 * scale
+    counters["idle_cycles"] = 10**11 * scale
+    arena.worker["nodes"] = 5 * 10**8 * scale
+    merge_now(arena.context)
+    assert arena.header[0]["prediction"]["join_cost"] == 5 * 10**6 // 10**3 * (5 * 10**8) // (9 * 10**11) == 2
+
+
+@pytest.mark.parametrize(("join_cycles", "least", "most"), [(0, 1, 1), (1 << 62, 1000, 1000), (-(1 << 40), 1, 1)])
+def test_the_cost_of_a_join_has_limits(arena: Arena, join_cycles: int, least: int, most: int) -> None:
+    """Whatever the clocks of the cores say."""
+    arena.worker["counters"]["joins"] = 64
+    arena.worker["counters"]["join_cycles"] = join_cycles
+    arena.worker["counters"]["search_cycles"] = 1 << 40
+    arena.worker["nodes"] = 1 << 30
+    merge_now(arena.context)
+    assert least <= arena.header[0]["prediction"]["join_cost"] <= most
 
 
 def test_counts_of_a_search(arena: Arena) -> None:

@@ -18,7 +18,7 @@ from psearch.core.pruning.modes import MODES
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import load_kernels, request_stop
+from psearch.scheduler.entries import is_done, load_kernels, reports_written, request_stop
 from psearch.simulation.entries import run_interleaved, step_worker
 
 WORKERS = (2, 3, 8)
@@ -240,6 +240,31 @@ def test_same_seed_same_tree(arenas: dict[int, Arena]) -> None:
     arena.clear_learning()
     run(arena, board, 6, SearchOptions(), 43)
     assert tuple(arena.worker["nodes"].tolist()) not in seen
+
+
+def test_a_search_that_hangs_can_be_described(arenas: dict[int, Arena]) -> None:
+    arena = arenas[3]
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=8), SearchOptions())
+    while not arena.worker["counters"]["joins"].any():
+        assert run_interleaved(arena.context, 1, 20, 10) == -1
+    text = describe(arena)
+    request_stop(arena.context)
+    assert run_interleaved(arena.context, 1, 20, MAX_TURNS) >= 0
+    assert text.startswith("header: stop=0 ")
+    assert all(f"worker {number}: " in text for number in range(3)) and "joins=1 " in text
+    assert "stack 0: active home=-1 " in text and "node 0 (ply 0): lock=0 closed=0 " in text
+
+
+def test_what_is_read_of_a_running_search(arenas: dict[int, Arena]) -> None:
+    arena = arenas[3]
+    write_search(arena, chess.Board(), Limits(depth=4), SearchOptions())
+    seen = set()
+    while not is_done(arena.context):
+        seen.add(reports_written(arena.context))
+        step_worker(arena.context, random.randrange(3), 50)
+    assert seen >= {0, 1, 2}
+    assert reports_written(arena.context) == int(arena.header[0]["info_count"]) >= 4
+    assert leftovers(arena) == []
 
 
 def test_stacks_start_free(arenas: dict[int, Arena]) -> None:

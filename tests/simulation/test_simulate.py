@@ -145,6 +145,32 @@ def test_one_worker_takes_the_price_of_its_nodes(simulators: dict[int, Simulator
     flat.close()
 
 
+@pytest.mark.parametrize("workers", [3, 8])
+def test_hours_of_virtual_time_pass_like_seconds(tmp_path: Path, workers: int) -> None:
+    """A clock in picoseconds passes 2^53 after two and a half hours, and the driver's heap has no more room."""
+    names = ("node", "qnode", "open", "join", "leave", "lock", "poll", "abort", "claim")
+    quick = replace(Costs(), poll_stack=0.0)
+    slow = replace(quick, **{name: getattr(quick, name) * 10**8 for name in names})
+    found = []
+    for costs in (quick, slow):
+        simulator = Simulator(workers, 4, costs, trace_events=4096)
+        found.append(search(simulator, MIDDLE_GAME, 8))
+        assert simulator.recorder is not None
+        simulator.recorder.write(tmp_path / "trace.json", {})
+        simulator.close()
+    assert found[1].seconds > 3 * 2**53 / 10**12
+    assert found[1].joins > 10
+    assert found[1].seconds == pytest.approx(found[0].seconds * 10**8, rel=1e-12)
+    assert replace(found[1], seconds=0, idle_share=0) == replace(found[0], seconds=0, idle_share=0)
+    assert found[1].idle_share == pytest.approx(found[0].idle_share)
+    ends = [
+        event["ts"] + event["dur"]
+        for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+        if event["ph"] == "X"
+    ]
+    assert max(ends) == pytest.approx(found[1].seconds * 10**6)
+
+
 def test_a_seed_changes_the_interleaving_only_with_jitter(simulators: dict[int, Simulator]) -> None:
     assert search(simulators[8], KIWIPETE, 7, seed=1) == replace(search(simulators[8], KIWIPETE, 7, seed=2), seed=1)
     jittery = Simulator(8, 4, JITTER)

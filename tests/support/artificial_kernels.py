@@ -57,7 +57,7 @@ from psearch.core.views import (
     stack_of,
     void,
 )
-from psearch.studies.uniform_tree import child_key, child_value
+from psearch.studies.uniform_kernels import child_key, child_value
 
 Tree = numba.from_dtype(tree_dtype)
 tree_at = view(Tree)

@@ -26,7 +26,7 @@ from psearch.results import Limits
 from psearch.scheduler.entries import begin_search
 
 _HERE = "artificial_kernels"
-_REPLACED = {
+_KERNELS = {
     "psearch.core.search.node": ("enter", "learn"),
     "psearch.core.search.passes": ("begin_moves", "after_null"),
     "psearch.core.search.children": ("push_null", "make_child", "child_depth"),
@@ -35,12 +35,10 @@ _REPLACED = {
     "psearch.core.pruning.move": ("prunes_move",),
 }
 
-ARTIFICIAL = Group(
-    "artificial_tree",
-    "psearch.simulation.round_robin",
-    "psearch.simulation.driver",
-    replaced={f"{module}.{name}": f"{_HERE}.{name}" for module, names in _REPLACED.items() for name in names},
-)
+REPLACED = {f"{module}.{name}": f"{_HERE}.{name}" for module, names in _KERNELS.items() for name in names}
+"""Kernels of chess, and what stands in for them."""
+
+ARTIFICIAL = Group("artificial_tree", "psearch.simulation.round_robin", "psearch.simulation.driver", replaced=REPLACED)
 run_interleaved = ARTIFICIAL.entry("run_interleaved")
 step_worker = ARTIFICIAL.entry("step_worker")
 begin_virtual = ARTIFICIAL.entry("begin_virtual")

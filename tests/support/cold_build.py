@@ -11,7 +11,7 @@ import json
 import sys
 import time
 
-from psearch.core import kernel_cache, kernels
+from psearch.core import kernels
 from psearch.core.entries import CHESS, INSPECT, PERFT
 from psearch.scheduler.entries import PREDICTION, SEARCH
 from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
@@ -21,8 +21,7 @@ GROUPS = {group.name: group for group in (CHESS, INSPECT, PERFT, PREDICTION, SEA
 
 def is_cached(*groups: kernels.Group) -> bool:
     """Whether these groups can be loaded without compiling."""
-    names = (kernel_cache.recorded_object(kernels.folder(), group.name) for group in groups)
-    return all(name is not None and (kernels.folder() / name).exists() for name in names)
+    return all(kernels.cached(group) is not None for group in groups)
 
 
 def main() -> None:

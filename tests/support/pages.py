@@ -24,7 +24,12 @@ NEEDS_POPULATE = pytest.mark.skipif(not _can_populate(), reason="Linux before 5.
 
 def resident_kb(pid: int, size_kb: int) -> list[int]:
     """How much is mapped of each of a process's shared blocks of this size."""
-    found: list[int] = []
+    return [int(words[0]) for words in block_facts(pid, size_kb, "Rss:")]
+
+
+def block_facts(pid: int, size_kb: int, name: str) -> list[list[str]]:
+    """The words behind `name` in /proc/PID/smaps, for each of a process's shared blocks of this size."""
+    found: list[list[str]] = []
     is_block = is_wanted = False
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
         fields = line.split()
@@ -32,6 +37,6 @@ def resident_kb(pid: int, size_kb: int) -> list[int]:
             is_block = "memfd:psearch" in line
         elif fields[0] == "Size:":
             is_wanted = is_block and int(fields[1]) == size_kb
-        elif fields[0] == "Rss:" and is_wanted:
-            found.append(int(fields[1]))
+        elif fields[0] == name and is_wanted:
+            found.append(fields[1:])
     return found

@@ -1,0 +1,100 @@
+"""What comes out for 64-bit ARM processors: read, and where an emulator is installed run.
+
+Debian has it in `qemu-user`, `gcc-aarch64-linux-gnu` and `libc6-dev-arm64-cross`. An emulator on an x86 processor is
+no weaker in its ordering of memory than that: that the orders are there is seen in the assembly alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from paths import SUPPORT
+
+from psearch.core.records import header_dtype, offset_of, worker_dtype
+
+EMULATOR, COMPILER = "qemu-aarch64", "aarch64-linux-gnu-gcc"
+FEN = "r1bqkb1r/pp2pppp/2np1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 2 6"
+DEPTH = 8
+
+SET_UP = """
+import sys
+import chess
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.options import SearchOptions
+from psearch.processes.worker import work_alone
+from psearch.results import Limits
+
+workers, file = int(sys.argv[1]), sys.argv[2]
+arena = Arena(workers, 1)
+options = SearchOptions.plain() if workers > 1 else SearchOptions()
+write_search(arena, chess.Board({fen!r}), Limits(depth={depth} if workers == 1 else {depth} // 2), options)
+with open(file, "wb") as out:
+    out.write(arena._block.map)
+offsets = [arena._offsets[name][0] for name in ("header", "worker", "stack", "frames", "tables")]
+print(*offsets, len(arena._block.map), 1 << 20, workers)
+if workers > 1:
+    arena = Arena(1, 1)
+    write_search(arena, chess.Board({fen!r}), Limits(depth={depth} // 2), SearchOptions.plain("serial"))
+work_alone(arena.context)
+header = arena.header[0]
+print(arena.worker["nodes"].sum(), header["score"], header["best_move"])
+"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder with the search for ARM."""
+    folder = tmp_path_factory.mktemp("aarch64")
+    subprocess.run([sys.executable, str(SUPPORT / "aarch64_build.py"), str(folder)], check=True, timeout=800)
+    return folder
+
+
+def test_instructions(built: Path) -> None:
+    """Atomic words are read and written with the instructions that order memory; nothing traps."""
+    assembly = (built / "search.s").read_text()
+    counts = Counter(re.findall(r"^\t([a-z0-9.]+)\b", assembly, re.MULTILINE))
+    assert counts["ldar"] > 50 and counts["stlr"] > 30
+    assert counts["ldaxr"] == counts["stlxr"] > 20, "read-modify-write acquires and releases"
+    assert not {"ldxr", "stxr"} & set(counts)
+    assert counts["isb"] > 0, "spin loops"
+    registers = set(re.findall(r"^\tmrs\t\w+, (\w+)", assembly, re.MULTILINE | re.IGNORECASE))
+    assert {name.lower() for name in registers} == {"cntvct_el0"}, "a counter that programs may read"
+    called = set(re.findall(r"^\tbl\t([a-z]\w*)$", assembly, re.MULTILINE))
+    assert called <= {"memcpy", "memset", "sched_yield", "usleep"}
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_search_in_an_emulator(built: Path, tmp_path: Path, workers: int) -> None:
+    """One worker visits the same nodes as here; several find the same value."""
+    missing = [name for name in (EMULATOR, COMPILER) if shutil.which(name) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    program, block = tmp_path / "search", tmp_path / "arena"
+    source = str(SUPPORT / "search_in_c.c")
+    subprocess.run([COMPILER, "-static", "-pthread", "-o", program, source, built / "search.o"], check=True)
+    here = subprocess.run(
+        [sys.executable, "-c", SET_UP.format(fen=FEN, depth=DEPTH), str(workers), block],
+        env={**os.environ, "PSEARCH_NO_PEXT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    offsets, expected = here.stdout.splitlines()
+    fields = [worker_dtype.itemsize, offset_of(header_dtype, "score"), offset_of(header_dtype, "best_move")]
+    command = [EMULATOR, program, block, *offsets.split(), *map(str, fields)]
+    there = subprocess.run(command, capture_output=True, text=True, check=True, timeout=600)
+    if workers == 1:
+        assert there.stdout.split() == expected.split()
+    else:
+        assert there.stdout.split()[1] == expected.split()[1]

@@ -1,0 +1,97 @@
+"""Machine code for processors that the tests do not run on: nothing in it traps, and the order of memory is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from foreign_build import facts
+from paths import TESTS
+
+LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
+"""What is linked to a kernel: nothing of a compiler's own library, which no process needs to have loaded."""
+TRAPS = {"brk", "udf", "hlt", "hvc", "smc", "svc", "wfi", "ud2", "ud1", "int3", "int", "hint"}
+NEWER_X86 = {"pext", "pdep", "bzhi", "andn", "blsr", "blsi", "blsmsk", "bextr", "mulx", "rorx", "sarx", "shlx", "shrx"}
+WHOLE = ("chess", "search")
+TIMEOUT_S = 900
+
+
+def compiled(triple: str, groups: tuple[str, ...], *processors: str) -> dict[str, dict[str, Any]]:
+    """By processor and group."""
+    script = TESTS / "support" / "foreign_build.py"
+    command = [sys.executable, str(script), triple, ",".join(groups), *processors]
+    environment = {**os.environ, "PSEARCH_NO_PEXT": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, env=environment)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    assert len(found) == len(groups) * len(processors)
+    for name, group in found.items():
+        assert sum(group["instructions"].values()) > 300, name
+        assert set(group["outside"]) <= LIBC, name
+        assert not TRAPS & set(group["instructions"]), name
+        assert group["registers"] == [], f"{name}: vectors that not every such processor has"
+    return found
+
+
+def check_arm(group: dict[str, Any], shares: bool, has_lse: bool) -> None:
+    """The only system register read is the counter that programs may read; what workers share is ordered."""
+    instructions = set(group["instructions"])
+    assert all(operands.endswith(", CNTVCT_EL0") for operands in group["system"])
+    if not shares:
+        return
+    assert group["system"], "the clock is read"
+    assert {"ldar", "stlr"} <= instructions or {"ldapr", "stlr"} <= instructions
+    if has_lse:
+        assert {"casal", "ldaddal"} <= instructions and not {"ldaxr", "stlxr"} & instructions
+    else:
+        assert {"ldaxr", "stlxr"} <= instructions
+    assert not {"cas", "casa", "casl", "ldadd", "ldset", "ldclr", "ldxr", "stxr"} & instructions, "of a weaker order"
+
+
+def check_x86(group: dict[str, Any], newest: set[str]) -> None:
+    instructions = {name.rstrip("lq") for name in group["instructions"]}
+    assert not NEWER_X86 & instructions
+    assert not {name for name in instructions if name.startswith("v")}, "AVX"
+    assert instructions & {"popcnt", "lzcnt"} <= newest
+
+
+def test_what_is_read_from_assembly() -> None:
+    text = """
+here:
+\tmrs\tx8, CNTVCT_EL0
+\tldar\tx0, [x1]
+\tbl\tmemcpy
+\tb\t.LBB0_1
+\tbl\there
+\tlock\t\tcmpxchgq\t%rcx, (%rdi)
+\tvpxor\t%ymm1, %ymm1, %ymm2
+\t.p2align\t4
+"""
+    found = facts(text)
+    assert found["instructions"] == {"mrs": 1, "ldar": 1, "bl": 2, "b": 1, "cmpxchgq": 1, "vpxor": 1}
+    assert (found["system"], found["outside"]) == (["x8, CNTVCT_EL0"], ["memcpy"])
+    assert found["registers"] == ["ymm1", "ymm2"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(TIMEOUT_S)
+def test_whole_groups_for_arm() -> None:
+    old, new = "generic", "neoverse-n1:lse,rcpc,crc"
+    found = compiled("aarch64-unknown-linux-gnu", WHOLE, old, new)
+    for processor in (old, new):
+        check_arm(found[f"{processor} chess"], shares=False, has_lse=processor == new)
+        check_arm(found[f"{processor} search"], shares=True, has_lse=processor == new)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(TIMEOUT_S)
+def test_whole_groups_for_old_processors_of_intel_and_amd() -> None:
+    oldest, old = "x86-64", "x86-64-v2:popcnt,sse4.2"
+    found = compiled("x86_64-unknown-linux-gnu", WHOLE, oldest, old)
+    for group in WHOLE:
+        check_x86(found[f"{oldest} {group}"], newest=set())
+        check_x86(found[f"{old} {group}"], newest={"popcnt"})

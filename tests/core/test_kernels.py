@@ -1,0 +1,595 @@
+"""A program gets its kernels whatever its cache, its home and its disk are like: real programs, real file systems."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import SUPPORT
+
+from psearch.core import compiler_client, kernel_cache, kernels
+from psearch.core.kernels import Group, KernelError
+
+PROGRAM = SUPPORT / "tiny_program.py"
+TIMEOUT_S = 240
+NOBODY = 54321
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="changes users, or mounts")
+SUFFIXES = {"object": ".o", "bitcode": ".bc", "record": ".json"}
+
+
+class Programs:
+    """Programs that load the tiny kernels, with a cache of their own."""
+
+    def __init__(self, cache: Path) -> None:
+        self.cache = cache
+
+    def start(self, *before: str, **more: Any) -> subprocess.Popen[str]:
+        """before: a program that runs it; env: variables to set, or, if None, to leave out."""
+        changed: dict[str, str | None] = {"PSEARCH_CACHE_DIR": str(self.cache), **more.pop("env", {})}
+        environment = {name: value for name, value in {**os.environ, **changed}.items() if value is not None}
+        words = [*before, sys.executable, str(PROGRAM)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(words, env=environment, text=True, **pipes, **more)
+
+    def finish(self, process: subprocess.Popen[str]) -> dict[str, Any]:
+        try:
+            output, errors = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            process.kill()
+        assert process.returncode == 0, errors
+        assert errors == ""
+        report: dict[str, Any] = json.loads(output)
+        return report
+
+    def run(self, *before: str, **more: Any) -> dict[str, Any]:
+        """Has to succeed."""
+        report = self.finish(self.start(*before, **more))
+        assert report["error"] == ""
+        assert report["value"] == 42
+        return report
+
+    def files(self, kind: str) -> list[Path]:
+        return sorted(self.cache.glob(f"kernels-*/*{SUFFIXES[kind]}"))
+
+
+@pytest.fixture
+def programs(tmp_path: Path) -> Programs:
+    return Programs(tmp_path / "cache")
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache that holds the tiny kernels; not to be changed."""
+    cache = tmp_path_factory.mktemp("filled") / "cache"
+    report = Programs(cache).run()
+    assert len(report["lines"]) == 3
+    assert report["warned"] == []
+    return cache
+
+
+@pytest.fixture
+def copied(filled: Path, tmp_path: Path) -> Programs:
+    """Programs with a copy of that cache."""
+    shutil.copytree(filled, tmp_path / "cache")
+    return Programs(tmp_path / "cache")
+
+
+# -- the cache itself ------------------------------------------------------------------------------------------------
+
+
+def test_what_was_compiled_is_loaded(copied):
+    report = copied.run()
+    assert report["lines"] == report["warned"] == []
+    assert not report["numba"]
+
+
+def halve(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def flip(path: Path) -> None:
+    whole = bytearray(path.read_bytes())
+    whole[-10] ^= 1
+    path.write_bytes(whole)
+
+
+def zero(path: Path) -> None:
+    """As after a power cut on some file systems."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def empty(path: Path) -> None:
+    """As after a power cut on others."""
+    path.write_bytes(b"")
+
+
+def test_a_cache_of_which_nothing_is_whole_is_made_again(copied):
+    for kind in SUFFIXES:
+        for path, damage in zip(copied.files(kind), (empty, halve), strict=False):
+            damage(path)
+    assert len(copied.run()["lines"]) == 3
+    assert copied.run()["lines"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("damage", [halve, flip, zero, empty, Path.unlink])
+@pytest.mark.parametrize("kinds", [("object",), ("record",), ("bitcode",), ("object", "bitcode"), ("object", "record")])
+def test_what_is_damaged_is_made_again(copied, damage, kinds):
+    for kind in kinds:
+        for path in copied.files(kind):
+            damage(path)
+    report = copied.run()
+    assert report["warned"] == []
+    made = 3 if kinds == ("object", "bitcode") else 1 if "object" in kinds else 0
+    assert len(report["lines"]) == made
+    assert copied.run()["lines"] == []
+
+
+@pytest.mark.slow
+def test_files_that_a_cleaner_deletes_one_by_one_are_missed_by_nobody(copied):
+    """As the system's cleaner of temporary files does."""
+    for kind in SUFFIXES:
+        copied.files(kind)[0].unlink()
+        assert copied.run()["warned"] == []
+    assert copied.run()["lines"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["folder", "object"])
+def test_what_lies_in_the_way_is_left_alone(copied, name):
+    """A file for a folder, a folder for a file: what was compiled is kept elsewhere, or not at all, and said."""
+    (folder,) = copied.cache.iterdir()
+    if name == "folder":
+        shutil.rmtree(folder)
+        folder.write_text("mine")
+        way = folder
+    else:
+        (way,) = copied.files("object")
+        way.unlink()
+        way.mkdir()
+    report = copied.run(env={"TMPDIR": str(copied.cache.parent)})
+    assert len(report["warned"]) == 1
+    assert str(copied.cache) in report["warned"][0]
+    assert way.exists()
+
+
+# -- the system ------------------------------------------------------------------------------------------------------
+
+
+def limit(what: int, most: int) -> Callable[[], None]:
+    return lambda: resource.setrlimit(what, (most, most))
+
+
+def test_a_limit_on_the_size_of_files_costs_the_cache_alone(programs, tmp_path):
+    report = programs.run(preexec_fn=limit(resource.RLIMIT_FSIZE, 0), env={"TINY_PUBLIC": str(tmp_path)})
+    (warning,) = report["warned"]
+    assert warning == (
+        f"the compiled kernels cannot be kept: the next start compiles them again ({programs.cache}: File too large)"
+    )
+    assert len(report["lines"]) == 3
+
+
+NEW_MOUNTS = ("unshare", "--mount", "--propagation=private", "sh", "-c")
+
+
+def mounted(*commands: str) -> tuple[str, ...]:
+    """Words before a program that mount for it alone; nothing over /tmp, where the interpreter itself may lie."""
+    words = (*NEW_MOUNTS, " && ".join([*commands, 'exec "$@"']), "sh")
+    if subprocess.run([*words, "true"], capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    return words
+
+
+FULL = ("mount -t tmpfs -o size=64k,mode=1777 none {0}", "dd if=/dev/zero of={0}/full bs=1k 2>/dev/null; true")
+
+
+@needs_root
+def test_a_full_disk_costs_the_cache_alone(programs):
+    """The home is full, and so is the folder that all can write to."""
+    programs.cache = Path("/mnt/home/cache")
+    words = mounted(*[command.format("/mnt") for command in FULL])
+    report = programs.run(*words, cwd="/", env={"TMPDIR": None, "TINY_PUBLIC": "/mnt"})
+    (warning,) = report["warned"]
+    assert warning.startswith("the compiled kernels cannot be kept")
+    assert "No space left on device" in warning
+    assert len(report["lines"]) == 3
+
+
+@needs_root
+@pytest.mark.slow
+def test_with_a_full_disk_kernels_are_kept_in_another_place(programs, tmp_path):
+    programs.cache = Path("/mnt/cache")
+    words = mounted(*[command.format("/mnt") for command in FULL])
+    more = {"cwd": "/", "env": {"TMPDIR": str(tmp_path)}}
+    report = programs.run(*words, **more)
+    (warning,) = report["warned"]
+    place = tmp_path / f"psearch-{os.geteuid()}"
+    assert warning == f"the compiled kernels are kept in {place} (/mnt/cache: No space left on device)"
+    again = programs.run(*words, **more)
+    assert again["lines"] == again["warned"] == []
+
+
+@needs_root
+def test_a_cache_in_a_read_only_image_is_used(copied, filled, tmp_path):
+    """By root and by another user: it need not belong to whoever runs, and nobody asks whether it can be written to."""
+    (tmp_path / "image").mkdir()
+    commands = [f"mount --bind {copied.cache} /mnt", "mount -o remount,bind,ro /mnt"]
+    words = mounted(*commands)
+    copied_from, copied.cache = copied.cache, Path("/mnt")
+    for path in (copied_from, *copied_from.rglob("*")):
+        path.chmod(0o755)
+    for before in ((), as_user(NOBODY)):
+        report = copied.run(*words, *before, cwd="/", env={"HOME": None})
+        assert report["lines"] == report["warned"] == []
+
+
+def as_user(number: int) -> tuple[str, ...]:
+    """Words before a program that run it as a user who may read everything, wherever the interpreter lies."""
+    if shutil.which("setpriv") is None:
+        pytest.skip("needs setpriv")
+    who = (f"--reuid={number}", f"--regid={number}", "--clear-groups")
+    return ("setpriv", *who, "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A folder that all can reach and write to, as /tmp is."""
+    with tempfile.TemporaryDirectory(dir="/run") as place:
+        Path(place).chmod(0o1777)
+        yield Path(place)
+
+
+HOMELESS = {name: None for name in ("HOME", "PSEARCH_CACHE_DIR", "XDG_CACHE_HOME")}
+
+
+@needs_root
+def test_a_user_without_name_and_home_gets_no_folder_of_that_name(programs, outside):
+    """As in a container: no HOME, a number that nobody has; the folder for temporary files is missing, too."""
+    words = as_user(NOBODY)
+    more: dict[str, Any] = {
+        "cwd": outside,
+        "env": {**HOMELESS, "TMPDIR": "/missing/folder", "TINY_PUBLIC": str(outside)},
+    }
+    report = programs.run(*words, **more)
+    assert report["roots"] == [f"{place}/psearch-{NOBODY}" for place in ("/missing/folder", outside)]
+    assert [path.name for path in outside.iterdir()] == [f"psearch-{NOBODY}"]
+    again = programs.run(*words, **more)
+    assert again["lines"] == again["warned"] == []
+
+
+@needs_root
+@pytest.mark.slow
+def test_a_name_taken_by_another_user_is_given_up(programs, outside):
+    """Kernels are compiled at each start then; no folder is left for each of them, and nothing of his is used."""
+    squatted = outside / f"psearch-{os.geteuid()}"
+    squatted.mkdir(mode=0o755)
+    os.chown(squatted, NOBODY, NOBODY)
+    homeless = {**HOMELESS, "HOME": "/dev/null", "TMPDIR": None}
+    report = programs.run(env={**homeless, "TINY_PUBLIC": str(outside)})
+    assert report["lines"]
+    (warning,) = report["warned"]
+    assert warning.startswith("the compiled kernels cannot be kept: the next start compiles them again")
+    assert list(outside.rglob("*")) == [squatted]
+
+
+# -- numba in the host program ---------------------------------------------------------------------------------------
+
+SWITCHES = {
+    "NUMBA_DISABLE_JIT": "1",
+    "NUMBA_CACHE_DIR": "/nowhere",
+    "NUMBA_CACHE_LOCATOR_CLASSES": "NoSuchLocator",
+    "NUMBA_DEBUG": "1",
+    "NUMBA_DUMP_ASSEMBLY": "1",
+    "NUMBA_OPT": "0",
+    "NUMBA_CPU_NAME": "generic",
+    "NUMBA_BOUNDSCHECK": "1",
+}
+
+
+def test_switches_of_numba_change_nothing(programs, filled, tmp_path):
+    """They are the host program's: same key, same machine code, and no word of numba's."""
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".numba_config.yaml").write_text("disable_jit: 1\n")
+    report = programs.run(env=SWITCHES, cwd=tmp_path / "work")
+    assert len(report["lines"]) == 3
+    for kind in SUFFIXES:
+        names = [path.relative_to(programs.cache) for path in programs.files(kind)]
+        assert names == [path.relative_to(filled) for path in Programs(filled).files(kind)] != []
+    (ours,), (theirs,) = programs.files("object"), Programs(filled).files("object")
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_the_compiler_sees_no_switch_of_numba(monkeypatch):
+    """Not those in a file in the working folder either."""
+    for name, value in SWITCHES.items():
+        monkeypatch.setenv(name, value)
+    program = """
+import os
+assert not [name for name in os.environ if name.startswith("NUMBA_")] and os.getcwd() == "/"
+os.write(pipe, b'{"files": {}}\\n')
+"""
+    assert compile_with(monkeypatch, program).objects == {}
+
+
+HOST = """
+from numba.core import config
+before = {name: getattr(config, name) for name in dir(config) if name.isupper()}
+from psearch.core import kernels
+from psearch.core.kernels import Group
+kernels.load(Group("tiny_kernels", "tiny_kernels"))
+assert {name: getattr(config, name) for name in dir(config) if name.isupper()} == before
+"""
+
+
+def test_numba_of_the_host_program_stays_as_it_was(copied):
+    environment = {**os.environ, "PSEARCH_CACHE_DIR": str(copied.cache), "PYTHONPATH": str(SUPPORT)}
+    done = subprocess.run(
+        [sys.executable, "-c", HOST], env=environment, capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert done.returncode == 0, done.stderr
+
+
+# -- many programs at once -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [4, pytest.param(50, marks=pytest.mark.slow)])
+def test_many_programs_at_once_compile_once(programs, count):
+    started = [programs.start() for _ in range(count)]
+    try:
+        reports = [programs.finish(process) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert {report["value"] for report in reports} == {42}
+    assert {report["error"] for report in reports} == {""}
+    assert not any(report["warned"] for report in reports)
+    compiling = [report for report in reports if any("compiling kernels" in line for line in report["lines"])]
+    assert len(compiling) == 1
+    assert not any(path.name.startswith(".new-") for path in programs.cache.rglob("*"))
+
+
+def test_a_program_that_is_stopped_while_it_compiles_stops_nobody(programs):
+    """The others go on without it, one of them with the compiling."""
+    first = programs.start(env={"PYTHONPATH": str(SUPPORT), "TINY_PATIENCE_S": "1"})
+    try:
+        wait_until(lambda: programs.cache.exists() and bool(children(first.pid)))
+        first.send_signal(signal.SIGSTOP)
+        others = [programs.start(env={"TINY_PATIENCE_S": "1"}) for _ in range(2)]
+        reports = [programs.finish(process) for process in others]
+        assert {report["value"] for report in reports} == {42}
+        first.send_signal(signal.SIGCONT)
+        assert programs.finish(first)["value"] == 42
+    finally:
+        first.kill()
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + TIMEOUT_S
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_program_that_is_killed_takes_its_compiler_along(programs):
+    """Also one that is stopped."""
+    process = programs.start()
+    try:
+        wait_until(lambda: bool(children(process.pid)))
+        compiler = children(process.pid)
+        wait_until(lambda: any(children(pid) for pid in compiler) or process.poll() is not None)
+        for pid in compiler:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)  # it cannot notice by itself
+    finally:
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not any(is_running(pid) for pid in compiler))
+    assert programs.run()["warned"] == []
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# -- a compiler that fails -------------------------------------------------------------------------------------------
+
+GROUPS = {"tiny": (("tiny_kernels",), {})}
+
+
+def compile_with(monkeypatch: pytest.MonkeyPatch, program: str) -> compiler_client.Compiled:
+    """By a compiler that is this program; `pipe` is the descriptor that it answers to."""
+    text = "pipe, most_processes = {pipe}, {most_processes}\n" + program.replace("{", "{{").replace("}", "}}")
+    monkeypatch.setattr(compiler_client, "_PROGRAM", text)
+    return compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("program", "error"),
+    [
+        ("raise SystemExit(3)", "compiling the kernels failed: the compiler ended without a word"),
+        ("1 / 0", "compiling the kernels failed: ZeroDivisionError: division by zero"),
+        (
+            "import no_such_module",
+            "compiling the kernels failed: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            "compiling the kernels failed: the compiler was ended by signal 9; perhaps there is too little memory",
+        ),
+        (
+            "import os; os.abort()",
+            "compiling the kernels failed: the compiler was ended by signal 6; perhaps there is too little memory",
+        ),
+        (
+            """import os; os.write(pipe, b'{"error": "Odd:\\\\n  two\\\\n lines", "killed": true}\\n'); os._exit(1)""",
+            "compiling the kernels failed: Odd: two lines",
+        ),
+    ],
+)
+def test_a_compiler_that_fails_is_one_line(monkeypatch, program, error):
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(KernelError) as raised:
+        compile_with(monkeypatch, program)
+    assert str(raised.value) == error
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import time; time.sleep(600)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)",
+        "import os, time; os.close(2); os.close(1); time.sleep(600)",
+    ],
+)
+def test_a_compiler_that_hangs_is_killed(monkeypatch, program):
+    monkeypatch.setattr(compiler_client, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(compiler_client, "_POLL_MS", 100)
+    with pytest.raises(KernelError, match="the compiler does nothing for 0 s"):
+        compile_with(monkeypatch, program)
+
+
+def test_a_compiler_that_is_killed_once_is_tried_again_alone(monkeypatch):
+    program = """
+import json, os
+if most_processes > 1:
+    os.kill(os.getpid(), 9)
+os.write(pipe, b'{"group": "tiny", "name": "tiny.o", "entries": {"twice": 1}, "code": "eHl6"}\\n{"files": {}}\\n')
+"""
+    compiled = compile_with(monkeypatch, program)
+    assert compiled.objects == {"tiny": kernel_cache.Object("tiny.o", {"twice": 1}, b"xyz")}
+
+
+def test_a_compiler_that_does_not_end_has_done_its_work(monkeypatch):
+    monkeypatch.setattr(compiler_client, "_EXIT_S", 0.2)
+    program = """
+import os, time
+os.write(pipe, b'{"files": {}}\\n')
+os.close(pipe)
+os.close(2)
+time.sleep(600)
+"""
+    assert compile_with(monkeypatch, program).objects == {}
+
+
+@pytest.mark.parametrize("call", ["os.pipe", "subprocess.Popen"])
+def test_a_compiler_that_cannot_be_started_is_one_line(monkeypatch, call):
+    def fail(*arguments: Any, **others: Any) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patch:
+        patch.setattr(call, fail)
+        with pytest.raises(KernelError, match="cannot be started: Resource temporarily unavailable"):
+            compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("way", ["frozen", "", "/usr/bin/uwsgi", "compiler"])
+def test_a_program_that_is_no_python_does_not_start_itself(monkeypatch, way):
+    """Again and again: where the interpreter is embedded, or the program frozen, it is what would be started."""
+    if way == "frozen":
+        monkeypatch.setattr(sys, "frozen", True, raising=False)
+    elif way == "compiler":
+        monkeypatch.setenv(compiler_client._STARTED_BY, "1")
+    else:
+        monkeypatch.setattr(sys, "executable", way)
+    monkeypatch.setattr(subprocess, "Popen", lambda *arguments, **others: pytest.fail("started"))
+    with pytest.raises(KernelError, match="need a Python interpreter"):
+        compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+
+
+def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
+    def leave(line: str) -> None:
+        raise BrokenPipeError(line)
+
+    text = """import os, time; os.write({pipe}, b'{{"tell": "a line"}}\\n'); time.sleep(600)"""
+    monkeypatch.setattr(compiler_client, "_PROGRAM", text)
+    with pytest.raises(BrokenPipeError, match="a line"):
+        compiler_client.compile_groups(GROUPS, None, leave, lambda: None)
+
+
+# -- what the caller hears -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def never_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Group]:
+    """A group that no cache has, and whose compiler fails."""
+    monkeypatch.setattr(kernel_cache, "_roots", (str(tmp_path / "cache"),))
+    monkeypatch.setattr(compiler_client, "_PROGRAM", "raise ValueError('no such luck')")
+    yield Group("never_compiled", "tiny_kernels")
+    kernels._groups.pop("never_compiled")
+
+
+def test_a_search_that_cannot_be_compiled_is_one_line_and_status_2(run, monkeypatch, never_compiled):
+    from psearch.scheduler import entries
+
+    monkeypatch.setattr(entries, "SEARCH", never_compiled)
+    status, output, errors = run("--depth", "1", "startpos")
+    assert status == 2
+    assert output == ""
+    assert errors == "psearch: compiling the kernels failed: ValueError: no such luck\n"
+
+
+def test_a_failure_is_not_remembered(never_compiled, monkeypatch):
+    for _ in range(2):
+        with pytest.raises(KernelError, match="no such luck"):
+            never_compiled.entry("twice")(21)
+    monkeypatch.undo()
+
+
+def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
+    """Where the system forbids it."""
+    from psearch.core import machine_code
+
+    def fail(code: bytes, names: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(machine_code, "place", fail)
+    group = Group("never_placed", "tiny_kernels")
+    try:
+        with pytest.raises(KernelError, match="the kernels cannot be loaded: Permission denied"):
+            group._take(kernel_cache.Object("x.o", {"f": 1}, b""))
+        assert not group.is_loaded
+    finally:
+        kernels._groups.pop("never_placed")
+
+
+def test_whoever_gives_no_ear_gets_a_warning(monkeypatch, tmp_path):
+    """That what was compiled could not be kept."""
+    group = Group("not_kept", "tiny_kernels")
+    made = compiler_client.Compiled({"not_kept": kernel_cache.Object("x.o", {}, b"")}, {})
+    monkeypatch.setattr(kernel_cache, "_roots", ("/dev/null/cache",))
+    monkeypatch.setattr(compiler_client, "compile_groups", lambda *arguments: made)
+    monkeypatch.setattr(Group, "_take", lambda self, found: None)
+    try:
+        with pytest.warns(RuntimeWarning, match=r"cannot be kept.*/dev/null/cache: Not a directory"):
+            kernels.load(group)
+        lines: list[str] = []
+        kernels.load(group, progress=lines.append)
+        assert len(lines) == 1 and "cannot be kept" in lines[0]
+    finally:
+        kernels._groups.pop("not_kept")

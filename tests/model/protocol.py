@@ -1,0 +1,1316 @@
+"""The protocol by which workers share a tree, as a model that is small enough to be explored whole.
+
+It follows `parallel/scheduler/splitting.py`, `step.py` and `root.py` line by line, without chess: a tree of one or two
+levels of nodes that may be opened, leaves below whose values are chosen when they are first looked at, and every choice
+of policy or driver left open: whether a node opens before a move is taken, which offer and which free stack a worker
+finds, when the search is stopped.
+
+`advance` makes one step of one worker: one access to memory that another worker may see or change at that moment, and
+what the worker then does by itself. Nothing of it is lost by putting these together: what is left out of the
+interleaving is a worker's own memory, fields that change only under a node's lock while the worker holds it, and `open`
+of a node that the worker is inside of. That these are what they are said to be is among the properties checked. Memory
+is sequentially consistent here.
+
+Fields called ghosts are not in the program: they remember what is needed to tell whether a property holds. Where the
+program branches on `c.mutation` it does something wrong if the setting says so; all other branches are the program's.
+"""
+
+from __future__ import annotations
+
+import mutations as mutation
+import numpy as np
+import outcomes as found
+import steps as step
+from numba import njit
+
+inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")
+"""Compiled, and called by what is compiled only."""
+entry = njit(no_cfunc_wrapper=True, error_model="numpy")
+"""Compiled, and called by Python, too."""
+
+WORKERS, STACKS, PLIES, MOVES = 3, 4, 3, 3
+"""At most, of each."""
+INFINITE = 4
+"""Beyond every value: leaves are worth 0, 1 or 2 to the side to move at the root."""
+FREE, ACTIVE, PARKED = 0, 1, 2
+CUTOFF, ABORTED = 1, 2
+SCOUT, FULL = 0, 1
+NONE = -1
+ROOT, LEAF = 1, 9
+"""Which node of the tree lies in a frame: the root, its children from 2 on, a leaf; 0: none."""
+
+worker_dtype = np.dtype(
+    [
+        ("pc", "i1"),  # the step that comes next
+        ("stack", "i1"),  # NONE when idle
+        ("ply", "i1"),
+        ("value", "i1"),  # what the last finished child returned, in the child's view
+        ("fresh", "i1"),  # 1: `seen_epoch` is the present abort epoch; nothing else of these two matters
+        ("home", "i1"),  # the node that is locked, left or joined
+        ("claimed", "i1"),  # while joining: the stack
+        ("walk", "i1"),  # while looking at open ancestors: the next one
+        ("walk_id", "i1"),  # ghost: which node that was when the walk began
+        ("dead", "i1"),  # while unwinding
+        ("again", "i1"),  # after a child: the move is to be searched again
+        ("last", "i1"),  # while leaving: this worker is the last one out
+        ("closed", "i1"),  # while leaving: what the node was then
+        ("pad", "i1", (3,)),
+    ]
+)
+
+node_dtype = np.dtype(
+    [
+        ("lock", "i1"),
+        ("open", "i1"),
+        ("closed", "i1"),
+        ("offered", "i1"),  # its bit in the stack's `open_mask`
+        ("inside", "i1"),
+        ("parent", "i1"),  # `open_parent`
+        ("alpha", "i1"),
+        ("beta", "i1"),
+        ("entry_alpha", "i1"),
+        ("best", "i1"),
+        ("cursor", "i1"),  # moves taken
+        ("id", "i1"),  # ghost: which node of the tree lies in the frame
+        ("parent_id", "i1"),  # ghost: which node `parent` was
+        ("taken", "i1"),  # ghost: bit per move
+        ("reported", "i1"),  # ghost: bit per move
+        ("out", "i1"),  # ghost: somebody has seen that no move is left
+    ]
+)
+
+visit_dtype = np.dtype(
+    [
+        ("home", "i1"),
+        ("home_id", "i1"),  # ghost: which node `home` was
+        ("inside", "i1"),  # ghost: counted in `inside` of that node
+        ("move", "i1"),
+        ("stage", "i1"),
+        ("alpha", "i1"),
+        ("beta", "i1"),
+        ("pad", "i1"),
+    ]
+)
+
+state_dtype = np.dtype(
+    [
+        ("worker", worker_dtype, (WORKERS,)),  # first: they are sorted, for all are alike
+        ("node", node_dtype, (STACKS * PLIES,)),
+        ("visit", visit_dtype, (STACKS * PLIES,)),
+        ("stack", "i1", (STACKS,)),
+        ("runner", "i1", (STACKS,)),  # ghost: workers that run the stack
+        ("leaf", "i1", (MOVES, MOVES)),  # ghost: values chosen so far, in the root's view; NONE
+        ("low", "i1", (MOVES,)),  # ghost: of each root move whose value was taken in: worth at least, at most
+        ("high", "i1", (MOVES,)),
+        ("stop", "i1"),
+        ("done", "i1"),
+        ("idle", "i1"),  # `idle_workers`
+        ("supervisor", "i1"),  # 0: has not stopped the search, 1: `stop` is set, 2: and the epoch raised
+        ("iteration", "i1"),
+        ("pad", "i1", (4,)),
+    ]
+)
+if state_dtype.itemsize % 8 or worker_dtype.itemsize != 16:
+    raise AssertionError(f"sizes: state {state_dtype.itemsize}, worker {worker_dtype.itemsize}")
+
+setting_dtype = np.dtype(
+    [(name, "i8") for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "mutation")]
+)
+"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside."""
+
+CHOICES = 1 + STACKS * PLIES
+"""No step has more."""
+
+
+# -- small things ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def frame_at(c, stack, ply):
+    """Number of a frame: as in the program, only that a stack has fewer."""
+    return stack * PLIES + ply
+
+
+@inner
+def clear_node(node):
+    """What nobody may look at any more, so that states which differ in it are the same. Others may look at the rest."""
+    node.parent = NONE
+    node.alpha = node.beta = node.entry_alpha = node.best = node.cursor = 0
+    node.id = node.parent_id = node.taken = node.reported = node.out = 0
+
+
+@inner
+def clear_visit(visit):
+    visit.home = visit.home_id = visit.inside = visit.move = visit.stage = visit.alpha = visit.beta = 0
+
+
+@inner
+def forget_move(visit):
+    """The visit's move is done with; whose visit it is stays."""
+    visit.move = visit.stage = visit.alpha = visit.beta = 0
+
+
+@inner
+def clear_registers(wk):
+    wk.home = wk.claimed = wk.walk = wk.walk_id = wk.dead = wk.again = wk.last = wk.closed = 0
+
+
+@inner
+def lock(s, wk, home, then):
+    """`acquire`: waits while another worker has the lock."""
+    node = s.node[home]
+    if node.lock:
+        return found.BLOCKED
+    node.lock = 1
+    wk.home = home
+    wk.pc = then
+    return found.DONE
+
+
+@inner
+def locked(s, wk, then, check):
+    """Before a write to what a lock guards. check: only if the write is right under the lock alone."""
+    wk.pc = then
+    return found.DONE if s.node[wk.home].lock or not check else found.NOT_LOCKED
+
+
+@inner
+def withdraw(s, wk, then):
+    result = locked(s, wk, then, True)
+    s.node[wk.home].offered = 0
+    return result
+
+
+@inner
+def release(s, wk, then):
+    result = locked(s, wk, then, True)
+    s.node[wk.home].lock = 0
+    return result
+
+
+@inner
+def raise_epoch(s):
+    for w in range(WORKERS):
+        s.worker[w].fresh = 0
+
+
+@inner
+def run_stack(s, stack):
+    """Ghost: one more worker runs it."""
+    s.runner[stack] += 1
+    return found.DONE if s.runner[stack] == 1 else found.TWO_RUNNERS
+
+
+@inner
+def take(s, c, visit):
+    """`next_move`, and the visit: True when there was a move. Under the lock of an open node."""
+    node = s.node[visit.home]
+    if node.cursor >= c.moves:
+        return False
+    visit.move = node.cursor
+    node.cursor += 1
+    return True
+
+
+@inner
+def has_ended(node):
+    """Ghost: nothing is to be done here any more."""
+    return (node.open and node.closed) or node.best >= node.beta
+
+
+@inner
+def note_taken(node, move):
+    """Ghost."""
+    if node.taken >> move & 1:
+        return found.MOVE_TWICE
+    if has_ended(node):
+        return found.AFTER_THE_END
+    node.taken |= 1 << move
+    return found.DONE
+
+
+@inner
+def is_right_home(s, visit):
+    """Whether the node that the visit works on is still in its frame."""
+    return s.node[visit.home].id == visit.home_id
+
+
+# -- idle, join --------------------------------------------------------------------------------------------------------
+
+
+@inner
+def idle(s, wk, choice, c):
+    """`work` looks whether the search is over; `best_offer` finds any of the open nodes."""
+    if choice == 0:
+        if not s.done:
+            return found.BLOCKED
+        wk.pc = step.GONE
+        return found.DONE
+    home = choice - 1
+    if home >= c.stacks * PLIES or not s.node[home].offered:
+        return found.BLOCKED
+    wk.home = home
+    wk.pc = step.J_CLAIM
+    return found.DONE
+
+
+@inner
+def claim_stack(s, wk, choice, c):
+    """Any free stack; none only if there is none, for who is sent away looks for work again."""
+    if choice < c.stacks:
+        if s.stack[choice] != FREE:
+            return found.BLOCKED
+        s.stack[choice] = ACTIVE
+        wk.claimed = choice
+        wk.pc = step.J_EARLY_TAKE if c.mutation == mutation.JOIN_TAKES_BEFORE_LOCK else step.J_LOCK
+        return run_stack(s, choice)
+    for stack in range(c.stacks):
+        if s.stack[stack] == FREE:
+            return found.BLOCKED
+    if choice > c.stacks:
+        return found.BLOCKED
+    clear_registers(wk)
+    wk.pc = step.IDLE
+    return found.DONE
+
+
+@inner
+def join_locked(s, wk, c):
+    """What `join` does first under the lock."""
+    node = s.node[wk.home]
+    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
+    is_open = node.open or c.mutation == mutation.JOIN_SKIPS_OPEN
+    if not is_open or (node.closed and c.mutation != mutation.JOIN_SKIPS_CLOSED):
+        wk.pc = step.J_FAIL_RELEASE
+        return found.DONE
+    visit.home = wk.home
+    visit.home_id = node.id
+    if not take(s, c, visit):
+        clear_visit(visit)
+        node.out = 1
+        wk.pc = step.J_FAIL_RELEASE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.J_WITHDRAW
+        return found.DONE
+    visit.inside = 1
+    if c.mutation != mutation.JOIN_COUNTS_LATE:
+        node.inside += 1
+    wk.pc = step.J_RELEASE
+    return note_taken(node, visit.move)
+
+
+@inner
+def early_take(s, wk, c):
+    """A mutation: the move is chosen before the lock is had."""
+    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
+    visit.move = s.node[wk.home].cursor
+    wk.pc = step.J_LOCK
+    return found.DONE
+
+
+@inner
+def join_with_move(s, wk, c):
+    """A mutation: the move was chosen before."""
+    node = s.node[wk.home]
+    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
+    if not node.open or node.closed or visit.move >= c.moves:
+        clear_visit(visit)
+        wk.pc = step.J_FAIL_RELEASE
+        return found.DONE
+    visit.home = wk.home
+    visit.home_id = node.id
+    node.cursor = visit.move + 1
+    visit.inside = 1
+    node.inside += 1
+    wk.pc = step.J_RELEASE
+    return note_taken(node, visit.move)
+
+
+@inner
+def copy_line(s, wk, c):
+    """`_copy_line`, and the rest of `join`."""
+    visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
+    right = is_right_home(s, visit)
+    wk.stack = wk.claimed
+    wk.ply = wk.home % PLIES
+    if c.mutation != mutation.JOIN_KEEPS_EPOCH:
+        wk.fresh = 0
+    clear_registers(wk)
+    wk.pc = step.START
+    return found.DONE if right else found.REUSED_FRAME
+
+
+@inner
+def join_failed(s, wk, c):
+    """The stack is given back."""
+    s.stack[wk.claimed] = FREE
+    s.runner[wk.claimed] -= 1
+    clear_registers(wk)
+    wk.pc = step.IDLE
+    return found.DONE
+
+
+@inner
+def join(s, wk, choice, c):
+    pc = wk.pc
+    if pc == step.J_CLAIM:
+        return claim_stack(s, wk, choice, c)
+    if choice > 0:
+        return found.BLOCKED
+    if pc == step.J_EARLY_TAKE:
+        return early_take(s, wk, c)
+    if pc == step.J_LOCK:
+        if lock(s, wk, wk.home, step.J_RELEASE) == found.BLOCKED:
+            return found.BLOCKED
+        return join_with_move(s, wk, c) if c.mutation == mutation.JOIN_TAKES_BEFORE_LOCK else join_locked(s, wk, c)
+    if pc == step.J_WITHDRAW:
+        return withdraw(s, wk, step.J_FAIL_RELEASE)
+    if pc == step.J_RELEASE:
+        s.idle -= 1
+        late = c.mutation == mutation.JOIN_COUNTS_LATE
+        return release(s, wk, step.J_LATE_READ if late else step.J_COPY)
+    if pc == step.J_LATE_READ:
+        wk.walk = s.node[wk.home].inside
+        wk.pc = step.J_LATE_WRITE
+        return found.DONE
+    if pc == step.J_LATE_WRITE:
+        s.node[wk.home].inside = wk.walk + 1
+        wk.pc = step.J_COPY
+        return found.DONE
+    if pc == step.J_COPY:
+        return copy_line(s, wk, c)
+    if pc == step.J_FAIL_RELEASE:
+        if c.mutation == mutation.JOIN_KEEPS_LOCK:
+            wk.pc = step.J_FAIL_FREE
+            return found.DONE
+        return release(s, wk, step.J_FAIL_FREE)
+    if c.mutation == mutation.JOIN_KEEPS_STACK:
+        clear_registers(wk)
+        wk.pc = step.IDLE
+        return found.DONE
+    return join_failed(s, wk, c)
+
+
+# -- a move: start, enter ----------------------------------------------------------------------------------------------
+
+
+@inner
+def descend(s, wk, c, stage, alpha, beta):
+    """`push_move`: the child of the visit's move, on the frame above. The window is in the node's view."""
+    here = frame_at(c, wk.stack, wk.ply)
+    visit = s.visit[here]
+    visit.stage = stage
+    visit.alpha = alpha
+    visit.beta = beta
+    child = s.node[here + 1]
+    child.alpha = -beta
+    child.beta = -alpha
+    child.id = LEAF if wk.ply + 1 == c.levels else ROOT + 1 + visit.move
+    wk.ply += 1
+    if wk.ply < c.levels:
+        own = s.visit[here + 1]
+        own.home = here + 1
+        own.home_id = child.id
+    wk.pc = step.ENTER
+
+
+@inner
+def search_move(s, wk, c, alpha, upper):
+    """The end of `_start_move`. upper: alpha again, as a mutation reads it."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    node = s.node[visit.home]
+    if visit.move == 0 and node.beta - alpha > 1:
+        descend(s, wk, c, FULL, alpha, node.beta)
+    else:
+        descend(s, wk, c, SCOUT, alpha, upper + 1)
+
+
+@inner
+def start(s, wk, choice, c):
+    """`_start_move` reads alpha of an open node, without its lock."""
+    if choice > 0:
+        return found.BLOCKED
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if not is_right_home(s, visit):
+        return found.REUSED_FRAME
+    alpha = s.node[visit.home].alpha
+    if wk.pc == step.S_ALPHA and c.mutation == mutation.ALPHA_READ_TWICE:
+        wk.walk = alpha
+        wk.pc = step.S_ALPHA_AGAIN
+    elif wk.pc == step.S_ALPHA_AGAIN:
+        first, wk.walk = wk.walk, 0
+        search_move(s, wk, c, first, alpha)
+    else:
+        search_move(s, wk, c, alpha, alpha)
+    return found.DONE
+
+
+@inner
+def link(s, wk, c):
+    """The beginning of `_enter`: the nearest open ancestor."""
+    node = s.node[frame_at(c, wk.stack, wk.ply)]
+    if wk.ply == 0:
+        node.parent, node.parent_id = NONE, 0
+        wk.pc = step.E_EPOCH
+        return found.DONE
+    visit = s.visit[frame_at(c, wk.stack, wk.ply - 1)]
+    if not is_right_home(s, visit):
+        return found.REUSED_FRAME
+    parent = s.node[visit.home]
+    if parent.open:
+        node.parent, node.parent_id = visit.home, parent.id
+    else:
+        node.parent, node.parent_id = parent.parent, parent.parent_id
+    wk.pc = step.E_EPOCH
+    return found.DONE
+
+
+@inner
+def begin_walk(wk, node, walking, then):
+    """To the chain of open ancestors, if there is one."""
+    if node.parent == NONE:
+        wk.pc = then
+        return
+    wk.walk, wk.walk_id = node.parent, node.parent_id
+    wk.pc = walking
+
+
+@inner
+def walk_on(s, wk, closed, then, only_one):
+    """One node of `is_dead`."""
+    node = s.node[wk.walk]
+    if node.id != wk.walk_id or not node.open:
+        return found.REUSED_FRAME
+    if node.closed:
+        wk.pc = closed
+    elif node.parent == NONE or only_one:
+        wk.pc = then
+    else:
+        wk.walk, wk.walk_id = node.parent, node.parent_id
+        return found.DONE
+    wk.walk = wk.walk_id = 0
+    return found.DONE
+
+
+@inner
+def epoch_is_due(s, c):
+    """Ghost: somebody has closed a node, or stopped the search, and is about to raise the epoch."""
+    if s.supervisor == 1:
+        return True
+    for w in range(c.workers):
+        pc = s.worker[w].pc
+        if pc == step.C_EPOCH or pc == step.X_EPOCH:
+            return True
+    return False
+
+
+@inner
+def missed_abort(s, wk, c):
+    """Ghost: the worker has seen the epoch and goes on, although it is in vain."""
+    if not wk.fresh or epoch_is_due(s, c):
+        return False
+    if s.stop:
+        return True
+    here = s.node[frame_at(c, wk.stack, wk.ply)].parent
+    while here != NONE:
+        if s.node[here].closed:
+            return True
+        here = s.node[here].parent
+    return False
+
+
+@inner
+def leaf_value(s, wk, choice, c):
+    """A leaf is worth what was chosen when it was looked at first; otherwise any value."""
+    below = s.visit[frame_at(c, wk.stack, wk.ply - 1)]
+    row = 0 if c.levels == 1 else below.home_id - ROOT - 1
+    value = s.leaf[row, below.move]
+    if value == NONE:
+        if choice >= c.values:
+            return found.BLOCKED
+        value = choice
+        s.leaf[row, below.move] = value
+    elif choice > 0:
+        return found.BLOCKED
+    wk.value = value if wk.ply % 2 == 0 else -value
+    wk.pc = step.POP
+    return found.DONE
+
+
+@inner
+def enter(s, wk, choice, c):
+    """`_enter`, from the abort epoch on."""
+    pc = wk.pc
+    node = s.node[frame_at(c, wk.stack, wk.ply)]
+    if pc == step.E_BODY:
+        if choice == 0 and missed_abort(s, wk, c):
+            return found.MISSED_ABORT
+        if wk.ply == c.levels:
+            return leaf_value(s, wk, choice, c)
+    if choice > 0:
+        return found.BLOCKED
+    if pc == step.E_EPOCH:
+        wk.pc = step.E_BODY if wk.fresh else step.E_STOP
+        wk.fresh = 1
+        return found.DONE
+    if pc == step.E_STOP:
+        if s.stop:
+            wk.pc = step.UNWIND
+        else:
+            begin_walk(wk, node, step.E_WALK, step.E_BODY)
+        return found.DONE
+    if pc == step.E_WALK:
+        only_one = c.mutation == mutation.ENTER_LOOKS_AT_PARENT_ONLY
+        return walk_on(s, wk, step.UNWIND, step.E_BODY, only_one)
+    node.entry_alpha = node.alpha
+    node.best = -INFINITE
+    node.cursor = node.taken = node.reported = node.out = 0
+    wk.pc = step.NEXT
+    return found.DONE
+
+
+# -- next move, open ---------------------------------------------------------------------------------------------------
+
+
+@inner
+def take_own(s, wk, c):
+    """The next move of a node that is not open, or the end of it."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if not take(s, c, visit):
+        wk.pc = step.FINISH
+        return found.DONE
+    wk.pc = step.START
+    return note_taken(s.node[visit.home], visit.move)
+
+
+@inner
+def take_shared(s, wk, c):
+    """The next move of an open node."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    node = s.node[visit.home]
+    if node.closed and c.mutation != mutation.TAKE_WITHOUT_LOCK:
+        wk.pc = step.LEAVE
+        return found.DONE
+    if not take(s, c, visit):
+        node.out = 1
+        wk.pc = step.LEAVE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.N_WITHDRAW
+        return found.DONE
+    wk.pc = step.N_RELEASE
+    return note_taken(node, visit.move)
+
+
+@inner
+def next_move(s, wk, choice, c):
+    """`_next_move`. The policy may open the node, or not."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if wk.pc == step.N_BEGIN:
+        if choice > 1:
+            return found.BLOCKED
+        if choice == 1:
+            wk.pc = step.O_LOCK
+            return found.DONE
+        return take_own(s, wk, c)
+    if choice > 0:
+        return found.BLOCKED
+    if wk.pc == step.N_LOCK:
+        if not is_right_home(s, visit):
+            return found.REUSED_FRAME
+        if c.mutation == mutation.TAKE_WITHOUT_LOCK and s.node[visit.home].cursor < c.moves:
+            wk.walk = s.node[visit.home].cursor
+            wk.pc = step.N_UNLOCKED_TAKE
+            return found.DONE
+        if lock(s, wk, visit.home, step.N_RELEASE) == found.BLOCKED:
+            return found.BLOCKED
+        return take_shared(s, wk, c)
+    if wk.pc == step.N_UNLOCKED_TAKE:
+        visit.move, wk.walk = wk.walk, 0
+        s.node[visit.home].cursor = visit.move + 1
+        wk.pc = step.START
+        return note_taken(s.node[visit.home], visit.move)
+    if wk.pc == step.N_WITHDRAW:
+        return withdraw(s, wk, step.LEAVE)
+    result = release(s, wk, step.START)
+    wk.home = 0
+    return result
+
+
+@inner
+def open_node(s, wk, choice, c):
+    if choice > 0:
+        return found.BLOCKED
+    pc = wk.pc
+    unlocked = c.mutation == mutation.OPEN_WITHOUT_LOCK
+    own = frame_at(c, wk.stack, wk.ply)
+    node = s.node[own]
+    if pc == step.O_LOCK:
+        if unlocked:
+            wk.home = own
+        elif lock(s, wk, own, step.O_CLOSED) == found.BLOCKED:
+            return found.BLOCKED
+        if node.open:
+            return found.OPENED_TWICE
+        node.inside = 1
+        s.visit[own].inside = 1
+        wk.pc = step.O_OPEN if c.mutation == mutation.OPEN_STAYS_CLOSED else step.O_CLOSED
+        return found.DONE
+    if pc == step.O_CLOSED:
+        node.closed = 0
+        return locked(s, wk, step.O_OPEN, not unlocked)
+    if pc == step.O_OPEN:
+        node.open = 1
+        return locked(s, wk, step.O_OFFER, not unlocked)
+    if pc == step.O_OFFER:
+        node.offered = 1
+        return locked(s, wk, step.N_LOCK if unlocked else step.O_RELEASE, not unlocked)
+    result = release(s, wk, step.N_LOCK)
+    wk.home = 0
+    return result
+
+
+# -- after a child -----------------------------------------------------------------------------------------------------
+
+
+@inner
+def sum_up(s, visit, c):
+    """Ghost: the value of a root move has been taken in, so of its leaves only the bounds matter."""
+    if c.levels == 1 or visit.home_id != ROOT:
+        return
+    low = high = c.values - 1
+    for column in range(c.moves):
+        value = s.leaf[visit.move, column]
+        low = min(low, 0 if value == NONE else value)
+        if value != NONE:
+            high = min(high, value)
+        s.leaf[visit.move, column] = NONE
+    s.low[visit.move] = low
+    s.high[visit.move] = high
+
+
+@inner
+def take_in(s, wk, c):
+    """`after_move`. In `wk.again` whether the move is to be searched again; True: it failed high."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    node = s.node[visit.home]
+    value, wk.value = -wk.value, 0
+    alpha, beta = node.alpha, node.beta
+    wk.again = 0
+    if value > visit.alpha and value < beta and visit.stage == SCOUT:
+        visit.alpha = alpha
+        visit.stage = FULL if value > alpha else SCOUT
+        visit.beta = beta if value > alpha else alpha + 1
+        wk.again = 1
+        return False
+    node.best = max(node.best, value)
+    node.reported |= 1 << visit.move
+    sum_up(s, visit, c)
+    if value > alpha:
+        node.alpha = value
+    return value >= beta and value > alpha
+
+
+@inner
+def is_reported(s, wk, c):
+    """Ghost: the value of the visit's move was taken in before."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    return s.node[visit.home].reported >> visit.move & 1
+
+
+@inner
+def go_on(s, wk, c):
+    """After a value that did not fail high: the same move again, or the next one."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if wk.again:
+        wk.again = 0
+        descend(s, wk, c, visit.stage, visit.alpha, visit.beta)
+    else:
+        forget_move(visit)
+        wk.pc = step.NEXT
+
+
+@inner
+def report_locked(s, wk, c):
+    """`_after_child` under the lock of an open node."""
+    node = s.node[wk.home]
+    if node.closed and c.mutation != mutation.REPORT_TO_CLOSED:
+        wk.pc = step.LEAVE
+        wk.value = 0
+        return found.DONE
+    if is_reported(s, wk, c):
+        return found.REPORT_TWICE
+    if has_ended(node):
+        return found.AFTER_THE_END
+    wk.pc = step.C_RELEASE
+    if take_in(s, wk, c):
+        wk.pc = step.C_WITHDRAW
+        if c.mutation == mutation.CUTOFF_NOT_WITHDRAWN:
+            wk.pc = step.C_CLOSE
+        elif c.mutation == mutation.CUTOFF_NOT_CLOSED:
+            wk.pc = step.LEAVE
+    return found.DONE
+
+
+@inner
+def close(s, wk, c):
+    """After a cutoff: `closed` first, then the epoch."""
+    pc = wk.pc
+    node = s.node[wk.home]
+    if pc == step.C_CLOSE:
+        node.closed = CUTOFF
+        raises = node.inside > 1 and c.mutation != mutation.CUTOFF_KEEPS_EPOCH
+        raises = raises and c.mutation != mutation.EPOCH_BEFORE_CLOSED
+        return locked(s, wk, step.C_EPOCH if raises else step.LEAVE, True)
+    raise_epoch(s)
+    wk.pc = step.C_CLOSE if pc == step.C_EARLY_EPOCH else step.LEAVE
+    return found.DONE
+
+
+@inner
+def after_child(s, wk, choice, c):
+    """`_after_child` at an open node."""
+    if choice > 0:
+        return found.BLOCKED
+    pc = wk.pc
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if pc == step.C_LOCK:
+        if not is_right_home(s, visit):
+            return found.REUSED_FRAME
+        if c.mutation == mutation.REPORT_WITHOUT_LOCK and not s.node[visit.home].closed:
+            wk.home = visit.home
+            wk.walk = s.node[visit.home].reported
+            wk.pc = step.C_UNLOCKED_REPORT
+            return found.DONE
+        if lock(s, wk, visit.home, step.C_RELEASE) == found.BLOCKED:
+            return found.BLOCKED
+        return report_locked(s, wk, c)
+    if pc == step.C_UNLOCKED_REPORT:
+        node = s.node[visit.home]
+        before, wk.walk = wk.walk, 0
+        if before >> visit.move & 1:
+            return found.REPORT_TWICE
+        node.reported = before  # what was read before is written now: the other's report is lost
+        cuts = take_in(s, wk, c)
+        wk.pc = step.C_WITHDRAW
+        if not cuts:
+            wk.home = 0
+            go_on(s, wk, c)
+        return found.DONE
+    if pc == step.C_WITHDRAW:
+        early = c.mutation == mutation.EPOCH_BEFORE_CLOSED and s.node[wk.home].inside > 1
+        return withdraw(s, wk, step.C_EARLY_EPOCH if early else step.C_CLOSE)
+    if pc == step.C_RELEASE:
+        result = release(s, wk, step.NEXT)
+        wk.home = 0
+        go_on(s, wk, c)
+        return result
+    return close(s, wk, c)
+
+
+# -- leave -------------------------------------------------------------------------------------------------------------
+
+
+@inner
+def count_out(s, wk, c):
+    """The beginning of `leave`, under the lock."""
+    own = frame_at(c, wk.stack, wk.ply)
+    node = s.node[wk.home]
+    wk.closed = node.closed
+    forget_move(s.visit[own])
+    s.visit[own].inside -= 1
+    if s.visit[own].inside != 0 or not node.open or s.visit[own].home_id != node.id:
+        return found.NOT_INSIDE
+    if c.mutation == mutation.LEAVE_COUNTS_LATE:
+        wk.pc = step.L_RELEASE
+        return found.DONE
+    node.inside -= 1
+    wk.last = 1 if node.inside == 0 and c.mutation != mutation.LEAVE_NEVER_LAST else 0
+    choose_way_out(wk, own, c)
+    return found.DONE
+
+
+@inner
+def choose_way_out(wk, own, c):
+    if wk.last:
+        wk.pc = step.L_WITHDRAW
+    elif own == wk.home and c.mutation != mutation.PARK_AFTER_RELEASE:
+        wk.pc = step.L_PARK
+    elif own != wk.home and c.mutation == mutation.FREE_BEFORE_RELEASE:
+        wk.pc = step.L_EARLY_FREE
+    else:
+        wk.pc = step.L_RELEASE
+
+
+@inner
+def be_idle(s, wk, c):
+    """`become_idle`, and what nobody knows any more."""
+    s.idle += 1
+    if c.mutation != mutation.JOIN_KEEPS_EPOCH:
+        wk.fresh = 0
+    wk.stack = NONE
+    wk.ply = wk.value = 0
+    clear_registers(wk)
+    wk.pc = step.IDLE
+
+
+@inner
+def free_own_stack(s, wk, c):
+    """The stack is another's to take from here on."""
+    clear_visit(s.visit[frame_at(c, wk.stack, wk.ply)])
+    s.stack[wk.stack] = FREE
+    s.runner[wk.stack] -= 1
+
+
+@inner
+def park(s, wk, c):
+    stack = wk.stack
+    if c.mutation == mutation.FREE_INSTEAD_OF_PARK:
+        s.stack[stack] = FREE
+    else:
+        s.stack[stack] = PARKED
+    s.runner[stack] -= 1
+
+
+@inner
+def after_release(s, wk, c):
+    """The lock is given back: what becomes of this worker."""
+    own = frame_at(c, wk.stack, wk.ply)
+    if own != wk.home:
+        wk.pc = step.L_FREE
+        if c.mutation == mutation.FREE_BEFORE_RELEASE and not wk.last:
+            be_idle(s, wk, c)
+    elif wk.last:
+        go_on_alone(wk, c)
+    elif c.mutation == mutation.PARK_AFTER_RELEASE:
+        wk.pc = step.L_LATE_PARK
+    else:
+        be_idle(s, wk, c)
+
+
+@inner
+def go_on_alone(wk, c):
+    """The last one out finishes the node, or unwinds further."""
+    aborted = wk.closed == ABORTED and c.mutation != mutation.ABORTED_IS_FINISHED
+    clear_registers(wk)
+    wk.pc = step.UNWIND if aborted else step.FINISH
+
+
+@inner
+def adopt(s, wk, c):
+    """The stack that the node lies in."""
+    stack = wk.home // PLIES
+    if s.stack[stack] != PARKED:
+        return found.NOT_PARKED
+    if c.mutation != mutation.ADOPT_STAYS_PARKED:
+        s.stack[stack] = ACTIVE
+    wk.stack = stack
+    if c.mutation != mutation.ADOPT_KEEPS_EPOCH:
+        wk.fresh = 0
+    go_on_alone(wk, c)
+    return run_stack(s, stack)
+
+
+@inner
+def leave_late(s, wk, c):
+    """A mutation: `inside` is counted down after the lock was given back."""
+    own = frame_at(c, wk.stack, wk.ply)
+    node = s.node[wk.home]
+    if wk.pc == step.L_LATE_READ:
+        wk.walk = node.inside
+        wk.pc = step.L_LATE_WRITE
+        return found.DONE
+    node.inside = wk.walk - 1
+    wk.last = 1 if node.inside == 0 else 0
+    if wk.last:
+        node.open = 0
+        node.offered = 0
+    elif own == wk.home:
+        park(s, wk, c)
+    after_release(s, wk, c)
+    return found.DONE
+
+
+@inner
+def leave(s, wk, choice, c):
+    if choice > 0:
+        return found.BLOCKED
+    pc = wk.pc
+    if pc == step.L_WITHDRAW:
+        return withdraw(s, wk, step.L_RELEASE if c.mutation == mutation.LEAVE_STAYS_OPEN else step.L_OPEN)
+    if pc == step.L_OPEN:
+        s.node[wk.home].open = 0
+        if c.mutation != mutation.OPEN_STAYS_CLOSED:
+            s.node[wk.home].closed = 0  # who sees that the node is not open looks no further
+        return locked(s, wk, step.L_RELEASE, True)
+    if pc == step.L_PARK:
+        park(s, wk, c)
+        wk.pc = step.L_RELEASE
+        return found.DONE
+    if pc == step.L_EARLY_FREE:
+        s.stack[wk.stack] = FREE
+        s.runner[wk.stack] -= 1
+        wk.pc = step.L_RELEASE
+        return found.DONE
+    if pc == step.L_RELEASE:
+        result = release(s, wk, step.L_LATE_READ)
+        if c.mutation != mutation.LEAVE_COUNTS_LATE:
+            after_release(s, wk, c)
+        return result
+    if pc == step.L_LATE_PARK:
+        park(s, wk, c)
+        be_idle(s, wk, c)
+        return found.DONE
+    if pc == step.L_FREE:
+        free_own_stack(s, wk, c)
+        if not wk.last or c.mutation == mutation.ADOPT_NOTHING:
+            be_idle(s, wk, c)
+        else:
+            wk.pc = step.L_ADOPT
+        return found.DONE
+    if pc == step.L_ADOPT:
+        return adopt(s, wk, c)
+    return leave_late(s, wk, c)
+
+
+# -- unwind, root ------------------------------------------------------------------------------------------------------
+
+
+@inner
+def unwind(s, wk, choice, c):
+    """`unwind` at an open node: is anything above it dead? Then it is, too."""
+    if choice > 0:
+        return found.BLOCKED
+    pc = wk.pc
+    if pc == step.U_STOP:
+        wk.dead = s.stop
+        if s.stop:
+            wk.pc = step.U_LOCK
+        else:
+            begin_walk(wk, s.node[wk.home], step.U_WALK, step.U_LOCK)
+        return found.DONE
+    if pc == step.U_WALK:
+        closed = s.node[wk.walk].closed != 0
+        result = walk_on(s, wk, step.U_LOCK, step.U_LOCK, False)
+        wk.dead = 1 if closed and c.mutation != mutation.UNWIND_LOOKS_AT_STOP_ONLY else 0
+        return result
+    if pc == step.U_LOCK:
+        then = step.U_CLOSE if wk.dead and c.mutation != mutation.UNWIND_NOT_CLOSED else step.LEAVE
+        return lock(s, wk, wk.home, then)
+    if pc == step.U_CLOSE:
+        s.node[wk.home].closed = ABORTED
+        return locked(s, wk, step.U_WITHDRAW, True)
+    return withdraw(s, wk, step.LEAVE)
+
+
+@inner
+def root_bounds(s, c):
+    """Ghost: what the root is worth at least and at most, whatever the leaves are that nobody has looked at."""
+    low = high = 0
+    for move in range(c.moves):
+        if c.levels == 1:
+            value = s.leaf[0, move]
+            low = max(low, 0 if value == NONE else value)
+            high = max(high, c.values - 1 if value == NONE else value)
+        elif s.low[move] != NONE:
+            low = max(low, s.low[move])
+            high = max(high, s.high[move])
+        else:
+            worst = best = c.values - 1
+            for column in range(c.moves):
+                value = s.leaf[move, column]
+                worst = min(worst, 0 if value == NONE else value)
+                best = min(best, c.values - 1 if value == NONE else value)
+            low = max(low, worst)
+            high = max(high, best)
+    return low, high
+
+
+@inner
+def is_right_value(s, wk, c):
+    """Ghost: whether what the root is said to be worth follows from the leaves."""
+    low, high = root_bounds(s, c)
+    node = s.node[frame_at(c, 0, 0)]
+    if wk.value >= node.beta:
+        return low >= wk.value
+    if wk.value <= node.entry_alpha:
+        return high <= wk.value
+    return low == wk.value == high
+
+
+@inner
+def forget_values(s):
+    """Ghost."""
+    s.leaf[:] = NONE
+    s.low[:] = NONE
+    s.high[:] = NONE
+
+
+@inner
+def enter_root(s, wk, c):
+    """`_enter_root`: another search of the tree."""
+    forget_values(s)
+    node = s.node[0]
+    beta = node.beta
+    clear_node(node)
+    clear_visit(s.visit[0])
+    node.alpha = -INFINITE
+    node.beta = beta
+    node.id = s.visit[0].home_id = ROOT
+    wk.value = 0
+    wk.pc = step.ENTER
+
+
+@inner
+def root(s, wk, choice, c):
+    """`root_finished`, and `_end_search`."""
+    if choice > 0:
+        return found.BLOCKED
+    pc = wk.pc
+    if pc == step.R_STOP:
+        if not is_right_value(s, wk, c):
+            return found.WRONG_VALUE
+        if s.iteration + 1 < c.iterations and not s.stop:
+            s.iteration += 1
+            enter_root(s, wk, c)
+        else:
+            wk.pc = step.X_STOP
+        return found.DONE
+    if pc == step.X_STOP:
+        s.stop = 1
+        wk.pc = step.X_EPOCH
+    elif pc == step.X_EPOCH:
+        raise_epoch(s)
+        wk.pc = step.X_FREE
+    elif pc == step.X_FREE:
+        free_own_stack(s, wk, c)
+        clear_node(s.node[0])
+        be_idle(s, wk, c)
+        wk.pc = step.X_DONE
+    else:
+        s.done = 1
+        wk.pc = step.IDLE
+    return found.DONE
+
+
+# -- what a worker does by itself --------------------------------------------------------------------------------------
+
+
+@inner
+def report_own(s, wk, c):
+    """`_after_child` at a node that is not open."""
+    if is_reported(s, wk, c):
+        return found.REPORT_TWICE
+    if take_in(s, wk, c):
+        wk.pc = step.FINISH
+    else:
+        go_on(s, wk, c)
+    return found.DONE
+
+
+@inner
+def finish(s, wk, c):
+    """`_finish`: the node's value is what its parent gets."""
+    own = frame_at(c, wk.stack, wk.ply)
+    node = s.node[own]
+    if node.open or s.visit[own].home != own or not is_right_home(s, s.visit[own]):
+        return found.REUSED_FRAME
+    if node.best < node.beta and node.reported != (1 << c.moves) - 1:
+        return found.UNFINISHED
+    wk.value = node.best
+    wk.pc = step.POP
+    return found.DONE
+
+
+@inner
+def drop_frame(s, wk, c):
+    """One ply down: what lies above is nobody's any more."""
+    gone = frame_at(c, wk.stack, wk.ply)
+    clear_node(s.node[gone])
+    clear_visit(s.visit[gone])
+    wk.ply -= 1
+
+
+@inner
+def run_locally(s, wk, c):
+    """On to the next step that others can see."""
+    while wk.pc >= step.LOCAL:
+        pc = wk.pc
+        here = frame_at(c, wk.stack, wk.ply)
+        result = found.DONE
+        if pc == step.ENTER:
+            result = link(s, wk, c)
+        elif pc == step.START:
+            if s.node[s.visit[here].home].open:
+                wk.pc = step.S_ALPHA
+            else:
+                alpha = s.node[s.visit[here].home].alpha
+                search_move(s, wk, c, alpha, alpha)
+        elif pc == step.NEXT:
+            wk.pc = step.N_LOCK if s.node[s.visit[here].home].open else step.N_BEGIN
+        elif pc == step.POP:
+            if wk.ply == 0:
+                wk.pc = step.R_STOP
+            else:
+                drop_frame(s, wk, c)
+                wk.pc = step.CHILD
+        elif pc == step.CHILD:
+            if not is_right_home(s, s.visit[here]):
+                return found.REUSED_FRAME
+            if s.node[s.visit[here].home].open:
+                wk.pc = step.C_LOCK
+            else:
+                result = report_own(s, wk, c)
+        elif pc == step.LEAVE:
+            result = count_out(s, wk, c)
+        elif pc == step.FINISH:
+            result = finish(s, wk, c)
+        elif wk.ply == 0:
+            wk.pc = step.X_STOP  # `root_aborted`
+        else:
+            drop_frame(s, wk, c)
+            visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+            if not is_right_home(s, visit):
+                return found.REUSED_FRAME
+            if s.node[visit.home].open:
+                wk.home = visit.home
+                wk.pc = step.U_STOP
+        if result != found.DONE:
+            return result
+    return found.DONE
+
+
+# -- all of it ---------------------------------------------------------------------------------------------------------
+
+
+@inner
+def first_step(s, wk, choice, c):
+    pc = wk.pc
+    if pc == step.IDLE:
+        return idle(s, wk, choice, c)
+    if pc <= step.J_FAIL_FREE:
+        return join(s, wk, choice, c)
+    if pc <= step.S_ALPHA_AGAIN:
+        return start(s, wk, choice, c)
+    if pc <= step.E_BODY:
+        return enter(s, wk, choice, c)
+    if pc <= step.N_RELEASE:
+        return next_move(s, wk, choice, c)
+    if pc <= step.O_RELEASE:
+        return open_node(s, wk, choice, c)
+    if pc <= step.C_RELEASE:
+        return after_child(s, wk, choice, c)
+    if pc <= step.L_ADOPT:
+        return leave(s, wk, choice, c)
+    if pc <= step.U_WITHDRAW:
+        return unwind(s, wk, choice, c)
+    if pc <= step.X_DONE:
+        return root(s, wk, choice, c)
+    return found.BLOCKED
+
+
+@entry
+def advance(s, worker, choice, c):
+    """One step of a worker, in one of the ways in which it can go; BLOCKED if there is no such way now."""
+    wk = s.worker[worker]
+    result = first_step(s, wk, choice, c)
+    if result != found.DONE:
+        return result
+    return run_locally(s, wk, c)
+
+
+@entry
+def interrupt(s, c):
+    """One step of `request_stop`, by the supervisor."""
+    if not c.stops or s.supervisor == 2 or s.done:
+        return found.BLOCKED
+    if s.supervisor == 0:
+        s.stop = 1
+        s.supervisor = 1
+        if c.mutation == mutation.STOP_KEEPS_EPOCH:
+            s.supervisor = 2
+    else:
+        raise_epoch(s)
+        s.supervisor = 2
+    return found.DONE
+
+
+@inner
+def chooses_alone(s, worker):
+    """Whether the worker's next step is a choice that is nobody else's business."""
+    pc = s.worker[worker].pc
+    return pc == step.E_BODY or pc == step.N_BEGIN
+
+
+@inner
+def goes_unseen(s, worker):
+    """Whether nobody can see, or be in the way of, the worker's next step, so that it may as well be made at once.
+
+    To unlock: who waits for the lock cannot move before. `closed` and `open` of a node that is being opened, and `open`
+    of one that nobody is inside of any more: read under the lock alone. That a stack is parked, and that it is active
+    again: who looks for a free one passes over both.
+    """
+    pc = s.worker[worker].pc
+    if pc == step.J_RELEASE or pc == step.J_FAIL_RELEASE or pc == step.N_RELEASE or pc == step.C_RELEASE:
+        return True
+    if pc == step.O_CLOSED or pc == step.O_OPEN or pc == step.O_RELEASE:
+        return True
+    return pc == step.L_OPEN or pc == step.L_PARK or pc == step.L_RELEASE or pc == step.L_ADOPT
+
+
+@inner
+def broken(s, c):
+    """A property of states that does not hold; DONE when all do."""
+    for f in range(c.stacks * PLIES):
+        node = s.node[f]
+        if node.lock:
+            continue
+        visits = 0
+        for v in range(c.stacks * PLIES):
+            if s.visit[v].inside and s.visit[v].home == f:
+                visits += 1
+        if node.open and (visits != node.inside or visits == 0):
+            return found.MISCOUNTED
+        if not node.open and visits:
+            return found.MISCOUNTED
+        if node.offered != (1 if node.open and not node.closed and not node.out else 0):
+            return found.WRONG_OFFER
+    for stack in range(c.stacks):
+        if (s.stack[stack] == ACTIVE) != (s.runner[stack] == 1):
+            return found.WRONG_STACK
+    return found.DONE
+
+
+@inner
+def is_over(s, c):
+    """Every worker has seen that the search is done."""
+    there = 0
+    for w in range(c.workers):
+        there += 1 if s.worker[w].pc != step.GONE else 0
+    return there == 0
+
+
+@inner
+def leftover(s, c):
+    """What is wrong with the end."""
+    for f in range(c.stacks * PLIES):
+        node = s.node[f]
+        if node.lock or node.open or node.offered:
+            return True
+    for stack in range(c.stacks):
+        if s.stack[stack] != FREE:
+            return True
+    return s.idle != c.workers
+
+
+@entry
+def begin(s, c, beta):
+    """`begin_search`: worker 0 has the root."""
+    for f in range(STACKS * PLIES):
+        s.node[f].parent = NONE
+    for w in range(WORKERS):
+        s.worker[w].stack = NONE
+        s.worker[w].pc = step.IDLE if w < c.workers else step.GONE
+    s.idle = c.workers - 1
+    wk = s.worker[0]
+    wk.stack = 0
+    s.stack[0] = ACTIVE
+    s.runner[0] = 1
+    s.node[0].beta = beta
+    enter_root(s, wk, c)
+    run_locally(s, wk, c)

@@ -1,0 +1,88 @@
+"""Run by the tests of other processors in a process of its own: what LLVM makes of the kernels for them, as JSON.
+
+    python foreign_build.py TRIPLE GROUP,GROUP CPU[:FEATURE,FEATURE] [CPU ...]
+
+For each processor and group: how often each instruction occurs, the operands of those that read system registers, and
+the functions that are called without being there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+import llvmlite.binding as llvm
+from cold_build import GROUPS
+from llvmlite.binding.targets import FeatureMap
+from numba.core.registry import cpu_target
+
+from psearch.core.compiler import back_end
+from psearch.core.compiler.build import Build
+
+_PREFIXES = {"lock", "rep", "repne"}
+_CALL = re.compile(r"^\t(?:bl|b|callq?|jmp)\t([A-Za-z_]\w*)(?:@PLT)?$", re.MULTILINE)
+_LABEL = re.compile(r"^([A-Za-z_][\w.]*):", re.MULTILINE)
+_SYSTEM_REGISTER = re.compile(r"^\tm(?:rs|sr)\t(.+)$", re.MULTILINE)
+
+
+def facts(assembly: str) -> dict[str, Any]:
+    """What the text of a group says."""
+    lines = [re.split(r"\s+", line.strip()) for line in assembly.splitlines() if re.match(r"\t[a-z]", line)]
+    names = [words[1] if words[0] in _PREFIXES and len(words) > 1 else words[0] for words in lines]
+    return {
+        "instructions": Counter(names),
+        "registers": sorted(set(re.findall(r"\b[yz]mm\d+|\bz\d+\.[bhsd]\b", assembly))),
+        "system": sorted(set(_SYSTEM_REGISTER.findall(assembly))),
+        "outside": sorted(set(_CALL.findall(assembly)) - set(_LABEL.findall(assembly))),
+    }
+
+
+def pretend(triple: str) -> None:
+    """From now on the process is told that it runs on another kind of processor."""
+    assert cpu_target.target_context  # numba asks once, for itself, and goes on compiling for this one
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    parse = llvm.parse_bitcode
+
+    def parse_bitcode(bitcode: bytes) -> Any:
+        module = parse(bitcode)
+        module.triple = triple
+        return module
+
+    llvm.get_process_triple = lambda: triple
+    llvm.parse_bitcode = parse_bitcode
+    machine_for = back_end.target_machine
+
+    def target_machine() -> Any:
+        machine = machine_for()
+        machine.emit_object = lambda module: machine.emit_assembly(module).encode()
+        return machine
+
+    back_end.target_machine = target_machine
+
+
+def main(triple: str, groups: Sequence[str], processors: Sequence[str]) -> None:
+    """Compile, print."""
+    pretend(triple)
+    build = Build(None, {name: (GROUPS[name].modules, {}) for name in groups}, lambda line: None, most_processes=8)
+    found: dict[str, Any] = {}
+    for number, processor in enumerate(processors):
+        name, _, features = processor.partition(":")
+        on = FeatureMap({feature: True for feature in features.split(",") if feature})
+        llvm.get_host_cpu_name = lambda name=name: name
+        llvm.get_host_cpu_features = lambda on=on: on
+        if number == 0:
+            deque(build.run(), maxlen=0)
+        for group in groups:
+            bitcodes = [build.bitcodes[symbol] for symbol in sorted(build.closures[group])]
+            assembly = back_end.object_code(bitcodes, build.entries[group]).decode()
+            found[f"{processor} {group}"] = facts(assembly)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2].split(","), sys.argv[3:])

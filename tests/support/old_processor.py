@@ -1,0 +1,48 @@
+"""Run by a test in a process of its own: compile what every search needs for another processor, and run the benchmark.
+
+    python old_processor.py NAME FEATURES FOLDER
+
+NAME, and FEATURES with commas, as LLVM has them: what the compiler is told of this processor. Writes the objects into
+the folder, and prints the nodes of the benchmark.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from llvmlite import binding
+
+HOST = binding.get_host_cpu_features()
+
+
+def pretend(name: str, features: list[str]) -> None:
+    """LLVM shall take this processor for another."""
+    unknown = set(features) - set(HOST)
+    assert not unknown, unknown
+    for feature in HOST:
+        HOST[feature] = feature in features
+    binding.get_host_cpu_name = lambda: name
+    binding.get_host_cpu_features = lambda: HOST
+
+
+def main(name: str, features: str, folder: str) -> None:
+    pretend(name, features.split(","))
+
+    from psearch.core.compiler.build import Build
+    from psearch.core.entries import CHESS
+    from psearch.scheduler.entries import SEARCH
+
+    groups = {group.name: group for group in (CHESS, SEARCH)}
+    build = Build(None, {name: (group.modules, {}) for name, group in groups.items()}, lambda line: None, 16)
+    for made in build.run():
+        (Path(folder) / made.name).write_bytes(made.code)
+        groups[made.name.rpartition("-")[0]]._take(made)
+
+    from psearch.bench import run_bench
+
+    print(run_bench()[0])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
