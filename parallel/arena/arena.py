@@ -6,13 +6,17 @@ here with a clear error.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
+from psearch.arena.control_groups import usable_cores
 from psearch.arena.memory import MIB, SharedBlock, available_memory
-from psearch.core.constants import CLUSTER_BYTES
+from psearch.arena.system_calls import refusal
+from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
     MAX_PLY,
@@ -53,6 +57,11 @@ class Arena:
     the table's pages now, rather than leave them to `take_table`. Raises PsearchError when the memory is not there.
     """
 
+    _has_table = True
+    """false once it has gone over to another arena"""
+    _is_table_taken = False
+    """true where workers before these have taken its pages"""
+
     def __init__(
         self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0, populate: bool = True
     ) -> None:
@@ -60,25 +69,63 @@ class Arena:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
+        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events)
+        self._check_memory(with_table=True)
+        with ExitStack() as taken:  # given back when something fails
+            self._table = SharedBlock(hash_mb * MIB)
+            taken.callback(self._table.close)
+            self._table.advise_table()
+            if populate:
+                self._table.populate(_TAKE_S)
+            self._take_control_block()
+            taken.pop_all()
+
+    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int) -> None:
         self.workers = workers
         self.hash_mb = hash_mb
-        self.stacks = stacks or stack_pool_size(workers)
+        self.stacks = stacks
         self.trace_events = trace_events
-        self._check_memory()
-        self._block = SharedBlock(self._lay_out())
-        self._table = SharedBlock(hash_mb * MIB)
-        self._table.advise_huge_pages()
-        if populate:
-            self._table.populate(_TAKE_S)
-        self._trace = SharedBlock(self._trace_bytes()) if trace_events else None
-        self._map()
-        make_tables(self.tables)
-        self.header[0]["worker_count"] = workers
-        self.header[0]["stack_count"] = self.stacks
 
-    def _check_memory(self) -> None:
+    def _take_control_block(self) -> None:
+        """All but the table, which is there already."""
+        with ExitStack() as taken:
+            self._block = SharedBlock(self._lay_out())
+            taken.callback(self._block.close)
+            self._trace = SharedBlock(self._trace_bytes()) if self.trace_events else None
+            if self._trace is not None:
+                taken.callback(self._trace.close)
+            self._map()
+            try:
+                make_tables(self.tables)
+            except MemoryError as error:
+                raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
+            self.header[0]["worker_count"] = self.workers
+            self.header[0]["stack_count"] = self.stacks
+            taken.pop_all()
+
+    def renew(self, workers: int) -> Arena:
+        """An arena with a control block of its own, for other workers, and with the transposition table of this one.
+
+        For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
+        may go on writing there. The table's entries verify themselves; the histories are small numbers at any moment.
+        What was learnt of node types is sums that belong together, and begins anew. Afterwards this arena can only be
+        closed, which leaves the table alone. Raises PsearchError when the memory is not there: this arena stays as it
+        is.
+        """
+        renewed = Arena.__new__(Arena)
+        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events)
+        renewed._check_memory(with_table=False)
+        renewed._table = self._table
+        renewed._is_table_taken = True
+        renewed._take_control_block()
+        renewed.header["learning"] = self.header["learning"]
+        renewed.header["age"] = self.header["age"] % AGES
+        self._has_table = False
+        return renewed
+
+    def _check_memory(self, with_table: bool) -> None:
         touched = self.stacks * _TOUCHED_PLIES * frame_dtype.itemsize + self.workers * worker_dtype.itemsize
-        needed = self.hash_mb * MIB + touched + self._trace_bytes()
+        needed = with_table * self.hash_mb * MIB + touched + self._trace_bytes()
         available = available_memory()
         if needed > available:
             raise PsearchError(
@@ -141,9 +188,14 @@ class Arena:
     def take_table(self, index: int) -> None:
         """Take the pages of the transposition table, and map all of them for this process: no search waits for them.
 
-        All workers do this at once: each begins with a part of its own, and finds the rest taken.
+        All workers do this at once: each begins with a part of its own, and finds the rest taken. When there are more
+        of them than cores each takes its part only: hundreds of maps of the same pages would take a minute to make, and
+        seconds to drop when the processes end. Those that take the place of others map pages as they touch them: the
+        search is waiting.
         """
-        self._table.populate(_TAKE_S, share=index / self.workers)
+        if not self._is_table_taken:
+            part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
+            self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
 
     def clear_table(self) -> None:
         """Empty the transposition table."""
@@ -176,6 +228,7 @@ class Arena:
             "hash_mb": self.hash_mb,
             "stacks": self.stacks,
             "trace_events": self.trace_events,
+            "is_table_taken": int(self._is_table_taken),
         }
 
     def descriptors(self) -> list[int]:
@@ -183,23 +236,35 @@ class Arena:
         return [block.fd for block in (self._block, self._table, self._trace) if block is not None]
 
     @classmethod
-    def attach(cls, workers: int, hash_mb: int, stacks: int, trace_events: int, descriptors: Sequence[int]) -> Arena:
-        """Map memory that another process has taken; takes over the descriptors."""
+    def attach(
+        cls,
+        workers: int,
+        hash_mb: int,
+        stacks: int,
+        trace_events: int,
+        is_table_taken: int,
+        descriptors: Sequence[int],
+    ) -> Arena:
+        """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
-        arena.workers = workers
-        arena.hash_mb = hash_mb
-        arena.stacks = stacks
-        arena.trace_events = trace_events
-        arena._block = SharedBlock(arena._lay_out(), descriptors[0])
-        arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
-        arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
-        arena._map()
+        arena._set_layout(workers, hash_mb, stacks, trace_events)
+        arena._is_table_taken = bool(is_table_taken)
+        with ExitStack() as taken:
+            for descriptor in descriptors:
+                taken.callback(os.close, descriptor)
+            arena._block = SharedBlock(arena._lay_out(), descriptors[0])
+            arena._table = SharedBlock(hash_mb * MIB, descriptors[1])
+            arena._table.advise_table()
+            arena._trace = SharedBlock(arena._trace_bytes(), descriptors[2]) if trace_events else None
+            arena._map()
+            taken.pop_all()
         return arena
 
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""
         del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
         self._block.close()
-        self._table.close()
+        if self._has_table:
+            self._table.close()
         if self._trace is not None:
             self._trace.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import chess
 import numpy as np
@@ -29,6 +30,18 @@ def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
     return keys
 
 
+@dataclass(frozen=True)
+class Progress:
+    """How far a search had come that goes on with other workers."""
+
+    depth: int
+    """of the last iteration that was finished"""
+    moves: Sequence[chess.Move]
+    """the best so far, the best first"""
+    scores: Sequence[int]
+    """of the lines of the last iteration, centipawns for the side to move"""
+
+
 def write_search(
     arena: Arena,
     board: chess.Board,
@@ -36,16 +49,21 @@ def write_search(
     options: SearchOptions,
     only: Sequence[chess.Move] | None = None,
     multipv: int = 1,
+    progress: Progress | None = None,
 ) -> None:
     """Set up the root and hand it to worker 0, or to all where nothing is split.
 
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
-    multipv: how many lines to find, each without the first moves of the better ones.
+    multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
+    depth within the limits.
     """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
     legal = list(board.legal_moves)
     moves = sorted({from_chess_move(move, board) for move in (legal if only is None else only)})
+    if progress is not None:
+        best = [from_chess_move(move, board) for move in progress.moves]
+        moves = [*dict.fromkeys(best), *(move for move in moves if move not in best)]
     header["root_count"] = len(moves)
     header["legal_root_moves"] = len(legal)
     header["multipv"] = min(multipv, len(moves))
@@ -54,6 +72,10 @@ def write_search(
     header["history_count"] = len(keys)
     header["history"][: len(keys)] = keys
     header["max_depth"] = limits.depth or MAX_DEPTH
+    header["first_depth"] = 1 if progress is None else progress.depth + 1
+    header["line_scores"] = 0
+    if progress is not None:
+        header["line_scores"][: len(progress.scores)] = progress.scores
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]

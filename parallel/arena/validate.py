@@ -161,7 +161,8 @@ def describe(arena: Arena) -> str:
     for number, worker in enumerate(arena.worker):
         lines.append(
             f"worker {number}: {STATE_NAMES[int(worker['state'])]} stack={worker['stack']} ply={worker['ply']} "
-            f"nodes={worker['nodes']} joins={worker['joins']} polls={worker['polls']} seen={worker['seen_epoch']}"
+            f"nodes={worker['nodes']} joins={worker['counters']['joins']} polls={worker['counters']['polls']} "
+            f"seen={worker['seen_epoch']}"
         )
     for number, stack in enumerate(arena.stack):
         if stack["state"] == STACK_FREE:

@@ -2,71 +2,90 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Protocol
 
 from psearch.arena.arena import Arena
+from psearch.arena.memory import drop_blocks_but
+from psearch.processes.lifetime import end_with_forking_thread, outlives_its_forks
 from psearch.processes.worker import worker_main
 
-STOP_SIGNALS = {signal.SIGINT, signal.SIGTERM}
-"""What a terminal or a service manager sends to the whole group. Workers leave it to the program to stop them."""
+GROUP_SIGNALS = {
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+}
+"""What a terminal, a service manager or a batch system sends to the whole group. Workers leave it to the program what
+becomes of them: one that survives the end of its terminal keeps them."""
+_OOM_SCORE = 300
+"""Of 1,000: when memory runs out, the kernel ends a worker, which can be replaced, rather than the program, unless that
+has taken a third of the memory for itself."""
+
+_STDERR = 2
+_MOST_DESCRIPTORS = 1 << 16
+"""Looked at where there is no /proc."""
 
 
-class Closable(Protocol):
-    """A pipe or a socket."""
-
-    def close(self) -> None: ...
-
-
-def ignore_stop_signals() -> None:
+def ignore_group_signals() -> None:
     """For a process begun with these signals blocked: what arrived meanwhile is dropped."""
-    for number in STOP_SIGNALS:
+    for number in GROUP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
 
 
 def _reset_handlers() -> None:
     """Signal handlers of the program that was forked are not for its workers."""
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals():
-        if callable(signal.getsignal(number)) and number not in STOP_SIGNALS:
+        if callable(signal.getsignal(number)) and number not in GROUP_SIGNALS:
             signal.signal(number, signal.SIG_DFL)
 
 
-def fork_worker(arena: Arena, index: int, pipe: Connection, inherited: Sequence[Closable]) -> int:
-    """Fork a worker and return its process number. `inherited`: this process's own ends of pipes and
-    sockets, closed in the worker.
+def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
+    """Fork a worker and return its process number.
 
-    Only for a process with a single Python thread. Raises OSError when there is no room for another process.
+    Of what this process has open it keeps the pipe and the standard streams, of its shared memory the arena. Only for a
+    process with a single Python thread. Raises OSError when there is no room for another process.
     """
     parent = os.getpid()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    is_bound = outlives_its_forks()
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
     try:
         with warnings.catch_warnings():
             # Python 3.12 warns of any thread; those left are numpy's, which know about fork
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _be_worker(arena, index, pipe, inherited, parent)
+            _be_worker(arena, index, pipe, parent, is_bound)
         return pid
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _be_worker(arena: Arena, index: int, pipe: Connection, inherited: Sequence[Closable], parent: int) -> None:
-    """The forked process: never returns into what the program was doing, nor runs its exit handlers."""
+def _be_worker(arena: Arena, index: int, pipe: Connection, parent: int, is_bound: bool) -> None:
+    """The forked process: never returns into what the program was doing, nor runs its exit handlers.
+
+    is_bound: the kernel is to end it with the thread that forked it.
+    """
     status = 1
     try:
-        ignore_stop_signals()
+        if is_bound:
+            end_with_forking_thread()
+        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
+        ignore_group_signals()
         _reset_handlers()
-        for connection in inherited:
-            connection.close()
+        _prefer_for_oom_killer()
+        drop_blocks_but(arena.descriptors())
+        _close_all_but(pipe)
         worker_main(arena, index, pipe, parent)
         status = 0
     except BaseException:
@@ -75,3 +94,19 @@ def _be_worker(arena: Arena, index: int, pipe: Connection, inherited: Sequence[C
             sys.__stderr__.flush()
     finally:
         os._exit(status)
+
+
+def _prefer_for_oom_killer() -> None:
+    with suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+        file.write(b"%d" % min(1000, int(file.read()) + _OOM_SCORE))
+
+
+def _close_all_but(pipe: Connection) -> None:
+    """Descriptors of the program: a pipe, a socket, a file that it closes must not stay open in its workers."""
+    try:
+        end = 1 + max(map(int, os.listdir("/proc/self/fd")))
+    except OSError:
+        end = min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS)
+    kept = max(pipe.fileno(), _STDERR)
+    os.closerange(_STDERR + 1, kept)
+    os.closerange(kept + 1, end)

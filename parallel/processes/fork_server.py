@@ -10,6 +10,7 @@ goes, the fork server kills its workers and ends. The other side is `fork_client
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -20,25 +21,28 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.processes.fork import fork_worker, ignore_stop_signals
+from psearch.processes.fork import fork_worker, ignore_group_signals
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
 from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
+MARK = "PSEARCH_FORK_SERVER"
+"""In the environment of a fork server that starts. Who finds it there and is none must not start another."""
 MESSAGE_BYTES = 4096
 MOST_DESCRIPTORS = 4
 
 
 def main(descriptor: int, parent: int) -> None:
     """Run the fork server on a socket; `parent` is the process number of the program."""
-    ignore_stop_signals()
+    ignore_group_signals()
+    os.environ.pop(MARK, None)
     link = socket.socket(fileno=descriptor)
     watched = open_pidfd(parent)
     if is_orphan(parent):
         return
     try:
         with ended_with_parent(parent, link):
-            load_kernels()
+            load_kernels(warn=lambda problem: None)  # the program tells of it
     except (OSError, PsearchError) as error:
         _answer(link, {"number": 0, "error": f"cannot load the kernels: {error}"})
         return
@@ -76,23 +80,36 @@ class _ForkServer:
                 ready = dict(poll.poll())
                 if self.watched in ready:
                     return
-                message, descriptors, _, _ = socket.recv_fds(self.link, MESSAGE_BYTES, MOST_DESCRIPTORS)
+                message, descriptors, flags, _ = socket.recv_fds(self.link, MESSAGE_BYTES, MOST_DESCRIPTORS)
                 if not message:
                     return
                 request = json.loads(message)
-                handler = getattr(self, "_" + request.pop("do"))
                 number = request.pop("number")
-                try:
-                    answer = handler(descriptors, **request)
-                except OSError as error:
-                    answer = {"errno": error.errno, "error": error.strerror}
-                _answer(self.link, {"number": number, **answer})
+                _answer(self.link, {"number": number, **self._handled(request, descriptors, flags)})
         finally:
             for pid in self.children:
                 os.kill(pid, signal.SIGKILL)
 
+    def _handled(self, request: dict[str, Any], descriptors: list[int], flags: int) -> dict[str, Any]:
+        """The answer to a request, without its number. A handler takes over the descriptors."""
+        if flags & socket.MSG_CTRUNC:  # some that came along found no room here
+            for descriptor in descriptors:
+                os.close(descriptor)
+            return {"errno": errno.EMFILE}
+        handler = getattr(self, "_" + request.pop("do"))
+        try:
+            answer: dict[str, Any] = handler(descriptors, **request)
+        except OSError as error:
+            return {"errno": error.errno}
+        except MemoryError:
+            return {"errno": errno.ENOMEM}
+        except PsearchError as error:
+            return {"error": str(error)}
+        return answer
+
     def _attach(self, descriptors: list[int], **layout: int) -> dict[str, Any]:
         """Map the memory of a searcher; the workers forked next inherit it."""
+        self._detach([])  # a start that was broken off
         self.arena = Arena.attach(**layout, descriptors=descriptors)
         return {}
 
@@ -101,7 +118,7 @@ class _ForkServer:
             raise AssertionError("a worker was requested before memory was attached")
         pipe = Connection(descriptors[0])
         try:
-            pid = fork_worker(self.arena, index, pipe, [self.link])
+            pid = fork_worker(self.arena, index, pipe)
         finally:
             pipe.close()  # only the worker holds it: that it ends is what the program sees
         self.children.add(pid)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+
+from psearch.arena import system_calls
 
 GONE = 255
 """Exit code of a worker whose real one cannot be known any more: another thread reaped it, the answer that held it was
@@ -20,9 +24,24 @@ _CHECK_MS = 200
 def open_pidfd(pid: int) -> int | None:
     """A descriptor that becomes readable when the process ends; None where the system has none (Linux before 5.3)."""
     try:
-        return os.pidfd_open(pid)
+        return system_calls.pidfd_open(pid)
     except OSError:
         return None
+
+
+def outlives_its_forks() -> bool:
+    """Whether this thread ends only with the process, so that a fork may be made to end with the thread."""
+    return threading.get_native_id() == os.getpid()
+
+
+def end_with_forking_thread() -> None:
+    """Have the kernel kill this process when the thread that forked it ends, also while it is stopped, or waits for a
+    lock in machine code. A wish only: where that cannot be had it ends when it looks.
+
+    For a fork of the thread that lives as long as its process; who calls this asks `is_orphan` afterwards.
+    """
+    with suppress(OSError):
+        system_calls.set_parent_death_signal(signal.SIGKILL)
 
 
 def is_orphan(parent: int) -> bool:
@@ -30,10 +49,29 @@ def is_orphan(parent: int) -> bool:
     return os.getppid() != parent
 
 
-def end_if_orphan(parent: int) -> None:
-    """Leave at once, without exit handlers, when the parent has ended; for loops that come by often."""
-    if is_orphan(parent):
+def end_if_orphan(parent: int, link: Connection | None = None) -> None:
+    """Leave at once, without exit handlers, when the parent has ended, or the other end of `link` is closed.
+
+    For loops that come by often.
+    """
+    if is_orphan(parent) or (link is not None and _has_hung_up(link)):
         os._exit(_ORPHANED)
+
+
+def _has_hung_up(link: Connection) -> bool:
+    poll = select.poll()
+    poll.register(link, 0)  # only the hang-up
+    return bool(poll.poll(0))
+
+
+def process_state(pid: int) -> str | None:
+    """The state of a process as the kernel names it: `R` running, `S` asleep, `D` waiting for a disk, `T` stopped, `t`
+    stopped by a debugger, `Z` ended but not yet waited for. None for a number without a process, and without /proc."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0].decode()  # the name before it may hold anything
+    except (OSError, IndexError):
+        return None
 
 
 @contextmanager
@@ -41,7 +79,8 @@ def ended_with_parent(parent: int, link: socket.socket | None = None) -> Iterato
     """Within this, the process ends at once when its parent does, or when the other end of `link` is closed.
 
     For what may take long and does not look (a compilation, perft): a thread waits meanwhile, and is gone afterwards.
-    What it interrupts has to let other threads run. parent: its process number.
+    What it interrupts has to let other threads run. Where no thread can be had nothing waits. parent: its process
+    number.
     """
     watched = open_pidfd(parent)
     finished, finish = os.pipe()
@@ -61,12 +100,14 @@ def ended_with_parent(parent: int, link: socket.socket | None = None) -> Iterato
             end_if_orphan(parent)
 
     thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
     try:
+        with suppress(RuntimeError):  # ulimit -u
+            thread.start()
         yield
     finally:
         os.write(finish, b".")
-        thread.join()
+        if thread.ident is not None:
+            thread.join()
         for descriptor in (finished, finish, watched):
             if descriptor is not None:
                 os.close(descriptor)

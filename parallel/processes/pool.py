@@ -2,104 +2,107 @@
 
 from __future__ import annotations
 
-import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from psearch.arena.arena import Arena
+from psearch.arena.system_calls import refusal
 from psearch.processes.launcher import launch
-from psearch.processes.worker import QUIT, READY
+from psearch.processes.wake import Wake
+from psearch.processes.worker import DONE, GO, QUIT, READY
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import PsearchError, WorkerDied
 
 _START_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 1.0
 _QUIT_TIMEOUT_S = 1.0
+_DEATH_TIMEOUT_S = 0.2
+"""Until a process that was killed has ended: longer only in the depths of the kernel."""
 _WAKE = -1
-"""Among the events of the poll: `wake` was called."""
+"""Among the events of the poll: the wait was ended from outside."""
+
+
+class LostWorker(WorkerDied):
+    """A worker has ended. Its words may take a moment: a fork server has to be asked how."""
+
+    def __init__(self, index: int, worker: WorkerProcess) -> None:
+        super().__init__(f"worker {index} has ended")
+        self.index = index
+        self._worker = worker
+
+    def __str__(self) -> str:
+        self._worker.join(_DEATH_TIMEOUT_S)
+        code = self._worker.exitcode
+        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
+        return f"worker {self.index} {how}"
 
 
 class WorkerPool:
-    """One process for each worker of the arena, ready when the constructor returns.
+    """One process for each worker of an arena. Workers take commands at once, though they may not be ready yet.
 
-    start_method: see `launch`; meanwhile: is called while the workers get ready. Raises PsearchError when the system
-    refuses, WorkerDied when a worker ends at once. For one thread at a time; `wake` and `kill` are for any.
+    start_method, may_go_on: see `launch`; wake: ends waits. Raises PsearchError when the system refuses. For one thread
+    at a time; `kill` is for any.
     """
 
     def __init__(
-        self, arena: Arena, start_method: str | None = None, meanwhile: Callable[[], None] = lambda: None
+        self,
+        arena: Arena,
+        wake: Wake,
+        start_method: str | None = None,
+        may_go_on: Callable[[], bool] | None = None,
     ) -> None:
         self.arena = arena
         self.workers: list[WorkerProcess] = []
+        self.busy: set[int] = set()
+        """workers that have not left the search yet"""
         self.is_broken = False
-        """a worker has died or does not answer: only `close` is left"""
-        self._wake_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self._poll = select.epoll()
-        self._poll.register(self._wake_fd, select.EPOLLIN)
-        self._indexes: dict[int, int] = {self._wake_fd: _WAKE}
+        """all workers have been killed, since one was lost: only `close` is left"""
+        self._wake = wake
+        try:
+            self._poll = select.epoll()
+        except OSError as error:
+            raise PsearchError(f"cannot wait for workers: {refusal(error)}") from error
+        self._indexes: dict[int, int] = {wake.fileno(): _WAKE}
         """worker by descriptor"""
         try:
-            self._start(start_method, meanwhile)
+            self._poll.register(wake.fileno(), select.EPOLLIN)
+            launch(arena, self.workers, start_method, may_go_on)
+            for index, worker in enumerate(self.workers):
+                for descriptor in (worker.pipe.fileno(), worker.sentinel):
+                    if descriptor is not None:
+                        self._poll.register(descriptor, select.EPOLLIN)
+                        self._indexes[descriptor] = index
         except OSError as error:
+            self.is_broken = True
             self.close()
-            raise PsearchError(f"cannot start {arena.workers} worker processes: {error.strerror}") from error
+            raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
         except BaseException:
+            self.is_broken = True
             self.close()
             raise
 
-    def _start(self, start_method: str | None, meanwhile: Callable[[], None]) -> None:
-        launch(self.arena, self.workers, start_method)
-        for index, worker in enumerate(self.workers):
-            for descriptor in (worker.pipe.fileno(), worker.sentinel):
-                if descriptor is not None:
-                    self._poll.register(descriptor, select.EPOLLIN)
-                    self._indexes[descriptor] = index
-        meanwhile()
+    def wait_until_ready(self) -> None:
+        """Right after the start: wait for every worker. Raises WorkerDied."""
         deadline = time.monotonic() + _START_TIMEOUT_S
         for index in range(len(self.workers)):
-            self.receive(index, READY, deadline - time.monotonic())
+            if self.receive(index, deadline - time.monotonic()) != READY:
+                raise AssertionError("a worker answers before it is ready")
 
-    def close(self) -> None:
-        """End all workers, and give their descriptors back. No thread may be waiting for them."""
-        for worker in self.workers:
-            try:
-                worker.pipe.send_bytes(QUIT)
-            except OSError:
-                continue
-        deadline = time.monotonic() + _QUIT_TIMEOUT_S
-        for worker in self.workers:
-            worker.join(deadline - time.monotonic())
-        self.kill()
-        self._poll.close()
-        for worker in self.workers:
-            worker.close()
-        os.close(self._wake_fd)
+    # -- a search ----------------------------------------------------------------------------------------------------
 
-    def kill(self) -> None:
-        """SIGKILL to all; whoever waits for them sees that they have ended."""
-        for worker in self.workers:
-            worker.kill()
-        for worker in self.workers:
-            worker.join(_ANSWER_TIMEOUT_S)
+    def begin(self) -> None:
+        """Let all workers search what is set up in the arena. Raises WorkerDied."""
+        self.busy = set(range(len(self.workers)))
+        for index in range(len(self.workers)):
+            self.send(index, GO)
 
-    # -- losing a worker ---------------------------------------------------------------------------------------------
-
-    def _give_up_dead(self, index: int) -> WorkerDied:
-        """Kill all workers because this one has ended, and return what to raise: nothing shared can be trusted now."""
-        worker = self.workers[index]
-        worker.join(_ANSWER_TIMEOUT_S)
-        code = worker.exitcode
-        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
-        self.is_broken = True
-        self.kill()
-        return WorkerDied(f"worker {index} {how}; the search was stopped")
-
-    def give_up_silent(self, index: int) -> WorkerDied:
-        """Kill all workers because this one does not answer, and return what to raise: it may be anywhere."""
-        self.is_broken = True
-        self.kill()
-        return WorkerDied(f"worker {index} did not answer in time; the search was stopped")
+    def collect(self, timeout_s: float) -> None:
+        """Take back the workers that have left the search, and return when there was any event, at the latest after
+        `timeout_s` seconds. Raises WorkerDied when one has ended."""
+        for index in self.wait(timeout_s):
+            if self.receive(index) == DONE:
+                self.busy.discard(index)
 
     # -- messages ----------------------------------------------------------------------------------------------------
 
@@ -110,21 +113,18 @@ class WorkerPool:
         except OSError:
             raise self._give_up_dead(index) from None
 
-    def receive(self, index: int, expected: bytes | None, timeout_s: float = _ANSWER_TIMEOUT_S) -> bytes:
-        """A worker's answer, `expected` if that is not None. Raises WorkerDied."""
+    def receive(self, index: int, timeout_s: float = _ANSWER_TIMEOUT_S) -> bytes:
+        """A worker's answer. Raises WorkerDied."""
         pipe = self.workers[index].pipe
         try:
             if not pipe.poll(max(0.0, timeout_s)):
                 raise self.give_up_silent(index)
-            message = pipe.recv_bytes()
+            return pipe.recv_bytes()
         except (EOFError, OSError):
             raise self._give_up_dead(index) from None
-        if expected is not None and message != expected:
-            raise PsearchError(f"worker {index} sent {message!r} instead of {expected!r}")
-        return message
 
     def wait(self, timeout_s: float | None = None) -> list[int]:
-        """Workers whose answer is there; at the latest after `timeout_s` seconds, or when `wake` is called.
+        """Workers whose answer is there; at the latest after `timeout_s` seconds, or when it is ended from outside.
 
         Raises WorkerDied when one has ended.
         """
@@ -132,20 +132,71 @@ class WorkerPool:
         for descriptor, _ in self._poll.poll(timeout_s, len(self._indexes)):
             index = self._indexes[descriptor]
             if index == _WAKE:
-                self.clear_wakes()
+                self._wake.clear()
             elif descriptor == self.workers[index].sentinel:
                 raise self._give_up_dead(index)
             else:
                 answered.append(index)
         return answered
 
-    def wake(self) -> None:
-        """End the present or the next `wait`. From any thread, and from signal handlers."""
-        os.eventfd_write(self._wake_fd, 1)
+    # -- losing a worker ---------------------------------------------------------------------------------------------
 
-    def clear_wakes(self) -> None:
-        """Undo calls of `wake`."""
-        try:
-            os.eventfd_read(self._wake_fd)
-        except BlockingIOError:
-            return
+    def check(self) -> None:
+        """Between searches: raises WorkerDied if a worker has ended."""
+        if not self.is_broken:
+            self.collect(0.0)
+
+    def give_up_silent(self, index: int) -> WorkerDied:
+        """Kill all workers because this one does not answer, and return what to raise: it may be anywhere."""
+        self.kill()
+        return WorkerDied(f"worker {index} did not answer")
+
+    def _give_up_dead(self, index: int) -> WorkerDied:
+        """Kill all workers because this one has ended, and return what to raise: nothing shared can be trusted now."""
+        self.kill()
+        return LostWorker(index, self.workers[index])
+
+    def fileno(self) -> int:
+        """For a poll between searches: readable when a worker has ended."""
+        return self._poll.fileno()
+
+    def kill(self) -> None:
+        """SIGKILL to all, without waiting for their ends; whoever waits for them sees those."""
+        self.is_broken = True
+        for worker in self.workers:
+            worker.kill()
+
+    def abandon(self) -> list[WorkerProcess]:
+        """Kill all workers and close this without waiting for their ends: they are left to the caller."""
+        self.kill()
+        self._poll.close()
+        return self.workers
+
+    def close(self) -> None:
+        """End all workers, and give their descriptors back. No thread may be waiting for them."""
+        if not self.busy and not self.is_broken:
+            self._ask_to_quit()
+        for worker in self.abandon():
+            worker.join(_DEATH_TIMEOUT_S)
+            worker.close()
+
+    def _ask_to_quit(self) -> None:
+        for worker in self.workers:
+            try:
+                worker.pipe.send_bytes(QUIT)
+            except OSError:
+                continue
+        deadline = time.monotonic() + _QUIT_TIMEOUT_S
+        for worker in self.workers:
+            worker.join(deadline - time.monotonic())
+
+
+def reap(ended: Sequence[WorkerProcess]) -> list[WorkerProcess]:
+    """Give back what is left of processes that were killed. Those that have not ended yet are returned."""
+    left = []
+    for worker in ended:
+        if worker.is_alive():
+            left.append(worker)
+        else:
+            worker.close()
+    return left

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import starmap, zip_longest
 from typing import Any
 
 import chess
@@ -12,11 +13,13 @@ import chess.engine
 import numpy as np
 
 from psearch.arena.arena import Arena
+from psearch.arena.setup import Progress
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.core.entries import evaluate_position
 from psearch.core.records import INFO_RING, evaluation_dtype
 from psearch.results import Info, Result, WorkerStats
+from psearch.scheduler.entries import reports_written
 
 _BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 _RING_RESERVE = 8
@@ -31,10 +34,25 @@ def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
     return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
 
 
-class Reports:
-    """The reports of the search that has been set up in an arena.
+_NOTHING = WorkerStats(0, 0, 0, 0, 0.0)
 
-    since: when it began, on `time.perf_counter`. With several lines those of a depth are shown together.
+
+def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
+    """Two workers of one number; the idle share is that of the later one, if there is one."""
+    return WorkerStats(
+        nodes=earlier.nodes + present.nodes,
+        splits=earlier.splits + present.splits,
+        joins=earlier.joins + present.joins,
+        aborted_nodes=earlier.aborted_nodes + present.aborted_nodes,
+        idle_share=earlier.idle_share if present is _NOTHING else present.idle_share,
+    )
+
+
+class Reports:
+    """The reports of a search, from one arena or, where workers are replaced, from several one after the other.
+
+    The search is set up in the first arena. since: when it began, on `time.perf_counter`. With several lines those of a
+    depth are shown together.
     """
 
     def __init__(self, arena: Arena, board: chess.Board, since: float) -> None:
@@ -44,6 +62,11 @@ class Reports:
         self.wanted_lines = int(arena.header[0]["multipv"])
         self.latest = Info(0, 0, to_score(0, board.turn), "exact", 0, 0.0)
         """of the best line"""
+        self.finished: list[Info] = []
+        """the lines of the last depth that was finished, best first"""
+        self._earlier: list[WorkerStats] = []
+        """of the workers that have been replaced, added up"""
+        self._earlier_nodes = 0
         self._lines: list[Info] = []
         """the last that were shown together"""
         self._new_lines: list[Info] = []
@@ -62,20 +85,38 @@ class Reports:
         """Whether the first iteration has ended, with all its lines."""
         return self.latest.depth > 0 and (self.wanted_lines == 1 or bool(self._lines))
 
+    def totals(self) -> list[WorkerStats]:
+        """What the workers have done up to now, for `go_on`."""
+        return self._worker_stats()
+
+    def go_on(self, arena: Arena, totals: list[WorkerStats]) -> None:
+        """The search goes on in another arena. All reports of the one before have been read; it may be closed."""
+        self._earlier = totals
+        self._earlier_nodes = sum(worker.nodes for worker in totals)
+        self.arena = arena
+        self._read = 0
+        self._new_lines = []
+
+    def _unread(self) -> Iterator[Any]:
+        """Copies of the records in the ring that are new; those that were written over meanwhile are lost."""
+        infos = self.arena.header[0]["infos"]
+        while self._read < reports_written(self.arena.context):
+            self._read = max(self._read, reports_written(self.arena.context) - INFO_RING + _RING_RESERVE)
+            record = infos[self._read % INFO_RING].copy()
+            is_whole = reports_written(self.arena.context) - self._read < INFO_RING
+            self._read += 1
+            if is_whole:
+                yield record
+
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
-        header = self.arena.header[0]
-        count = int(header["info_count"])
-        self._read = max(self._read, count - INFO_RING + _RING_RESERVE)
-        while self._read < count:
-            record = header["infos"][self._read % INFO_RING]
-            self._read += 1
+        for record in self._unread():
             yield Info(
                 depth=int(record["depth"]),
                 seldepth=int(record["seldepth"]),
                 score=to_score(int(record["score"]), self.board.turn),
                 bound=_BOUND_NAMES[int(record["bound"])],
-                nodes=self._never_less(int(record["nodes"])),
+                nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
                 time_s=self.elapsed_s,
                 pv=self._moves(record),
                 workers=self._worker_stats(),
@@ -99,6 +140,8 @@ class Reports:
             self._lines = sorted_lines(self._new_lines)
             self._new_lines = []
         self.latest = self._lines[0]
+        if info.bound == "exact":
+            self.finished = self._lines
         return self._lines
 
     def now(self) -> Info:
@@ -107,7 +150,7 @@ class Reports:
         return replace(
             self.latest,
             seldepth=max(self.latest.seldepth, int(self.arena.worker["counters"]["seldepth"].max())),
-            nodes=self._never_less(int(self.arena.worker["nodes"].sum())),
+            nodes=self._never_less(self._earlier_nodes + int(self.arena.worker["nodes"].sum())),
             time_s=self.elapsed_s,
             workers=self._worker_stats(),
             hashfull=self.arena.fill_permille(),
@@ -116,7 +159,18 @@ class Reports:
             currmovenumber=number,
         )
 
-    def result(self, interrupted: bool) -> Result:
+    def progress(self) -> Progress | None:
+        """From where the search can go on with other workers; None: from the beginning."""
+        if not self.finished:
+            return None
+        best = [] if not self.latest.pv or self.wanted_lines > 1 else [self.latest.pv[0]]
+        return Progress(
+            depth=self.finished[0].depth,
+            moves=[*best, *(line.pv[0] for line in self.finished)],
+            scores=[_centipawns(line.score) for line in self.finished],
+        )
+
+    def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
         """The answer as it stands."""
         best = to_chess_move(int(self.arena.header[0]["best_move"]), self.board)
         lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
@@ -134,7 +188,7 @@ class Reports:
             replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
             for line in lines[1:]
         ]
-        return Result(best, info, interrupted, [info, *others])
+        return Result(best, info, interrupted, [info, *others], list(notes))
 
     def _never_less(self, nodes: int) -> int:
         """A report waits in the ring while the live count goes on: what is shown does not go back."""
@@ -152,7 +206,8 @@ class Reports:
         return moves
 
     def _worker_stats(self) -> list[WorkerStats]:
-        return [
+        """Of the present workers; what those before them did is added by number."""
+        present = [
             WorkerStats(
                 nodes=int(worker["nodes"]),
                 splits=int(worker["counters"]["splits"]),
@@ -162,6 +217,9 @@ class Reports:
             )
             for worker in self.arena.worker
         ]
+        return (
+            list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING))) if self._earlier else present
+        )
 
     def _current_move(self) -> tuple[chess.Move | None, int]:
         """What the worker at the main root is searching. Read while it writes, so it may be just over."""
@@ -170,6 +228,14 @@ class Reports:
         if move not in self.board.legal_moves:
             return None, 0
         return move, int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1
+
+
+def _centipawns(score: chess.engine.PovScore) -> int:
+    """For the side to move; mates as the search counts them, up to a ply."""
+    value = score.relative.score(mate_score=MATE)
+    if value is None:
+        raise AssertionError("a score is centipawns or a mate")
+    return value
 
 
 def sorted_lines(lines: Sequence[Info]) -> list[Info]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
-from psearch.results import Info, Limits, PsearchError, Result
+from psearch.processes.time_manager import Budget, TimeManager
+from psearch.results import Info, Limits, PsearchError
 
 if TYPE_CHECKING:
     import chess
@@ -33,10 +34,19 @@ class SearchRequest:
     on_info: OnInfo | None = None
     """called in the searching thread after every iteration, and about ten times a second with present counters"""
     control: SearchControl = field(default_factory=SearchControl)
-    on_answer: Callable[[Result], None] | None = None
-    """called with the answer, once, if workers are slow to stop: they may be waiting for a core. What the search
-    returns later may differ"""
+    on_note: Callable[[str], None] | None = None
+    """called in the searching thread with a line about what went wrong and is mended: `Result.notes`"""
+    patience_s: float = 0.02
+    """how long workers may take to stop at a limit before the answer is given without them, in seconds: they may be
+    waiting for a core, or halted"""
 
     def __post_init__(self) -> None:
         if self.multipv < 1:
             raise PsearchError(f"multipv must be at least 1, not {self.multipv}")
+
+    def clock(self) -> TimeManager:
+        """That of the control; else another for the limit of time, or without end."""
+        milliseconds = self.limits.movetime_ms
+        return self.control.clock or TimeManager(
+            Budget() if milliseconds is None else Budget(hard_s=milliseconds / 1000)
+        )

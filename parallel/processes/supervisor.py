@@ -1,4 +1,4 @@
-"""A searcher in worker processes: takes its memory, starts its pool, and runs one search or perft at a time on it."""
+"""A searcher in worker processes: takes its memory, starts its workers, and runs one search or perft at a time."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import chess
@@ -18,16 +19,28 @@ import chess
 from psearch.arena.arena import Arena
 from psearch.core import kernels
 from psearch.core.entries import PERFT
+from psearch.defaults import MAX_DEPTH
 from psearch.notation.report import finished_result
+from psearch.processes.control import SearchControl
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.results import PsearchError, Result
-from psearch.scheduler.entries import load_kernels, request_stop
+from psearch.processes.workers import INLINE, Workers
+from psearch.results import Limits, PsearchError, Result
+from psearch.scheduler.entries import load_kernels
 
 if TYPE_CHECKING:
+    from psearch.processes.inline import InlinePool
     from psearch.trace.recorder import Recorder
 
 _CLOSE_TIMEOUT_S = 2.0
+_SETTLE_PATIENCE_S = 0.3
+"""How long workers that are late from the last search are waited for."""
+_SETTLE_SHARE = 0.25
+"""What of the time of the next search that may take,"""
+_LEAST_PATIENCE_S = 0.1
+"""but no less than this, for to replace workers takes time as well. Those that are halted are not waited for."""
+_QUICK_DEPTH = 6
+_QUICK_MS = 10
 
 _LIVE: weakref.WeakSet[Supervisor] = weakref.WeakSet()
 
@@ -52,10 +65,11 @@ def _import_watch() -> None:
 class Supervisor:
     """Worker processes with their shared memory; a context manager.
 
-    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver` or None to choose;
-    trace: each search is recorded, and `recorder` writes the last one to a file, also after WorkerDied. Raises
-    PsearchError when the memory is not there. Search histories and the table last from search to search. One search or
-    perft at a time; `close` and the request's control may be used from any thread.
+    threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
+    the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
+    recorded, and `recorder` writes the last one to a file. Raises PsearchError when the memory or the processes are not
+    there. Search histories and the table last from search to search, the table also when workers are lost: others take
+    their place. One search or perft at a time; `close` and the request's control may be used from any thread.
     """
 
     def __init__(
@@ -66,22 +80,29 @@ class Supervisor:
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
         self._is_counting = False
+        self._untold: list[str] = []
+        """notes for the next search"""
         load_kernels()
         self.recorder: Recorder | None = None
+        trace_events = 0
         if trace:
-            from psearch.trace.recorder import Recorder, trace_capacity
+            from psearch.trace.recorder import trace_capacity
 
-            self.arena = Arena(threads, hash_mb, trace_events=trace_capacity(threads), populate=False)
-            self.recorder = Recorder(self.arena)
-        else:
-            self.arena = Arena(threads, hash_mb, populate=False)
-        try:
-            self.pool = WorkerPool(self.arena, start_method, meanwhile=_import_watch)
-        except BaseException:
-            self.arena.close()
-            raise
+            trace_events = trace_capacity(threads)
+        self.workers = Workers(
+            1 if start_method == INLINE else threads, hash_mb, start_method, trace_events, _import_watch, self._follow
+        )
+        self._follow(self.arena)
         self._is_open = True
         _LIVE.add(self)
+
+    def _follow(self, arena: Arena) -> None:
+        """The trace is recorded in this arena from now on, if there is to be one."""
+        if arena.trace_logs is not None:
+            from psearch.trace.recorder import Recorder
+
+            self.recorder = Recorder(arena)
+            self.recorder.begin()
 
     def __enter__(self) -> Supervisor:
         return self
@@ -96,30 +117,42 @@ class Supervisor:
 
     @property
     def is_usable(self) -> bool:
-        """Whether it can search: not closed, and no worker is lost."""
-        return self._is_open and not self.pool.is_broken
+        """Whether it can search: not closed."""
+        return self._is_open
+
+    @property
+    def arena(self) -> Arena:
+        """The present workers'; another one after a loss."""
+        return self.workers.arena
+
+    @property
+    def pool(self) -> WorkerPool | InlinePool:
+        """The present workers; others after a loss."""
+        return self.workers.pool
 
     def close(self) -> None:
-        """End the workers and give the memory back. May be called twice, and while another thread searches."""
+        """End the workers and give the memory back. May be called twice, and while another thread searches: that one
+        gives it back then, as soon as it can."""
         if not self._is_open or self._owner != os.getpid():
             return
         self._is_open = False
-        is_locked = self._interrupt()
-        self.pool.close()
-        self.arena.close()
-        if is_locked:
-            self._lock.release()
+        if self._interrupt():
+            try:
+                self.workers.close()
+            finally:
+                self._lock.release()
 
     def _interrupt(self) -> bool:
-        """End what another thread does here; whether this one holds the lock now."""
-        if self._busy_thread == threading.get_ident():
-            return False
+        """End what is done here; whether this thread holds the lock now. If not, another one does, or this thread has
+        been called by the search, and who leaves the search closes the workers."""
         if self._lock.acquire(blocking=False):
             return True
-        request_stop(self.arena.context)
+        self.workers.stop()
+        if self._busy_thread == threading.get_ident():
+            return False
         if not self._is_counting and self._lock.acquire(timeout=_CLOSE_TIMEOUT_S):
             return True
-        self.pool.kill()  # the other thread sees it, and releases the lock
+        self.workers.kill()  # the other thread sees it, and releases the lock, unless a callback of its does not return
         return self._lock.acquire(timeout=_CLOSE_TIMEOUT_S)
 
     @contextmanager
@@ -130,12 +163,14 @@ class Supervisor:
         try:
             if not self._is_open:
                 raise PsearchError("this engine is closed")
-            if self.pool.is_broken:
-                raise PsearchError("a worker of this engine has died: close it and make another")
             self._busy_thread = threading.get_ident()
-            yield
+            try:
+                yield
+            finally:
+                self._busy_thread = None
+                if not self._is_open:  # closed meanwhile, by a thread that did not wait
+                    self.workers.close()
         finally:
-            self._busy_thread = None
             self._lock.release()
 
     # -- what it does ------------------------------------------------------------------------------------------------
@@ -143,19 +178,58 @@ class Supervisor:
     def search(self, request: SearchRequest) -> Result:
         """Search until a limit is reached or the request's control stops it.
 
-        The first iteration is finished in any case, if that takes no more than 50 ms. Raises WorkerDied when a worker
-        process ends; the supervisor can only be closed then.
+        From then on the answer takes no longer than the request's patience, whatever the workers do. Only the first
+        iteration is finished in any case, if that takes no more than 10 ms; else a small search in this process
+        answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
+        was found and nobody can go on.
         """
         finished = finished_result(request.board)
         if finished is not None:
             return finished
+        since = request.control.asked_at or time.perf_counter()
         with self._alone():
             from psearch.processes.watch import Watch
 
-            watch = Watch(self.pool, request)
+            watch = Watch(self.workers, request, since, self._prepare(request, since))
             with self._recorded():
                 watch.run()
+            if watch.knows_nothing:
+                return self._search_quickly(request, watch.notes)
             return watch.result()
+
+    def _prepare(self, request: SearchRequest, since: float) -> list[str]:
+        """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
+        limit_s = request.clock().deadline_s()
+        patience_s = min(_SETTLE_PATIENCE_S, max(_LEAST_PATIENCE_S, _SETTLE_SHARE * limit_s))
+        control = request.control
+
+        def may_go_on() -> bool:
+            return time.perf_counter() - since < limit_s and not control.is_stopped
+
+        notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
+        if request.on_note is not None:
+            for note in notes:
+                request.on_note(note)
+        return notes
+
+    def _make_whole(self, patience_s: float, may_go_on: Callable[[], bool] | None = None) -> list[str]:
+        lost = self.workers.settle(patience_s)
+        problem = self.workers.restore(may_go_on)
+        notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
+        return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
+
+    def _search_quickly(self, request: SearchRequest, notes: list[str]) -> Result:
+        """The workers have not found a move in time: a small search in this process does, in some milliseconds."""
+        from psearch.processes.watch import Watch
+
+        small = Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH), movetime_ms=_QUICK_MS)
+        workers = Workers(1, 1, INLINE)
+        try:
+            watch = Watch(workers, replace(request, limits=small, control=SearchControl()), time.perf_counter(), notes)
+            watch.run()
+            return replace(watch.result(), interrupted=request.control.is_stopped)
+        finally:
+            workers.close()
 
     @contextmanager
     def _recorded(self) -> Iterator[None]:
@@ -168,8 +242,30 @@ class Supervisor:
             if self.recorder is not None:
                 self.recorder.end()
 
+    def settle(self) -> None:
+        """Between searches: see that no worker is at the last one any more, be it that all are killed.
+
+        Not needed before the next search, but while nobody waits it costs nobody's time.
+        """
+        with self._alone():
+            self.workers.settle(_SETTLE_PATIENCE_S)
+
+    def restore(self) -> list[str]:
+        """Between searches: replace workers that are late or have died since. What was found amiss, a line each.
+
+        Not needed before the next search, but while nobody waits it costs nobody's time.
+        """
+        with self._alone():
+            return self._make_whole(_SETTLE_PATIENCE_S)
+
     def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
-        """Leaves at `depth` plies below each legal move, the moves shared out to the workers, and the seconds."""
+        """Leaves at `depth` plies below each legal move, the moves shared out to the workers, and the seconds.
+
+        Raises PsearchError for a depth that is not in 0 to MAX_DEPTH, WorkerDied when workers die of it again and
+        again.
+        """
+        if not 0 <= depth <= MAX_DEPTH:
+            raise PsearchError(f"the depth of perft must be between 0 and {MAX_DEPTH}, not {depth}")
         if depth == 0:
             return {}, 0.0
         kernels.load(PERFT)  # compiled here if need be, not by each worker
@@ -179,9 +275,10 @@ class Supervisor:
             from psearch.processes.perft import divide
 
             try:
-                counts = divide(self.pool, board, depth)
+                self._untold += self._make_whole(_SETTLE_PATIENCE_S)
+                counts = divide(self.workers, board, depth)
             except BaseException:
-                self.close()  # workers may be at it for hours, and their answers would be read by the next call
+                self.workers.pool.kill()  # workers may be at it for hours, and their answers would be read next
                 raise
             finally:
                 self._is_counting = False
@@ -190,4 +287,5 @@ class Supervisor:
     def forget(self) -> None:
         """As new: an empty transposition table, nothing learnt. Raises PsearchError while it searches."""
         with self._alone():
+            self._untold += self._make_whole(_SETTLE_PATIENCE_S)
             self.arena.forget()

@@ -72,8 +72,12 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
-    """The budget for a move that must be answered within `movetime_s`; at least half of it is used."""
-    return Budget(math.inf, max(_LEAST_S, movetime_s / 2, movetime_s - overhead_s))
+    """The budget for a move that must be answered within `movetime_s`, or within 1 ms if that is more.
+
+    At least half of it is used; overhead of up to half of it is left free.
+    """
+    within_s = max(_LEAST_S, movetime_s)
+    return Budget(math.inf, max(within_s / 2, within_s - overhead_s))
 
 
 @dataclass

@@ -1,118 +1,216 @@
-"""Watches one search from the program's side: sets it up, keeps the limits, stops it, collects the workers."""
+"""Watches one search from the program's side: sets it up, keeps the limits, stops it, and goes on after losses."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 
-from psearch.arena.setup import write_search
+from psearch.arena.setup import Progress, write_search
 from psearch.core.constants import MATE
-from psearch.processes.pool import WorkerPool
+from psearch.defaults import MAX_DEPTH
+from psearch.processes.heartbeat import Heartbeat
 from psearch.processes.reports import Reports
 from psearch.processes.request import SearchRequest
-from psearch.processes.time_manager import Budget, TimeManager
-from psearch.processes.worker import DONE, GO
-from psearch.results import Info, PsearchError, Result
-from psearch.scheduler.entries import request_stop
+from psearch.processes.workers import Workers
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
+from psearch.scheduler.entries import is_done, request_stop
 
 _POLL_S = 0.01
 _EAGER_POLL_S = 0.001
 """While the first iteration is under way: it takes about that long."""
 _LIVE_INTERVAL_S = 0.1
-_STOP_TIMEOUT_S = 10.0
-_PATIENCE_S = 0.004
-"""How long workers may take to stop before the answer is given without them."""
-_FIRST_ITERATION_S = 0.05
+_FIRST_ITERATION_S = 0.01
 """What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
+_INTERRUPTED_PATIENCE_S = 0.1
+"""How long workers may take to stop when the caller's thread has something urgent to raise."""
+_REPAIR_S = 0.05
+"""What it takes to replace workers, or more if it has taken more: closer to the end there is no point in it."""
+_SHORT_LIFE_S = 0.1
+_MOST_SHORT_LIVES = 5
+"""Workers that die so soon, so often, without any progress, die of the position."""
 
 
 class Watch:
-    """One search: from the setup of the root until every worker has left it.
+    """One search: from the setup of the root until every worker has left it, or the answer cannot wait for them.
 
-    The pool's workers must be idle, and the board must have a legal move.
+    The workers must be complete and idle, and the board must have a legal move. since: when the search was requested,
+    on `time.perf_counter`; notes: what was told of it before.
     """
 
-    def __init__(self, pool: WorkerPool, request: SearchRequest) -> None:
-        self.pool = pool
-        self.arena = pool.arena
+    def __init__(self, workers: Workers, request: SearchRequest, since: float, notes: Sequence[str] = ()) -> None:
+        self.workers = workers
         self.request = request
-        self.clock = request.control.clock or _fixed_clock(request.limits.movetime_ms)
-        self.on_info = request.on_info
-        """None from an early answer on"""
+        self.since = since
+        self.notes = list(notes)
+        self.clock = request.clock()
         self.reports: Reports
         """once the search has been set up"""
-        self.working: set[int] = set()
+        self.heartbeat: Heartbeat
+        """of the present workers"""
         self.interrupted = False
         self.mate_found = False
         self.due_since_s: float | None = None
         """when a limit was reached; times are seconds since the search began"""
         self.stopped_at_s: float | None = None
         """when the workers were stopped"""
-        self.has_answered = False
+        self.is_over = False
+        self.begun_s = 0.0
+        """when the present workers began"""
+        self.depth_at_begin = 0
+        self.short_lives = 0
+        self.repair_s = _REPAIR_S
         self.last_live_s = 0.0
 
     def run(self) -> None:
-        """Search. Raises WorkerDied, and what the caller's callbacks raise, then with all workers idle again."""
+        """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
+        outside, and what the caller's callbacks raise, then with all workers idle or killed."""
         # cleared before the search is set up: calls of control from now on wake the loop
-        self.pool.clear_wakes()
+        self.workers.wake.clear()
         control = self.request.control
-        control.attach(self.pool.wake)
+        control.attach(self.workers.wake.set)
         try:
-            self._set_up()
-            try:
-                for index in range(self.arena.workers):
-                    self.working.add(index)
-                    self.pool.send(index, GO)
-                self._loop()
-            except BaseException:
-                # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
-                self.pool.is_broken = True  # unless all of them come back
-                request_stop(self.arena.context)
-                self._collect()
-                raise
-            self._take_reports()
+            self._set_up(self.request.limits, None)
+            self.reports = Reports(self.workers.arena, self.request.board, self.since)
+            self._search()
+        except WorkerDied:
+            raise
+        except BaseException:
+            # an exception in the caller's callback, or Ctrl-C: leave no worker running and no answer unread
+            self.workers.stop()
+            self.workers.settle(_INTERRUPTED_PATIENCE_S)
+            raise
         finally:
             control.attach(None)
 
+    @property
+    def knows_nothing(self) -> bool:
+        """Whether time was up before there was any move to show."""
+        return self.reports.latest.depth == 0 and self.stopped_at_s is not None
+
     def result(self) -> Result:
         """The answer."""
-        return self.reports.result(self.interrupted)
+        return self.reports.result(self.interrupted, self.notes)
 
-    def _set_up(self) -> None:
+    def _set_up(self, limits: Limits, progress: Progress | None) -> None:
         request = self.request
-        write_search(self.arena, request.board, request.limits, request.options, request.only, request.multipv)
-        self.reports = Reports(self.arena, request.board, request.control.asked_at or time.perf_counter())
+        arena = self.workers.arena
+        write_search(arena, request.board, limits, request.options, request.only, request.multipv, progress)
 
-    def _loop(self) -> None:
-        """Until all workers have left the search: pass on reports, keep the limits, notice deaths."""
-        done_at: float | None = None
-        while self.working:
-            self._take_reports()
-            now = self.reports.elapsed_s
-            if self.stopped_at_s is None and self._must_stop(now):
-                request_stop(self.arena.context)
-                self.stopped_at_s = now
-            self._answer_early(now)
-            self._show_live(now)
-            self._receive_answers(self._pause(now))
-            if self.working and self.arena.header["done"][0]:
-                done_at = done_at or time.monotonic()
-                if time.monotonic() > done_at + _STOP_TIMEOUT_S:
-                    raise self.pool.give_up_silent(min(self.working))
-
-    def _receive_answers(self, timeout_s: float) -> None:
-        for index in self.pool.wait(timeout_s):
-            self.pool.receive(index, DONE)
-            self.working.discard(index)
-
-    def _collect(self) -> None:
-        """Wait until every worker has left the search, whatever happened to it."""
-        deadline = time.monotonic() + _STOP_TIMEOUT_S
-        while self.working and time.monotonic() < deadline:
+    def _search(self) -> None:
+        """Until the end: pass on reports, keep the limits, notice deaths and stalls."""
+        is_begun = False
+        while not self.is_over:
             try:
-                self._receive_answers(_POLL_S)
-            except PsearchError:
-                return  # all workers have been killed
-        self.pool.is_broken = bool(self.working)
+                if not is_begun:
+                    self._begin()
+                    is_begun = True
+                self._look()
+            except WorkerDied as error:
+                self._go_on_after(error)
+                is_begun = False
+        self._take_reports()
+
+    def _begin(self) -> None:
+        self.begun_s = self.reports.elapsed_s
+        self.depth_at_begin = self.reports.latest.depth
+        self.heartbeat = Heartbeat(self.workers.pool)
+        self.workers.pool.begin()
+
+    def _look(self) -> None:
+        self._take_reports()
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is None and self._must_stop(now):
+            request_stop(self.workers.arena.context)
+            self.stopped_at_s = now
+        self._show_live(now)
+        self.workers.pool.collect(self._pause(now))
+        self._judge_end()
+
+    def _judge_end(self) -> None:
+        """Whether all workers have left, or those that have not shall not hold up the answer."""
+        if not self.workers.pool.busy:
+            self.is_over = True
+        elif self.stopped_at_s is not None:
+            self.is_over = self.reports.elapsed_s - self.stopped_at_s >= self._patience_s
+        else:
+            self.heartbeat.check()
+
+    @property
+    def _patience_s(self) -> float:
+        """Where nothing is known there is nothing to wait for: a search in this process finds more, sooner."""
+        return self.request.patience_s if self.reports.has_answer else 0.0
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the search has come to its end by itself: the last depth, or the limit of nodes."""
+        arena = self.workers.arena
+        return bool(is_done(arena.context)) or bool(arena.header[0]["stop"])
+
+    # -- losses ------------------------------------------------------------------------------------------------------
+
+    def _go_on_after(self, error: WorkerDied) -> None:
+        """Replace the workers, and go on behind the last finished iteration; unless the search is at its end."""
+        self._take_reports()
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is None and (self._must_stop(now) or now + self.repair_s > self.clock.deadline_s()):
+            self.stopped_at_s = now
+        if self.stopped_at_s is not None or self._has_ended or self._is_deepest:
+            self.is_over = True
+            self._note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
+            return
+        self._count_lives(error, now)
+        if self.is_over:
+            return
+        self._note(f"{error}; {self._replace_workers(error)}")
+        if not self.is_over:
+            self._set_up(self._limits_left(), self.reports.progress())
+
+    def _replace_workers(self, error: WorkerDied) -> str:
+        """New workers, or none. What was done, in words."""
+        totals = self.reports.totals()
+        before = self.workers.arena
+        began = time.monotonic()
+        try:
+            problem = self.workers.restore(lambda: not self._must_stop(self.reports.elapsed_s))
+        except PsearchError as trouble:
+            if not self.reports.has_answer:
+                raise WorkerDied(f"{error}, and others cannot be had: {trouble}") from error
+            self.is_over = True
+            return f"the search was stopped, for others cannot be had: {trouble}"
+        finally:
+            self.repair_s = max(self.repair_s, time.monotonic() - began)
+            if self.workers.arena is not before:
+                self.reports.go_on(self.workers.arena, totals)
+        return "new workers go on" if problem is None else f"this process goes on alone: {problem}"
+
+    @property
+    def _is_deepest(self) -> bool:
+        """Whether the last depth is finished."""
+        limit = self.request.limits.depth or MAX_DEPTH
+        return bool(self.reports.finished) and self.reports.finished[0].depth >= limit
+
+    def _count_lives(self, error: WorkerDied, now: float) -> None:
+        """Raises WorkerDied, or ends the search with what there is, when workers die of it again and again."""
+        lived_long = now - self.begun_s >= _SHORT_LIFE_S or self.reports.latest.depth > self.depth_at_begin
+        self.short_lives = 0 if lived_long else self.short_lives + 1
+        if self.short_lives < _MOST_SHORT_LIVES:
+            return
+        if not self.reports.has_answer:
+            raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
+        self.is_over = True
+        self._note(f"{error}, as those before it; the search was stopped")
+
+    def _limits_left(self) -> Limits:
+        limits = self.request.limits
+        if limits.nodes is None:
+            return limits
+        return replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
+
+    def _note(self, text: str) -> None:
+        self.notes.append(text)
+        if self.request.on_note is not None:
+            self.request.on_note(text)
 
     # -- limits ------------------------------------------------------------------------------------------------------
 
@@ -132,8 +230,7 @@ class Watch:
     def _pause(self, now: float) -> float:
         """Seconds until there may be something to do for which no event comes."""
         if self.stopped_at_s is not None:
-            patience = self.stopped_at_s + _PATIENCE_S - now
-            return _POLL_S if self.has_answered or patience <= 0 else patience
+            return max(0.0, self.stopped_at_s + self._patience_s - now)
         pause = _POLL_S if self.reports.has_answer else _EAGER_POLL_S
         return min(pause, max(self.clock.deadline_s() - now, _EAGER_POLL_S / 4))
 
@@ -147,9 +244,9 @@ class Watch:
             shown = self.reports.complete(info)
             if shown and info.bound == "exact":
                 self._take_iteration(shown[0])
-            if self.on_info:
+            if self.request.on_info:
                 for line in shown:
-                    self.on_info(line)
+                    self.request.on_info(line)
 
     def _take_iteration(self, best: Info) -> None:
         score = best.score.relative
@@ -159,19 +256,6 @@ class Watch:
             self.mate_found = True
 
     def _show_live(self, now: float) -> None:
-        if self.on_info and self.reports.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
+        if self.request.on_info and self.reports.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
             self.last_live_s = now
-            self.on_info(self.reports.now())
-
-    def _answer_early(self, now: float) -> None:
-        """Give the answer as it stands when the workers take their time: a game clock may be running."""
-        if self.request.on_answer is None or self.has_answered or self.stopped_at_s is None:
-            return
-        if now - self.stopped_at_s >= _PATIENCE_S:
-            self.has_answered = True
-            self.on_info = None  # what is reported from now on comes too late: the next search may be under way
-            self.request.on_answer(self.result())
-
-
-def _fixed_clock(movetime_ms: int | None) -> TimeManager:
-    return TimeManager(Budget() if movetime_ms is None else Budget(hard_s=movetime_ms / 1000))
+            self.request.on_info(self.reports.now())

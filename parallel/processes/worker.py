@@ -23,10 +23,10 @@ _BURSTS_PER_CALL = 64
 """About 20 ms: how long a worker may take to notice that its parent is gone."""
 
 
-def _search(arena: Arena, index: int, parent: int) -> None:
-    """Work until the search is done; end with the parent."""
+def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
+    """Work until the search is done; end with the parent, or with the program while its fork server is stopped."""
     while not work(arena.context, index, _BURSTS_PER_CALL):
-        end_if_orphan(parent)
+        end_if_orphan(parent, pipe)
 
 
 def work_alone(context: int) -> None:
@@ -35,13 +35,12 @@ def work_alone(context: int) -> None:
         continue
 
 
-def _count(arena: Arena, task: bytes, parent: int) -> bytes:
-    """Leaves below a position that arrives as raw bytes: depth, then the record."""
+def count_leaves(arena: Arena, task: bytes) -> bytes:
+    """Leaves below a position, as 8 bytes. Both come as raw bytes: depth, then the record."""
     depth = int.from_bytes(task[:8], "little")
     frames = np.zeros(MAX_PLY, frame_dtype)
     frames["position"][0] = np.frombuffer(task[8:], frame_dtype["position"])[0]
-    with ended_with_parent(parent):  # one call, which may take hours
-        leaves = int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth))
+    leaves = int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth))
     return leaves.to_bytes(8, "little")
 
 
@@ -59,9 +58,11 @@ def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None
             if command == QUIT:
                 return
             if command == GO:
-                _search(arena, index, parent)
+                _search(arena, index, pipe, parent)
                 pipe.send_bytes(DONE)
             elif command.startswith(PERFT):
-                pipe.send_bytes(_count(arena, command[len(PERFT) :], parent))
+                with ended_with_parent(parent):  # one call, which may take hours
+                    leaves = count_leaves(arena, command[len(PERFT) :])
+                pipe.send_bytes(leaves)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return

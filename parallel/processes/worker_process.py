@@ -8,11 +8,20 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from psearch.processes.lifetime import GONE, open_pidfd
+from psearch.arena import system_calls
+from psearch.processes.lifetime import GONE, open_pidfd, process_state
+from psearch.results import PsearchError
 
 _REAP_INTERVAL_S = 0.002
+
+
+def check_time(may_go_on: Callable[[], bool] | None) -> None:
+    """Raises PsearchError when whoever starts workers cannot wait for more of them."""
+    if may_go_on is not None and not may_go_on():
+        raise PsearchError("there was no time to start workers")
 
 
 class WorkerProcess(ABC):
@@ -29,11 +38,19 @@ class WorkerProcess(ABC):
 
     @property
     def exitcode(self) -> int | None:
-        """None while it runs; else the exit status, or minus the number of the signal that killed it."""
+        """None while it runs; else the exit status, or minus the number of the signal that killed it, or `GONE`."""
         with self._reaping:  # it can be read once; a second thread would find, and keep, that there is none
-            if self._exitcode is None:
+            if self._exitcode is None and self._may_have_ended(0.0):
                 self._exitcode = self._reap()
             return self._exitcode
+
+    def _may_have_ended(self, timeout_s: float) -> bool:
+        """Waits for the end, if it can be waited for."""
+        if self.sentinel is None:
+            return process_state(self.pid) in ("Z", None)
+        poll = select.poll()
+        poll.register(self.sentinel, select.POLLIN)
+        return bool(poll.poll(max(0.0, timeout_s) * 1000))
 
     def is_alive(self) -> bool:
         return self.exitcode is None
@@ -41,10 +58,7 @@ class WorkerProcess(ABC):
     def join(self, timeout_s: float) -> None:
         """Wait until it has ended, but no longer than `timeout_s` seconds."""
         deadline = time.monotonic() + timeout_s
-        if self.sentinel is not None:
-            poll = select.poll()
-            poll.register(self.sentinel, select.POLLIN)
-            poll.poll(max(0.0, timeout_s) * 1000)
+        self._may_have_ended(timeout_s)
         while self.exitcode is None and time.monotonic() < deadline:
             time.sleep(_REAP_INTERVAL_S)
 
@@ -54,8 +68,8 @@ class WorkerProcess(ABC):
             return
         try:
             if self.sentinel is not None:
-                signal.pidfd_send_signal(self.sentinel, signal.SIGKILL)
-            elif self.is_alive():
+                system_calls.pidfd_send_signal(self.sentinel, signal.SIGKILL)
+            elif self._has_number():
                 os.kill(self.pid, signal.SIGKILL)
         except ProcessLookupError:
             return
@@ -69,7 +83,11 @@ class WorkerProcess(ABC):
 
     @abstractmethod
     def _reap(self) -> int | None:
-        """The exit code if it has ended."""
+        """The exit code if it has ended. Returns at once, or nearly so."""
+
+    @abstractmethod
+    def _has_number(self) -> bool:
+        """Whether its number is still its own; asked while no exit code is known, where the system has no pidfds."""
 
 
 class ForkedWorker(WorkerProcess):
@@ -81,3 +99,6 @@ class ForkedWorker(WorkerProcess):
         except ChildProcessError:
             return GONE
         return None if pid == 0 else os.waitstatus_to_exitcode(status)
+
+    def _has_number(self) -> bool:
+        return self.is_alive()  # the program may have another thread that waits for any child

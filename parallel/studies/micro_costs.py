@@ -28,7 +28,7 @@ def time_locks(context, worker, home, rounds):
     before = cycle_counter()
     for _ in range(rounds):
         acquire(ctx, wk, home)
-        release(wk, node)
+        release(ctx, wk, node)
     return cycle_counter() - before
 
 
@@ -57,7 +57,7 @@ def time_opens(context, worker, home, rounds):
     acquire(ctx, wk, home)
     withdraw(ctx, home)
     atomic_store(open_of(frame_of(ctx, home).node), 0)
-    release(wk, frame_of(ctx, home).node)
+    release(ctx, wk, frame_of(ctx, home).node)
     return cycles
 
 

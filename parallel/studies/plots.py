@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psearch.notation.own_kind import check_replaceable, is_png
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ _IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
 
 
 def check_plot(path: Path) -> None:
-    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not a PNG."""
+    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, a file that is no PNG."""
     try:
         import matplotlib  # noqa: F401  # only whether it is there
     except ImportError:
@@ -26,6 +27,7 @@ def check_plot(path: Path) -> None:
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
     if not path.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {path}: its folder does not exist")
+    check_replaceable(path, "a PNG picture", is_png)
 
 
 def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:

@@ -18,11 +18,12 @@ import subprocess
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from psearch.notation.journal import Journal
+from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
 from psearch.version import __version__
 
@@ -30,6 +31,8 @@ Sample = TypeVar("Sample")
 
 _LONGEST_LIST = 200
 """Characters of the names of runs in a message."""
+_LONGEST_LINE = 1 << 24
+"""Characters; more than any line of a log has."""
 
 
 def machine() -> dict[str, Any]:
@@ -55,9 +58,13 @@ def source_commit() -> str:
 
 
 class RawLog:
-    """An open log; a context manager. Every line reaches the file before the next search begins."""
+    """An open log; a context manager. Every line reaches the file before the next search begins.
+
+    The log of another study is replaced; raises PsearchError for any other file, and for what cannot be written.
+    """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        check_replaceable(path, "a log of a study", lambda head: head.startswith(b'{"about": {'))
         try:
             self._lines = Journal(path, fresh=True)
         except BlockingIOError:
@@ -106,6 +113,7 @@ def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dic
     for number, values in _lines_of(file, run):
         try:
             if "position" in values:
+                _check_fields(make, values)
                 samples.append(make(**values))
             else:
                 facts.update(values)
@@ -116,14 +124,29 @@ def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dic
     return samples, facts
 
 
+def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
+    """Raise ValueError for a value that is not of its field's type, a dataclass's; and for numbers that no search has.
+
+    Other types than text and numbers are not looked at.
+    """
+    kinds = {"str": (str,), "bool": (bool,), "int": (int,), "float": (int, float)}
+    for field in fields(make) if isinstance(make, type) and is_dataclass(make) else ():
+        value = values.get(field.name, field.default)
+        wanted = kinds.get(str(field.type), (type(value),))
+        if type(value) not in wanted or (isinstance(value, (int, float)) and not 0 <= value < 2**63):
+            raise ValueError
+
+
 def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
     """Number and contents of each line of the run; None: of the only one."""
     by_run: dict[str | None, list[tuple[int, dict[str, Any]]]] = {}
     for number, line in enumerate(_text_lines(file), start=1):
+        if len(line) == _LONGEST_LINE:
+            raise _not_a_line(file, number)
         try:
             values = json.loads(line)
             by_run.setdefault(values.pop("run", None), []).append((number, values))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             if not line.endswith("\n"):
                 break  # a kill or a full disk has cut it short
             raise _not_a_line(file, number) from None
@@ -145,7 +168,7 @@ def _text_lines(file: Path) -> Iterator[str]:
     """Of a log, compressed or not."""
     try:
         with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as lines:
-            yield from lines
+            yield from iter(lambda: lines.readline(_LONGEST_LINE), "")
     except OSError as error:
         raise PsearchError(f"cannot read the log {file}: {error.strerror}") from None
     except (UnicodeDecodeError, EOFError, lzma.LZMAError):

@@ -231,8 +231,10 @@ def summarise(samples: Samples) -> list[Row]:
     """One row per policy and worker count above one, against the searches with one worker.
 
     Only positions that one worker has searched count: an interrupted study may have others. Raises PsearchError when
-    a position was searched to several depths.
+    a position was searched to several depths, or a search took no time.
     """
+    if any(sample.seconds <= 0 or sample.nodes <= 0 for sample in samples):
+        raise PsearchError("a search without time or nodes: there is nothing to compare")
     base = [sample for sample in samples if sample.threads == 1]
     if len({(sample.fen, sample.depth) for sample in samples}) != len({sample.fen for sample in samples}):
         raise PsearchError("a position was searched to several depths: these samples cannot be compared")

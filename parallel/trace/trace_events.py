@@ -36,8 +36,12 @@ def thread(pid: int, tid: int, name: str) -> Iterator[TraceEvent]:
     yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "ts": 0, "args": {"sort_index": tid}}
 
 
+OPENING = '{"displayTimeUnit":"ns","otherData":{"psearch":'
+"""How every trace of psearch begins."""
+
+
 def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent]) -> None:
-    """One event a line, so that the file can be read without a viewer, too."""
+    """One event a line, so that the file can be read without a viewer, too. facts: `psearch`, its version, first."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
     out.write(f'{{"displayTimeUnit":"ns","otherData":{encode(facts)},"traceEvents":[')
     separator = "\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import chess
 import pytest
@@ -54,17 +53,3 @@ def test_memory_is_refused_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(arena_module, "available_memory", lambda: 100 * memory.MIB)
     with pytest.raises(PsearchError, match=r"128 MB and 1 threads need about 12[89] MB, 100 MB are available"):
         Arena(1, 128)
-
-
-def test_a_control_group_limits_what_is_available(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    group = tmp_path / "group"
-    group.mkdir()
-    monkeypatch.setattr(memory, "_CONTROL_GROUPS", [(str(group), "memory.max", "memory.current", "inactive_file")])
-    in_system = memory.available_memory()
-    assert in_system > 1000
-    (group / "memory.max").write_text("max\n")
-    (group / "memory.current").write_text("400\n")
-    (group / "memory.stat").write_text("anon 1\ninactive_file 150\n")
-    assert memory.available_memory() > 1000, "no limit"
-    (group / "memory.max").write_text("1000\n")
-    assert memory.available_memory() == 1000 - 400 + 150

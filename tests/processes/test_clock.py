@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import chess
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
@@ -68,6 +68,7 @@ def test_how_the_clock_is_shared_out() -> None:
 
 
 @given(st.floats(0.0, 1000.0), overheads)
+@example(1e-5, 2e-9)  # less than the least time there is
 def test_a_fixed_time_is_kept_and_used(movetime_s: float, overhead_s: float) -> None:
     budget = fixed_time(movetime_s, overhead_s)
     assert budget.soft_s == math.inf

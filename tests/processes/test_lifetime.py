@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from psearch.processes import lifetime
-from psearch.processes.lifetime import ended_with_parent, is_orphan, open_pidfd
+from psearch.processes.lifetime import ended_with_parent, is_orphan, open_pidfd, process_state
 
 PROGRAM = """
 import os, sys, time
@@ -102,3 +103,26 @@ def test_orphans() -> None:
     assert not is_orphan(os.getppid())
     assert is_orphan(os.getpid())
     lifetime.end_if_orphan(os.getppid())
+
+
+def test_the_state_of_a_process() -> None:
+    def becomes(wanted: str) -> bool:
+        deadline = time.monotonic() + 10
+        while (found := process_state(process.pid)) != wanted and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return found == wanted
+
+    # a name that looks like the fields behind it
+    name = "import ctypes; ctypes.CDLL(None).prctl(15, b') R 1 (', 0, 0, 0); input()"
+    with subprocess.Popen([sys.executable, "-c", name], stdin=subprocess.PIPE) as process:
+        if process_state(os.getpid()) is None:
+            pytest.skip("the system has no /proc")
+        assert process_state(os.getpid()) == "R"
+        assert becomes("S")
+        process.send_signal(signal.SIGSTOP)
+        assert becomes("T")
+        process.send_signal(signal.SIGCONT)
+        assert becomes("S")
+        process.kill()
+        assert becomes("Z")
+    assert process_state(process.pid) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Info, Limits, PsearchError, WorkerDied
+from psearch.results import Info, Limits, PsearchError
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 DEADLINE_S = 60.0
@@ -69,6 +68,14 @@ def test_start_methods(method: str) -> None:
         assert result.info.depth == 8
         assert leftovers(engine.arena) == []
     assert children() <= before
+
+
+@pytest.mark.parametrize("depth", [-1, 101, 128, 1000, 10**18])
+def test_perft_deeper_than_a_stack_is_refused(depth: int) -> None:
+    with Supervisor(1, 1) as engine:
+        with pytest.raises(PsearchError, match="depth of perft"):
+            engine.perft(chess.Board(), depth)
+        assert sum(engine.perft(chess.Board(), 2)[0].values()) == 400
 
 
 @NEEDS_POPULATE
@@ -174,31 +181,6 @@ def test_an_exception_in_the_callback_stops_the_search() -> None:
         with pytest.raises(Oops):
             engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), on_info=fail))
         assert engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4))).info.depth == 4  # still usable
-
-
-@pytest.mark.parametrize("moment", [0.0, 0.05, 0.3])
-def test_a_worker_that_dies_stops_the_search(moment: float) -> None:
-    before = children()
-    with Supervisor(3, 16) as engine, deadline(engine):
-        victim = engine.pool.workers[1].pid
-        killer = threading.Timer(moment, os.kill, (victim, signal.SIGKILL))
-        killer.start()
-        with pytest.raises(WorkerDied, match="worker 1 was killed by signal 9"):
-            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=20_000)))
-        killer.join()
-    assert children() <= before
-
-
-def test_killing_a_worker_at_random_moments_never_hangs() -> None:
-    """Also while it holds a lock: the others must not wait for it for ever."""
-    for attempt in range(12):
-        with Supervisor(3, 1, start_method="fork") as engine, deadline(engine, 20.0):
-            victim = engine.pool.workers[attempt % 3].pid
-            killer = threading.Timer(0.01 + 0.013 * attempt, os.kill, (victim, signal.SIGKILL))
-            killer.start()
-            with pytest.raises(WorkerDied):
-                engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(), options=SearchOptions(split_depth=1)))
-            killer.join()
 
 
 PARENT = """

@@ -1,98 +1,169 @@
-"""One search on a pool that has no processes: what `Watch` asks of a pool, and how it ends."""
+"""One search seen from the program, on a pool without processes or on one that misbehaves as it is told to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import chess
 import pytest
 
-from psearch.arena.arena import Arena
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
+from psearch.processes.inline import InlinePool
 from psearch.processes.request import SearchRequest
 from psearch.processes.watch import Watch
-from psearch.processes.worker import DONE, GO, work_alone
-from psearch.results import Info, Limits, PsearchError
+from psearch.processes.workers import INLINE, Workers
+from psearch.results import Info, Limits, PsearchError, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
-SERIAL = SearchOptions(policy="serial")
 
 
-class PoolOfOne:
-    """Searches in this process as soon as it is told to, and answers at the next wait."""
+class FailingPool(InlinePool):
+    """Searches in this process, and loses its worker when `fails` says so."""
 
-    def __init__(self, arena: Arena) -> None:
-        self.arena = arena
-        self.is_broken = False
-        self.events: list[str] = []
+    fails: Callable[[FailingPool], bool]
 
-    def send(self, index: int, message: bytes) -> None:
-        assert (index, message) == (0, GO)
-        work_alone(self.arena.context)
-        self.events.append("searched")
-
-    def wait(self, timeout_s: float) -> list[int]:
-        assert timeout_s > 0
-        return [0]
-
-    def receive(self, index: int, expected: bytes) -> bytes:
-        assert (index, expected) == (0, DONE)
-        self.events.append("received")
-        return DONE
-
-    def wake(self) -> None:
-        self.events.append("woken")
-
-    def clear_wakes(self) -> None:
-        self.events.append("cleared")
-
-    def give_up_silent(self, index: int) -> PsearchError:
-        return PsearchError(f"worker {index} is silent")
+    def collect(self, timeout_s: float) -> None:
+        if self.busy and self.fails():  # type: ignore[call-arg]  # bound as a method
+            self.is_broken = True
+            raise WorkerDied("worker 0 was killed by signal 9")
+        super().collect(timeout_s)
 
 
 @pytest.fixture
-def pool() -> Iterator[PoolOfOne]:
-    arena = Arena(1, 1)
-    yield PoolOfOne(arena)
-    arena.close()
+def workers() -> Iterator[Workers]:
+    one = Workers(1, 1, INLINE)
+    yield one
+    one.close()
 
 
-def watch(pool: PoolOfOne, request: SearchRequest) -> Watch:
-    return Watch(pool, request)  # type: ignore[arg-type]  # all of a pool that is needed
+def watch(workers: Workers, request: SearchRequest) -> Watch:
+    one = Watch(workers, request, since=time.perf_counter())
+    one.run()
+    return one
 
 
-def test_a_search_from_setup_to_answer(pool: PoolOfOne) -> None:
+def fail(workers: Workers, monkeypatch: pytest.MonkeyPatch, fails: Callable[[FailingPool], bool]) -> None:
+    """Every pool from now on fails when that is true; it is asked after every few thousand steps of the search."""
+    monkeypatch.setattr("psearch.processes.inline._SLICE_S", 0.0)
+    monkeypatch.setattr(FailingPool, "fails", fails, raising=False)
+    monkeypatch.setattr("psearch.processes.workers.InlinePool", FailingPool)
+    workers.pool = FailingPool(workers.arena)
+
+
+def test_a_search_from_setup_to_answer(workers: Workers) -> None:
     infos: list[Info] = []
     control = SearchControl()
-    one = watch(pool, SearchRequest(KIWIPETE, Limits(depth=4), SERIAL, on_info=infos.append, control=control))
-    one.run()
-    assert pool.events == ["cleared", "searched", "received"]
-    result = one.result()
-    assert result.info.depth == 4 and not result.interrupted and not pool.is_broken
-    assert [info.depth for info in infos if info.bound == "exact"] == [1, 2, 3, 4]
+    request = SearchRequest(KIWIPETE, Limits(depth=4), on_info=infos.append, control=control)
+    result = watch(workers, request).result()
+    assert result.info.depth == 4 and not result.interrupted and result.notes == []
+    assert [info.depth for info in infos if not info.is_live] == [1, 2, 3, 4]
     control.stop()
-    assert "woken" not in pool.events, "the search is over: nobody is there to be woken"
+    workers.wake.clear()  # nobody was there to be woken: it would not be set
+    assert workers.are_complete
 
 
-def test_the_last_answer_may_come_late(pool: PoolOfOne, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program may have been halted (Ctrl-Z) in between: when all have answered nobody is given up."""
-    monkeypatch.setattr("psearch.processes.watch._STOP_TIMEOUT_S", -1.0)
-    one = watch(pool, SearchRequest(KIWIPETE, Limits(depth=3), SERIAL))
-    one.run()
-    assert one.result().info.depth == 3
-
-
-def test_a_worker_that_stays_away_when_the_search_is_done_is_given_up(
-    pool: PoolOfOne, monkeypatch: pytest.MonkeyPatch
+def test_the_search_goes_on_behind_the_last_finished_iteration(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("psearch.processes.watch._STOP_TIMEOUT_S", 0.02)
-    monkeypatch.setattr(pool, "wait", lambda timeout_s: [])
-    with pytest.raises(PsearchError, match="worker 0 is silent"):
-        watch(pool, SearchRequest(KIWIPETE, Limits(depth=3), SERIAL)).run()
-    assert pool.is_broken
+    infos: list[Info] = []
+    died_at: list[int] = []
+
+    def fails(pool: FailingPool) -> bool:
+        reports = int(pool.arena.header["info_count"][0])
+        if len(died_at) < 6 and reports >= 2:
+            died_at.append(reports)
+            return True
+        return False
+
+    fail(workers, monkeypatch, fails)
+    one = watch(workers, SearchRequest(KIWIPETE, Limits(depth=10), on_info=infos.append))
+    result = one.result()
+    assert result.info.depth == 10
+    assert result.notes == ["worker 0 was killed by signal 9; new workers go on"] * len(died_at)
+    depths = [info.depth for info in infos if info.bound == "exact" and not info.is_live]
+    assert depths == list(range(1, 11)), "no iteration is searched twice, and none is left out"
+    nodes = [info.nodes for info in infos]
+    assert nodes == sorted(nodes)
+    assert result.info.nodes == sum(worker.nodes for worker in result.info.workers) >= nodes[-1]
+
+
+def test_several_lines_go_on_with_their_scores(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    deaths = iter([True])
+    fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] >= 5 and next(deaths, False))
+    infos: list[Info] = []
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=7), multipv=3, on_info=infos.append)).result()
+    assert [line.depth for line in result.lines] == [7, 7, 7] and len(result.notes) == 1
+    assert len({line.pv[0] for line in result.lines}) == 3
+    assert [info.multipv for info in infos if info.depth == 6 and not info.is_live] == [1, 2, 3]
+
+
+def test_the_limit_of_nodes_counts_what_the_dead_have_searched(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths = iter([True])
+    fail(workers, monkeypatch, lambda pool: pool.arena.worker["nodes"][0] > 20_000 and next(deaths, False))
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(nodes=50_000))).result()
+    assert len(result.notes) == 1 and result.info.nodes == 50_000
+
+
+def test_a_death_at_the_very_end_changes_nothing(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] == 4 and pool.arena.header["done"][0] == 1)
+    monkeypatch.setattr(InlinePool, "collect", lambda pool, timeout_s: watching_work(pool))
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=4))).result()
+    assert result.info.depth == 4
+    assert result.notes == ["worker 0 was killed by signal 9; the search was over"]
+
+
+def watching_work(pool: InlinePool) -> None:
+    """Searches, and does not say that it is through."""
+    from psearch.scheduler.entries import work
+
+    work(pool.arena.context, 0, 4)
+
+
+def test_a_death_at_the_limit_leaves_the_move_to_another_search(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The root's first move is not the answer of a search that has found none."""
+    control = SearchControl()
+    control.stop()
+    fail(workers, monkeypatch, lambda pool: time.sleep(0.02) is None)
+    one = watch(workers, SearchRequest(KIWIPETE, Limits(), control=control))
+    assert one.knows_nothing and one.result().notes == ["worker 0 was killed by signal 9; the search was over"]
+
+
+def test_who_dies_of_a_position_is_not_replaced_for_ever(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
+    fail(workers, monkeypatch, lambda pool: True)
+    with pytest.raises(WorkerDied, match="worker 0 was killed by signal 9, as those before it; the search was stopped"):
+        watch(workers, SearchRequest(KIWIPETE, Limits(depth=4)))
+    # the same later on, with a move to show
+    fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] >= 6)
+    result = watch(workers, SearchRequest(KIWIPETE, Limits(depth=12))).result()
+    assert result.info.depth >= 5 and result.bestmove == result.info.pv[0]
+    assert result.notes[-1].endswith("as those before it; the search was stopped")
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_when_no_others_can_be_had_what_is_known_is_the_answer(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    def refuse(workers: int) -> None:
+        raise PsearchError("no memory")
+
+    fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] >= (5 if known else 1))
+    monkeypatch.setattr(workers.arena, "renew", refuse)
+    request = SearchRequest(KIWIPETE, Limits(depth=8))
+    if known:
+        result = watch(workers, request).result()
+        assert result.info.depth >= 4 and result.bestmove == result.info.pv[0]
+        assert result.notes[-1].endswith("the search was stopped, for others cannot be had: no memory")
+    else:
+        with pytest.raises(WorkerDied, match="others cannot be had: no memory"):
+            watch(workers, request)
 
 
 def test_a_request_wants_a_line() -> None:
     with pytest.raises(PsearchError, match="multipv must be at least 1, not 0"):
-        SearchRequest(KIWIPETE, Limits(), multipv=0)
+        SearchRequest(KIWIPETE, Limits(), SearchOptions(policy="serial"), multipv=0)

@@ -166,3 +166,19 @@ def test_the_commit_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert source_commit() == name[:10]
     module.write_text("changed")
     assert source_commit() == f"{name[:10]}-dirty"
+
+
+@pytest.mark.parametrize("value", ["1000", -1, 2**64, 1.5, None, True, [1000]])
+def test_values_that_no_search_has(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({**asdict(SAMPLES[0]), "nodes": value}) + "\n")
+    with pytest.raises(PsearchError, match="line 1: not a line of this study's log"):
+        read_log(path, Sample)
+
+
+def test_a_file_that_is_no_log_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "precious"
+    path.write_text("alias ls=ls\n")
+    with pytest.raises(PsearchError, match="is not a log of a study"):
+        RawLog(path, {})
+    assert path.read_text() == "alias ls=ls\n"

@@ -36,11 +36,12 @@ from psearch.core.records import (
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Limits, PsearchError, WorkerDied
+from psearch.results import Info, Limits, PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
+from psearch.trace.trace_events import OPENING
 from psearch.trace.trace_file import check_trace, replacing
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
@@ -136,6 +137,10 @@ class Trace:
 
     def time(self, number: int, name: str) -> int:
         return sum(part.end - part.begin for part in self.worker(number) if part.name == name)
+
+
+OLDER = OPENING + '"1.0"},"traceEvents":[]}'
+"""a trace of before"""
 
 
 def check_tracks(trace: Trace, end: int) -> None:
@@ -553,22 +558,39 @@ def test_a_search_that_is_stopped(tmp_path: Path) -> None:
         assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
 
 
-def test_a_worker_is_killed(tmp_path: Path) -> None:
+def test_a_worker_is_halted_and_killed(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        killer = threading.Timer(0.3, engine.pool.workers[1].kill)
-        killer.start()
-        with pytest.raises(WorkerDied):
-            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=60)))
-        killer.join()
+
+        def halt(info: Info) -> None:
+            if info.time_s > 0.5:
+                for worker in engine.pool.workers:
+                    os.kill(worker.pid, signal.SIGSTOP)
+
+        engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=650), on_info=halt))
+        engine.settle()
+        assert engine.pool.is_broken
         engine.recorder.write(tmp_path / "t.json", {})
     trace = Trace((tmp_path / "t.json").read_text())
     assert trace.facts["finished"] is False
     assert trace.workers == 3 and len(trace.iterations) > 3
     end = trace.worker(0)[-1].end
-    assert end > 0.25e9
+    assert end > 0.5e9
     for number in range(3):
         assert trace.worker(number)[0].begin == 0 and trace.worker(number)[-1].end == end
+
+
+def test_a_death_begins_the_trace_anew(tmp_path: Path) -> None:
+    with Supervisor(2, 16, trace=True) as engine:
+        killer = threading.Timer(0.3, engine.pool.workers[1].kill)
+        killer.start()
+        engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=600)))
+        killer.join()
+        engine.settle()
+        assert engine.recorder is not None
+        engine.recorder.write(tmp_path / "t.json", {})
+    trace = Trace((tmp_path / "t.json").read_text())
+    assert 0.1e9 < trace.worker(0)[-1].end < 0.35e9
 
 
 def test_several_best_moves(tmp_path: Path) -> None:
@@ -589,7 +611,7 @@ def test_several_best_moves(tmp_path: Path) -> None:
 @pytest.mark.parametrize("answers", [1, 2, 3])
 def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Path, answers: int) -> None:
     path = tmp_path / "t.json"
-    path.write_text("an older file")
+    path.write_text(OLDER)
     asked = 0
 
     def is_wanted() -> bool:
@@ -603,7 +625,7 @@ def test_a_trace_that_is_not_wanted_any_more_leaves_what_was_there(tmp_path: Pat
         with pytest.raises(Abandoned):
             engine.recorder.write(path, {}, is_wanted)
         assert asked == answers
-        assert path.read_text() == "an older file" and os.listdir(tmp_path) == ["t.json"]
+        assert path.read_text() == OLDER and os.listdir(tmp_path) == ["t.json"]
         engine.recorder.write(path, {})
     assert Trace(path.read_text()).workers == 2
 
@@ -617,7 +639,7 @@ def run_psearch(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_search_command(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    path.write_text("an older file")
+    path.write_text(OLDER)
     done = run_psearch("--json", "--threads", "2", "--depth", "8", "--trace", str(path), KIWIPETE)
     assert (done.returncode, done.stderr) == (0, f"trace: {path}\n")
     report = json.loads(done.stdout)
@@ -643,17 +665,19 @@ def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
 
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
-    words = ["--threads", "2", "--movetime", "100000", "--trace", str(path), KIWIPETE]
+    words = ["--threads", "2", "--movetime", "1500", "--trace", str(path), KIWIPETE]
     process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stdout.readline().startswith("depth 1")
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     os.kill(int(children[-1]), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
-    assert process.returncode == 3
-    lines = err.splitlines()
-    assert lines[0] == f"trace: {path}" and "was killed by signal 9" in lines[1] and len(lines) == 2
-    assert Trace(path.read_text()).facts["finished"] is False
+    assert process.returncode == 0
+    assert err.splitlines() == [
+        "psearch: worker 1 was killed by signal 9; new workers go on",
+        f"trace: {path}",
+    ]
+    assert Trace(path.read_text()).worker(0)[-1].end < 1.5e9, "of the time since then"
 
 
 def test_a_trace_that_cannot_be_written(
@@ -700,19 +724,42 @@ def test_the_disk_is_full(run: Callable[..., tuple[int, str, str]]) -> None:
 
 def test_nothing_replaces_what_is_there_until_the_file_is_whole(tmp_path: Path) -> None:
     real = tmp_path / "real.json"
-    real.write_text("old")
+    real.write_text(OLDER)
     link = tmp_path / "link.json"
     link.symlink_to(real)
     with pytest.raises(RuntimeError), replacing(link) as out:
         out.write("half")
         raise RuntimeError
-    assert real.read_text() == "old"
+    assert real.read_text() == OLDER
     with replacing(link) as out:
         out.write("new")
         out.flush()
-        assert real.read_text() == "old"
+        assert real.read_text() == OLDER
     assert link.is_symlink() and real.read_text() == "new"
     assert {entry.name for entry in tmp_path.iterdir()} == {"real.json", "link.json"}
+
+
+@pytest.mark.parametrize("content", ["export PATH=/bin\n", "{}", OLDER[:20], "\n" + OLDER])
+def test_only_a_trace_is_replaced(tmp_path: Path, run: Callable[..., tuple[int, str, str]], content: str) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    status, out, err = run("--trace", str(path), "--depth", "2", "startpos")
+    assert (status, out) == (2, "") and "no trace of psearch" in err and err.count("\n") == 1
+    with pytest.raises(PsearchError, match="no trace"), replacing(path):
+        raise AssertionError
+    assert path.read_text() == content and os.listdir(tmp_path) == ["t.json"]
+
+
+def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.touch()
+    check_trace(path)
+    with Supervisor(1, 16, trace=True) as engine:
+        assert engine.recorder is not None
+        engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
+        engine.recorder.write(path, {})
+    check_trace(path)
+    assert Trace(path.read_text()).workers == 1
 
 
 def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, str]]) -> None:

@@ -1,0 +1,110 @@
+"""What the control groups of this process leave it of memory and processor time, in versions 1 and 2.
+
+A limit may be set at the group that the process is in, or at any of its ancestors: a service of systemd, a job of
+Slurm and a container have theirs somewhere below the root. All functions take the root of the file tree.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+
+_MEMORY_FILES = {
+    1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
+    2: (("memory.max", "memory.high"), "memory.current", "inactive_file"),
+}
+"""Limits, usage, and the field of `memory.stat` with the cached files, which give way."""
+_UNLIMITED = 1 << 60
+_GROUP = re.compile(r"^\d+:([^:]*):(/.*)$", re.MULTILINE)
+"""Controllers and path; version 2 names none."""
+_MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S* (\S+)$")
+"""Of a line of mountinfo. Topmost group, folder, kind, options."""
+
+
+def memory_left(root: str = "") -> int | None:
+    """Bytes that can still be taken; None without a limit. Below zero when more is in use than the limit allows."""
+    left = []
+    for version, folder in _groups("memory", root):
+        limit_files, usage_file, cache = _MEMORY_FILES[version]
+        limits = [limit for name in limit_files if (limit := _number(_text(f"{folder}/{name}"))) is not None]
+        if limits:
+            used = _number(_text(f"{folder}/{usage_file}")) or 0
+            cached = re.search(rf"^{cache} (\d+)$", _text(f"{folder}/memory.stat"), re.MULTILINE)
+            left.append(min(limits) - used + (int(cached[1]) if cached else 0))
+    return min(left, default=None)
+
+
+def cores_left(root: str = "") -> float | None:
+    """Seconds of processor time in a second; None without a limit."""
+    left = []
+    for version, folder in _groups("cpu", root):
+        if version == 2:
+            words = _text(f"{folder}/cpu.max").split()
+        else:
+            words = [_text(f"{folder}/cpu.cfs_{name}_us").strip() for name in ("quota", "period")]
+        quota, period = map(_number, words) if len(words) == 2 else (None, None)
+        if quota is not None and period:
+            left.append(quota / period)
+    return min(left, default=None)
+
+
+def usable_cores() -> int:
+    """Cores that this process may keep busy all the time.
+
+    With more workers than a quota of processor time is for, the system halts them at any moment, also one that holds a
+    lock.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share = cores_left()
+    return cores if share is None else min(cores, max(1, int(share)))
+
+
+def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:
+    """Version and folder of each group that limits this process, from its own up to where the hierarchy is mounted."""
+    own = {}
+    for names, path in _GROUP.findall(_text(f"{root}/proc/self/cgroup")):
+        if not names or controller in names.split(","):
+            own[1 if names else 2] = path
+    mountinfo = _text(f"{root}/proc/self/mountinfo") if own else ""
+    found = [_MOUNT.match(line) for line in mountinfo.splitlines() if " - cgroup" in line]
+    for version, path in own.items():
+        mounts = list(_mounts(version, controller, [match.groups() for match in found if match]))
+        # outside of what is mounted here, as with some containers: its own group is then what it sees
+        inside = [(point, path[len(top) :]) for top, point in mounts if _is_below(path, top)]
+        for point, rest in inside or [(point, "") for _, point in mounts[:1]]:
+            while rest.strip("/"):
+                yield version, f"{root}{point}{rest}"
+                rest = rest.rpartition("/")[0]
+            yield version, f"{root}{point}"
+
+
+def _is_below(path: str, top: str) -> bool:
+    return (path == top or path.startswith(f"{top}/")) and ".." not in path.split("/")
+
+
+def _mounts(version: int, controller: str, lines: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    """Where a hierarchy is mounted: which of its groups is the topmost there, "" for the root, and the folder."""
+    for top, point, kind, options in lines:
+        if kind == ("cgroup" if version == 1 else "cgroup2") and (version == 2 or controller in options.split(",")):
+            yield _unescaped(top).rstrip("/"), _unescaped(point)
+
+
+def _unescaped(name: str) -> str:
+    """Blanks and the like are written as `\\040` in mountinfo."""
+    return re.sub(r"\\(\d{3})", lambda found: chr(int(found[1], 8)), name)
+
+
+def _text(path: str) -> str:
+    """Empty when there is no such file."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _number(text: str) -> int | None:
+    """None for what says that there is no limit (`max`, -1, 2**63 less a page), and for a file that is not there."""
+    text = text.strip()
+    return int(text) if text.isdecimal() and int(text) < _UNLIMITED else None

@@ -1,0 +1,80 @@
+"""System calls that a Python may have been built without, and what a refusal by the system means in words.
+
+A Python has `os.memfd_create` and the like only if the machine that built it had them: many conda builds have not,
+though the kernel below does. The C library is called then; what neither has raises OSError with ENOSYS, as an old
+kernel does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import signal
+
+_PIDFD_SEND_SIGNAL = 424
+_PIDFD_OPEN = 434
+"""The same numbers on every processor; C libraries before 2022 have no functions for them."""
+_PR_SET_PDEATHSIG = 1
+_MAP_PRIVATE, _MAP_FIXED, _MAP_ANONYMOUS, _MAP_NORESERVE = 0x02, 0x10, 0x20, 0x4000
+_HINTS = {
+    errno.ENOMEM: "see ulimit -v, or the limit of the control group",
+    errno.EMFILE: "see ulimit -n",
+    errno.EFBIG: "see ulimit -f",
+    errno.EAGAIN: "see ulimit -u, or pids.max of the control group",
+}
+
+
+def refusal(error: OSError | MemoryError) -> str:
+    """What the system said, and the limit that may be behind it: the end of a message on one line."""
+    number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno or 0
+    words = os.strerror(number) if number else str(error)
+    return f"{words} ({_HINTS[number]})" if number in _HINTS else words
+
+
+def _call(name: str, *arguments: int | bytes) -> int:
+    """A function of the C library that returns -1 when it fails. Raises OSError."""
+    try:
+        function = getattr(ctypes.CDLL(None, use_errno=True), name)
+    except AttributeError:
+        raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS)) from None
+    result = int(function(*(ctypes.c_long(word) if isinstance(word, int) else word for word in arguments)))
+    if result == -1:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def memfd_create(name: str, flags: int) -> int:
+    """A descriptor of anonymous memory, as `os.memfd_create`."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(name, flags)
+    return _call("memfd_create", name.encode(), flags)
+
+
+def pidfd_open(pid: int) -> int:
+    """A descriptor that becomes readable when the process ends, as `os.pidfd_open`."""
+    if hasattr(os, "pidfd_open"):
+        return os.pidfd_open(pid)
+    return _call("syscall", _PIDFD_OPEN, pid, 0)
+
+
+def pidfd_send_signal(descriptor: int, number: int) -> None:
+    """As `signal.pidfd_send_signal`."""
+    if hasattr(signal, "pidfd_send_signal"):
+        signal.pidfd_send_signal(descriptor, number)
+    else:
+        _call("syscall", _PIDFD_SEND_SIGNAL, descriptor, number, 0, 0)
+
+
+def set_parent_death_signal(number: int) -> None:
+    """Have the kernel send this process a signal when the thread that forked it ends."""
+    _call("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
+
+
+def unmap_keeping_addresses(address: int, size: int) -> None:
+    """Give up the memory of a mapping, but not its addresses: who unmaps it later would else hit another mapping."""
+    function = ctypes.CDLL(None, use_errno=True).mmap
+    function.restype = ctypes.c_void_p
+    flags = _MAP_PRIVATE | _MAP_FIXED | _MAP_ANONYMOUS | _MAP_NORESERVE
+    if function(*map(ctypes.c_long, (address, size, 0, flags, -1, 0))) != address:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

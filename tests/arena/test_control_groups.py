@@ -1,0 +1,231 @@
+"""Limits of control groups: read at the group that the process is in and at all above it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from psearch.arena import control_groups, memory
+from psearch.arena.control_groups import cores_left, memory_left
+from psearch.scheduler.entries import load_kernels
+
+V2_MOUNT = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate"
+V1_MOUNTS = """31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
+34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset
+35 31 0:32 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory
+36 31 0:33 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct"""
+
+
+class Tree:
+    """A made-up file system."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = str(root)
+
+    def write(self, path: str, text: str | int) -> None:
+        file = Path(self.root, path.lstrip("/"))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{text}\n")
+
+    def process(self, groups: str, mounts: str) -> None:
+        self.write("/proc/self/cgroup", groups)
+        self.write("/proc/self/mountinfo", f"23 28 0:21 / /proc rw - proc proc rw\n{mounts}")
+
+    def limit(self, folder: str, limit: int | str, used: int = 0, cached: int = 0) -> None:
+        """Of memory, in version 2."""
+        self.write(f"{folder}/memory.max", limit)
+        self.write(f"{folder}/memory.current", used)
+        self.write(f"{folder}/memory.stat", f"anon 1\nfile 77\ninactive_anon 66\ninactive_file {cached}")
+
+    def limit_v1(self, folder: str, limit: int, used: int = 0, cached: int = 0) -> None:
+        self.write(f"{folder}/memory.limit_in_bytes", limit)
+        self.write(f"{folder}/memory.usage_in_bytes", used)
+        self.write(f"{folder}/memory.stat", f"inactive_file 99\ntotal_inactive_file {cached}")
+
+    @property
+    def left(self) -> tuple[int | None, float | None]:
+        return memory_left(self.root), cores_left(self.root)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_without_control_groups_nothing_is_limited(tree: Tree) -> None:
+    assert tree.left == (None, None)
+    tree.process("0::/", V2_MOUNT)
+    assert tree.left == (None, None), "the root has no such files"
+
+
+def test_a_service_is_limited_by_its_own_group(tree: Tree) -> None:
+    tree.process("0::/system.slice/bot.service", V2_MOUNT)
+    tree.limit("/sys/fs/cgroup/system.slice/bot.service", 1000, 400, 150)
+    tree.write("/sys/fs/cgroup/system.slice/bot.service/cpu.max", "150000 100000")
+    assert tree.left == (1000 - 400 + 150, 1.5)
+
+
+def test_the_tightest_of_all_above_counts(tree: Tree) -> None:
+    tree.process("0::/a/b/c", V2_MOUNT)
+    tree.limit("/sys/fs/cgroup/a/b/c", "max", 100)
+    tree.limit("/sys/fs/cgroup/a/b", 5000, 200)
+    tree.limit("/sys/fs/cgroup/a", 6000, 5500)
+    tree.limit("/sys/fs/cgroup", 9000, 7000)
+    tree.write("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000")
+    tree.write("/sys/fs/cgroup/a/cpu.max", "800000 100000")
+    tree.write("/sys/fs/cgroup/cpu.max", "300000 100000")
+    assert tree.left == (500, 3.0)
+    tree.limit("/sys/fs/cgroup/a/beside", 1)
+    tree.limit("/sys/fs/cgroup/a/b/c/below", 1)
+    assert tree.left == (500, 3.0), "other groups"
+
+
+def test_where_a_group_is_slowed_down_is_a_limit_too(tree: Tree) -> None:
+    tree.process("0::/a", V2_MOUNT)
+    tree.limit("/sys/fs/cgroup/a", "max", 400)
+    tree.write("/sys/fs/cgroup/a/memory.high", 1000)
+    assert tree.left == (600, None)
+    tree.limit("/sys/fs/cgroup/a", 900, 1000)
+    assert tree.left == (-100, None), "more in use than the limit allows"
+
+
+def test_version_1(tree: Tree) -> None:
+    job = "slurm/uid_1000/job_7"
+    tree.process(f"9:cpuset:/\n4:memory:/{job}\n3:cpu,cpuacct:/{job}\n0::/", f"{V1_MOUNTS}")
+    tree.limit_v1(f"/sys/fs/cgroup/memory/{job}", 2**63 - 4096, 300)
+    tree.limit_v1("/sys/fs/cgroup/memory/slurm/uid_1000", 5000, 1000, 20)
+    tree.write(f"/sys/fs/cgroup/cpu,cpuacct/{job}/cpu.cfs_quota_us", -1)
+    tree.write(f"/sys/fs/cgroup/cpu,cpuacct/{job}/cpu.cfs_period_us", 100000)
+    assert tree.left == (4020, None)
+    tree.write("/sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_quota_us", 50000)
+    tree.write("/sys/fs/cgroup/cpu,cpuacct/slurm/cpu.cfs_period_us", 100000)
+    assert tree.left == (4020, 0.5)
+
+
+def test_both_versions_side_by_side(tree: Tree) -> None:
+    unified = "38 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw"
+    tree.process("4:memory:/a\n3:cpu,cpuacct:/\n1:name=systemd:/x\n0::/b", f"{V1_MOUNTS}\n{unified}")
+    tree.limit_v1("/sys/fs/cgroup/memory/a", 500)
+    tree.write("/sys/fs/cgroup/unified/b/cpu.max", "200000 100000")
+    assert tree.left == (500, 2.0)
+
+
+def test_a_container_sees_its_own_group_at_the_mount(tree: Tree) -> None:
+    """With a namespace of control groups the paths begin there; without one the mount says which group it shows."""
+    tree.process("0::/", V2_MOUNT)
+    tree.limit("/sys/fs/cgroup", 700)
+    assert tree.left == (700, None)
+    tree.process("0::/docker/0a1b/job", V2_MOUNT.replace(" / /sys", " /docker/0a1b /sys"))
+    tree.limit("/sys/fs/cgroup/job", 600)
+    assert tree.left == (600, None)
+    tree.process("0::/../elsewhere", V2_MOUNT)
+    tree.limit("/elsewhere", 1)
+    assert tree.left == (700, None), "moved out of its namespace: what it can see"
+    tree.process("0::/kube/0a1b", V2_MOUNT.replace(" / /sys", " /docker/0a1b /sys"))
+    assert tree.left == (700, None), "below no mount"
+    tree.process("0::/docker/0a1b2", V2_MOUNT.replace(" / /sys", " /docker/0a1b /sys"))
+    assert tree.left == (700, None), "not below by name alone"
+
+
+def test_odd_names_and_odd_files(tree: Tree) -> None:
+    tree.process("0::/a:b c/d", "30 23 0:26 / /sys/fs/c\\040g rw - cgroup2 none rw\nnonsense\n")
+    tree.limit("/sys/fs/c g/a:b c", 800)
+    assert tree.left == (800, None)
+    tree.write("/sys/fs/c g/a:b c/memory.stat", "nonsense")
+    tree.write("/sys/fs/c g/a:b c/memory.current", "nonsense")
+    tree.write("/sys/fs/c g/a:b c/cpu.max", "100 0")
+    assert tree.left == (800, None)
+    tree.write("/sys/fs/c g/a:b c/memory.max", "")
+    tree.write("/sys/fs/c g/a:b c/cpu.max", "")
+    assert tree.left == (None, None)
+
+
+def test_memory_is_what_system_and_group_leave(tree: Tree) -> None:
+    tree.process("0::/a", V2_MOUNT)
+    tree.write("/proc/meminfo", "MemTotal:  900 kB\nMemFree: 1 kB\nMemAvailable:     700 kB")
+    assert memory.available_memory(tree.root) == 700 * 1024
+    tree.limit("/sys/fs/cgroup/a", 300 * 1024)
+    assert memory.available_memory(tree.root) == 300 * 1024
+    tree.limit("/sys/fs/cgroup/a", 900 * 1024)
+    assert memory.available_memory(tree.root) == 700 * 1024
+
+
+def test_without_proc_memory_is_bounded_by_the_machine(tmp_path: Path) -> None:
+    page, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
+    assert pages // 2 * page <= memory.available_memory(str(tmp_path)) <= pages * page
+
+
+@pytest.mark.parametrize(("share", "cores"), [(None, 8), (0.2, 1), (1.0, 1), (2.9, 2), (64.0, 8)])
+def test_usable_cores(monkeypatch: pytest.MonkeyPatch, share: float | None, cores: int) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    monkeypatch.setattr(control_groups, "cores_left", lambda: share)
+    assert control_groups.usable_cores() == cores
+
+
+# -- groups of this machine ------------------------------------------------------------------------------------------
+
+ENTER = """
+import os, sys
+open(sys.argv[1] + "/cgroup.procs", "w").write(str(os.getpid()))
+"""
+
+
+@pytest.fixture
+def real_group(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A new group below that of this process, with the controller that the test names."""
+    for _, folder in list(control_groups._groups(request.param, ""))[:1]:
+        group = Path(folder, f"psearch-test-{os.getpid()}")
+        try:
+            group.mkdir()
+        except OSError:
+            break
+        yield group
+        with suppress(OSError):
+            group.rmdir()
+        return
+    pytest.skip(f"no control groups of {request.param} can be made here")
+
+
+def in_group(group: Path, program: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", ENTER + program, str(group)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+
+def set_limit(group: Path, limits: dict[str, str]) -> None:
+    """The first of the files that is there."""
+    for name, text in limits.items():
+        if (group / name).exists():
+            (group / name).write_text(text)
+            return
+    pytest.skip("the controller is not enabled here")
+
+
+@pytest.mark.parametrize("real_group", ["cpu"], indirect=True)
+def test_a_real_quota(real_group: Path) -> None:
+    set_limit(real_group, {"cpu.max": "110000 100000", "cpu.cfs_quota_us": "110000"})
+    program = """
+from psearch.arena.control_groups import cores_left, usable_cores
+print(usable_cores(), cores_left())
+"""
+    assert in_group(real_group, program).stdout == "1 1.1\n"
+
+
+@pytest.mark.parametrize("real_group", ["memory"], indirect=True)
+def test_a_hash_beyond_a_real_limit_is_refused(real_group: Path) -> None:
+    load_kernels()  # compiled here if need be, not within the limit
+    set_limit(real_group, {"memory.max": "600M", "memory.limit_in_bytes": "600M"})
+    program = """
+from psearch.cli.main import main
+sys.exit(main(["--threads", "2", "--hash", sys.argv.pop(), "--depth", "2", "startpos"]))
+"""
+    refused = in_group(real_group, program.replace("sys.argv.pop()", "'800'"))
+    assert refused.returncode == 2 and "not enough memory" in refused.stderr, refused
+    assert refused.stderr.count("\n") == 1
+    done = in_group(real_group, program.replace("sys.argv.pop()", "'64'"))
+    assert done.returncode == 0, done

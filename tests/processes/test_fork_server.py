@@ -1,0 +1,278 @@
+"""A fork server that is stopped, short of something, or not to be had; and what it inherits."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import pytest
+from limits import address_space, lowered, open_files
+
+from psearch.arena.memory import MIB
+from psearch.processes import fork_client
+from psearch.processes.fork_client import close_server, fork_server
+from psearch.processes.launcher import can_launch_at_once
+from psearch.processes.lifetime import GONE, process_state
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits, PsearchError
+
+SLACK_S = 2.0
+"""Of a loaded machine; what must not be waited for are 10 s."""
+
+
+@pytest.fixture
+def server() -> Iterator[subprocess.Popen[bytes]]:
+    """The fork server's process; goes on, and ends, after the test."""
+    close_server()
+    with Supervisor(1, 1, start_method="forkserver"):
+        process = fork_server()._process
+    yield process
+    if process.poll() is None:
+        process.send_signal(signal.SIGCONT)
+    close_server()
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGSTOP)
+    while process_state(process.pid) != "T":
+        time.sleep(0.01)
+
+
+def find_move(engine: Supervisor) -> bool:
+    return engine.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
+
+
+def test_one_that_is_stopped_is_replaced(server: subprocess.Popen[bytes]) -> None:
+    with Supervisor(2, 1, start_method="forkserver") as first:
+        pids = [worker.pid for worker in first.pool.workers]
+        stop(server)
+        start = time.monotonic()
+        replacement = fork_server()
+        assert time.monotonic() - start < 1 + SLACK_S
+        assert replacement._process.pid != server.pid
+        with Supervisor(1, 1, start_method="forkserver") as second:
+            assert find_move(second)
+        deadline = time.monotonic() + SLACK_S
+        while any(process_state(pid) not in (None, "Z") for pid in pids):
+            assert time.monotonic() < deadline, "workers outlive their fork server"
+            time.sleep(0.01)
+        assert find_move(first), "with other workers"
+
+
+def test_one_that_is_stopped_in_a_request_is_given_up(server: subprocess.Popen[bytes]) -> None:
+    client = fork_server()
+    stop(server)
+    start = time.monotonic()
+    with pytest.raises(PsearchError, match="the process that starts workers has ended"):
+        client.request("detach")
+    assert time.monotonic() - start < 1 + SLACK_S
+    assert server.poll() == -signal.SIGKILL
+    with Supervisor(1, 1, start_method="forkserver") as engine:
+        assert find_move(engine)
+
+
+def test_one_that_goes_on_in_time_is_kept(server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a terminal stops the group, and the program is the first to go on."""
+    looks = iter("T")
+    monkeypatch.setattr(fork_client, "process_state", lambda pid: next(looks, "S"))
+    assert fork_server()._process.pid == server.pid
+    assert next(looks, None) is None
+
+
+def test_the_death_of_a_worker_is_noticed_while_it_is_stopped(server: subprocess.Popen[bytes]) -> None:
+    noticed: list[float] = []
+    with Supervisor(8, 1, start_method="forkserver") as engine:
+        workers = engine.pool.workers
+        stop(server)
+        start = time.monotonic()
+        workers[3].kill()
+        request = SearchRequest(
+            chess.Board(), Limits(movetime_ms=500), on_note=lambda note: noticed.append(time.monotonic())
+        )
+        notes = engine.search(request).notes
+        assert notes != [] and f"worker 3 exited with code {GONE}" in notes[0], "nobody tells how"
+        assert noticed[0] - start < 1 + SLACK_S
+        assert server.poll() == -signal.SIGKILL
+        assert find_move(engine)
+
+
+def test_workers_that_come_at_once(server: subprocess.Popen[bytes]) -> None:
+    assert can_launch_at_once("fork") and can_launch_at_once("forkserver")
+    stop(server)
+    start = time.monotonic()
+    assert not can_launch_at_once("forkserver")
+    server.kill()
+    server.wait()
+    assert not can_launch_at_once("forkserver"), "it is only just starting"
+    assert time.monotonic() - start < SLACK_S
+    deadline = start + 100
+    while not can_launch_at_once("forkserver"):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    with Supervisor(1, 1, start_method="forkserver") as engine:
+        assert find_move(engine)
+
+
+def test_how_a_worker_ended_is_not_waited_for(server: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As without /proc, where nobody knows that the fork server is stopped."""
+    with Supervisor(8, 1, start_method="forkserver") as engine:
+        client = fork_server()
+        monkeypatch.setattr(fork_client, "process_state", lambda pid: None)
+        stop(server)
+        start = time.monotonic()
+        engine.pool.kill()
+        for worker in engine.pool.workers:
+            worker.join(10)
+        assert [worker.exitcode for worker in engine.pool.workers] == [GONE] * 8
+        assert time.monotonic() - start < SLACK_S
+        server.send_signal(signal.SIGCONT)
+        client.request("detach")  # the answer that came late is passed over
+    with Supervisor(1, 1, start_method="forkserver") as engine:
+        (worker,) = engine.pool.workers
+        worker.kill()
+        worker.join(10)
+        assert worker.exitcode == -signal.SIGKILL, "it is asked again"
+
+
+def test_closing_while_it_is_stopped(server: subprocess.Popen[bytes]) -> None:
+    engine = Supervisor(2, 1, start_method="forkserver")
+    stop(server)
+    start = time.monotonic()
+    engine.close()
+    close_server()
+    assert time.monotonic() - start < SLACK_S
+    assert server.poll() == -signal.SIGKILL
+
+
+def test_workers_end_with_the_program_while_it_is_stopped() -> None:
+    program = """
+    import chess
+    from psearch.processes.fork_client import fork_server
+    from psearch.processes.request import SearchRequest
+    from psearch.processes.supervisor import Supervisor
+    from psearch.results import Limits
+    engine = Supervisor(2, 1, start_method="forkserver")
+    print(fork_server()._process.pid, *[worker.pid for worker in engine.pool.workers], flush=True)
+    engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        server, *workers = (int(word) for word in parent.stdout.readline().split())
+        time.sleep(0.2)
+        os.kill(server, signal.SIGSTOP)
+        try:
+            parent.kill()
+            deadline = time.monotonic() + 5
+            while any(process_state(pid) not in (None, "Z") for pid in workers):
+                assert time.monotonic() < deadline, "workers outlive the program"
+                time.sleep(0.01)
+        finally:
+            os.kill(server, signal.SIGCONT)
+        while process_state(server) not in (None, "Z"):
+            assert time.monotonic() < deadline, "the fork server outlives the program"
+            time.sleep(0.01)
+
+
+# -- short of something ----------------------------------------------------------------------------------------------
+
+
+def test_memory_that_it_does_not_get(server: subprocess.Popen[bytes]) -> None:
+    before = open_files(server.pid)
+    for _ in range(3):
+        with (
+            lowered(resource.RLIMIT_AS, address_space(server.pid) + 20 * MIB, server.pid),
+            pytest.raises(PsearchError, match=r"cannot take 128 MiB of shared memory: .* \(see ulimit -v"),
+        ):
+            Supervisor(1, 128, start_method="forkserver")
+    assert open_files(server.pid) == before, "the memory of a failed start must not stay"
+    with Supervisor(1, 128, start_method="forkserver") as engine:
+        assert find_move(engine)
+    assert fork_server()._process.pid == server.pid
+
+
+def test_descriptors_that_it_does_not_get(server: subprocess.Popen[bytes]) -> None:
+    before = open_files(server.pid)
+    for more in range(4):
+        with (
+            lowered(resource.RLIMIT_NOFILE, before + more, server.pid),
+            pytest.raises(PsearchError, match=r"ulimit -n"),
+        ):
+            Supervisor(1, 1, start_method="forkserver")
+        assert open_files(server.pid) == before
+    with Supervisor(1, 1, start_method="forkserver") as engine:
+        assert find_move(engine)
+    assert fork_server()._process.pid == server.pid
+
+
+# -- which interpreter -----------------------------------------------------------------------------------------------
+
+THREADED = """
+import threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+import psearch
+from psearch.processes import fork_client
+print(psearch.search("startpos", threads=2, depth=3).bestmove is not None)
+print(open(f"/proc/{fork_client.fork_server()._process.pid}/cmdline").read().split("\\0")[1])
+"""
+
+
+def test_an_isolated_program_stays_isolated(tmp_path: Path) -> None:
+    ran = tmp_path / "ran"
+    (tmp_path / "sitecustomize.py").write_text(f"open({str(ran)!r}, 'a').write('x')")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-I", "-c", THREADED]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    assert (done.stdout, done.stderr) == ("True\n-I\n", "")
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("executable", ["/usr/sbin/uwsgi", "", None])
+def test_a_program_that_is_no_interpreter_is_not_started(
+    monkeypatch: pytest.MonkeyPatch, executable: str | None
+) -> None:
+    close_server()
+    monkeypatch.setattr(sys, "executable", executable)
+    with pytest.raises(PsearchError, match=r"a program with threads needs a Python interpreter") as refused:
+        Supervisor(1, 1, start_method="forkserver")
+    assert "\n" not in str(refused.value) and "start_method='fork'" in str(refused.value)
+    with Supervisor(1, 1, start_method="fork") as engine:
+        assert find_move(engine)
+
+
+def test_a_frozen_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    close_server()
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(PsearchError, match="needs a Python interpreter"):
+        fork_server()
+
+
+def test_a_program_that_starts_itself_does_so_once(tmp_path: Path) -> None:
+    """What looks like an interpreter, and runs the program whatever it is told."""
+    script = tmp_path / "happy"
+    program = f"""
+    #!{sys.executable}
+    import sys, threading, time
+    sys.executable = __file__
+    open({str(tmp_path / "starts")!r}, "a").write("x")
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    import psearch
+    try:
+        psearch.search("startpos", threads=2, depth=3)
+    except psearch.PsearchError as error:
+        print(error)
+    """
+    script.write_text(textwrap.dedent(program).lstrip())
+    script.chmod(0o755)
+    done = subprocess.run([str(script)], capture_output=True, text=True, timeout=100)
+    assert (done.stdout, done.stderr) == ("the process that starts workers has ended\n", "")
+    assert (tmp_path / "starts").read_text() == "xx"

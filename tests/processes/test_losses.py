@@ -1,0 +1,219 @@
+"""Workers that die or are halted at any moment: the answer is in time, what was found is kept, and the next search has
+a full set of workers."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import chess
+import pytest
+
+from psearch.arena.validate import leftovers
+from psearch.options import SearchOptions
+from psearch.processes.control import SearchControl
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Info, Limits, PsearchError
+
+KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
+SLACK_S = 0.5
+"""What a loaded machine may add to any time here; nothing that hangs gets by with it."""
+
+
+@contextmanager
+def signalled(engine: Supervisor, number: signal.Signals, every_s: float, seed: int = 0) -> Iterator[list[int]]:
+    """Meanwhile a random worker gets this signal every so often. Yields the numbers of those that got it."""
+    hit: list[int] = []
+    over = threading.Event()
+    dice = random.Random(seed)
+
+    def send() -> None:
+        while not over.wait(every_s):
+            workers = list(engine.pool.workers)
+            if workers:
+                worker = dice.choice(workers)
+                try:
+                    os.kill(worker.pid, number)
+                except ProcessLookupError:
+                    continue
+                hit.append(worker.index)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield hit
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGBUS, signal.SIGSTOP])
+def test_whatever_happens_to_workers_the_search_keeps_its_time_and_its_depth(
+    method: str, number: signal.Signals
+) -> None:
+    infos: list[Info] = []
+    with Supervisor(4, 16, start_method=method) as engine:
+        for attempt in range(3):
+            infos.clear()
+            with signalled(engine, number, 0.11, attempt) as hit:
+                start = time.monotonic()
+                limits = Limits(movetime_ms=500)
+                options = SearchOptions(split_depth=1)  # many locks
+                result = engine.search(SearchRequest(KIWIPETE, limits, options, on_info=infos.append))
+                assert time.monotonic() - start < 0.5 + SLACK_S
+            assert hit
+            exact = [info for info in infos if not info.is_live and info.bound == "exact"]
+            depths = [info.depth for info in exact]
+            assert depths == list(range(1, len(depths) + 1)) and depths[-1] >= 4
+            assert result.bestmove == result.info.pv[0] == infos[-1].pv[0]
+        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=6)))
+        assert result.info.depth == 6 and len(engine.pool.workers) == 4
+        assert leftovers(engine.arena) == []
+
+
+def test_the_table_and_the_histories_survive() -> None:
+    with Supervisor(2, 16) as engine:
+        engine.search(SearchRequest(KIWIPETE, Limits(depth=9)))
+        entries = int((engine.arena.tt != 0).sum())
+        histories = engine.arena.header["learning"]["quiet"].copy()
+        os.kill(engine.pool.workers[0].pid, signal.SIGKILL)
+        time.sleep(0.05)
+        assert engine.restore() == ["worker 0 was killed by signal 9; it has been replaced"]
+        assert int((engine.arena.tt != 0).sum()) == entries > 1000
+        assert (engine.arena.header["learning"]["quiet"] == histories).all() and histories.any()
+        assert engine.restore() == []
+
+
+@pytest.mark.parametrize("victims", [1, 2])
+def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int) -> None:
+    with Supervisor(2, 16) as engine:
+        for _ in range(2):
+            halted = [worker.pid for worker in engine.pool.workers[:victims]]
+
+            def halt(info: Info, pids: list[int] = halted) -> None:
+                while info.depth >= 4 and pids:
+                    os.kill(pids.pop(), signal.SIGSTOP)
+
+            notes: list[str] = []
+            for milliseconds in (200, 100):
+                start = time.monotonic()
+                result = engine.search(
+                    SearchRequest(KIWIPETE, Limits(movetime_ms=milliseconds), on_info=halt, on_note=notes.append)
+                )
+                assert time.monotonic() - start < milliseconds / 1000 + SLACK_S
+                assert result.bestmove == result.info.pv[0] and result.info.depth >= 3
+            assert any("did not answer" in note for note in notes)
+
+
+def test_a_search_without_a_clock_goes_on_when_a_worker_is_halted() -> None:
+    with Supervisor(2, 16) as engine:
+        os.kill(engine.pool.workers[0].pid, signal.SIGSTOP)
+        start = time.monotonic()
+        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=8)))
+        assert result.info.depth == 8 and result.notes == ["worker 0 did not answer; new workers go on"]
+        assert time.monotonic() - start < 10
+
+
+def test_when_nobody_has_found_a_move_in_time_this_process_does() -> None:
+    """Never a move that is made up: `a1b1` comes first of the legal ones."""
+    only = [chess.Move.from_uci("a1b1"), chess.Move.from_uci("e2a6")]
+    with Supervisor(2, 16) as engine:
+        for worker in engine.pool.workers:
+            os.kill(worker.pid, signal.SIGSTOP)
+        start = time.monotonic()
+        result = engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=5), only=only))
+        assert time.monotonic() - start < SLACK_S
+        assert result.bestmove == only[1] and result.info.depth >= 1 and result.info.pv[0] == only[1]
+        control = SearchControl()
+        control.stop()
+        for worker in engine.pool.workers:
+            os.kill(worker.pid, signal.SIGSTOP)
+        assert engine.search(SearchRequest(KIWIPETE, Limits(), only=only, control=control)).bestmove == only[1]
+
+
+def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    with Supervisor(2, 16, start_method="fork") as engine:
+        notes: list[str] = []
+        with monkeypatch.context() as patch:
+            patch.setattr("psearch.processes.pool.launch", refuse)
+            killer = threading.Timer(0.1, engine.pool.workers[1].kill)
+            killer.start()
+            request = SearchRequest(KIWIPETE, Limits(movetime_ms=400), on_note=notes.append)
+            result = engine.search(request)
+            killer.join()
+            assert (
+                notes
+                == result.notes
+                == [
+                    "worker 1 was killed by signal 9; this process goes on alone: "
+                    "cannot start 2 worker processes: Resource temporarily unavailable "
+                    "(see ulimit -u, or pids.max of the control group)"
+                ]
+            )
+            assert engine.pool.workers == [] and result.info.depth >= 5
+            again = engine.search(SearchRequest(KIWIPETE, Limits(depth=6)))
+            assert again.info.depth == 6
+            assert again.notes == ["this process searches alone: " + result.notes[0].split("alone: ")[1]]
+        assert engine.search(SearchRequest(KIWIPETE, Limits(depth=6))).notes == []
+        assert len(engine.pool.workers) == 2
+
+
+def test_inline_is_the_search_of_one_worker() -> None:
+    with Supervisor(1, 16) as one, Supervisor(4, 16, start_method="inline") as inline:
+        request = SearchRequest(KIWIPETE, Limits(depth=7))
+        assert inline.search(request).info.nodes == one.search(request).info.nodes
+        assert inline.perft(KIWIPETE, 3)[0] == one.perft(KIWIPETE, 3)[0]
+        start = time.monotonic()
+        inline.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
+        assert 0.09 < time.monotonic() - start < 0.1 + SLACK_S
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_perft_counts_again_what_a_lost_worker_had(number: signal.Signals) -> None:
+    with Supervisor(2, 1) as engine:
+        timer = threading.Timer(0.05, os.kill, (engine.pool.workers[1].pid, number))
+        timer.start()
+        counts, _ = engine.perft(KIWIPETE, 5)
+        timer.join()
+        assert sum(counts.values()) == 193_690_690
+
+
+def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("psearch.processes.supervisor._CLOSE_TIMEOUT_S", 0.1)
+    inside, go_on = threading.Event(), threading.Event()
+    ended: list[object] = []
+
+    def hold(info: Info) -> None:
+        inside.set()
+        go_on.wait(10)
+
+    def search() -> None:
+        try:
+            ended.append(engine.search(SearchRequest(chess.Board(), Limits(), on_info=hold)))
+        except PsearchError as error:
+            ended.append(str(error))
+
+    engine = Supervisor(2, 16)
+    pids = [worker.pid for worker in engine.pool.workers]
+    thread = threading.Thread(target=search)
+    thread.start()
+    inside.wait(10)
+    engine.close()
+    assert not any(worker.is_alive() for worker in engine.pool.workers)
+    go_on.set()
+    thread.join(10)
+    assert len(ended) == 1 and not thread.is_alive()
+    assert not hasattr(engine.arena, "header"), "who leaves the search gives the memory back"
+    assert not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids)
