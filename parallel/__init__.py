@@ -88,7 +88,7 @@ def search(
     """
     from psearch.notation.fen import check_position, checked_moves, parse_position
     from psearch.notation.report import finished_result
-    from psearch.options import SearchOptions, pruning_named
+    from psearch.options import SearchOptions, check_limits, pruning_named
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
 
@@ -98,7 +98,7 @@ def search(
         board = position
         check_position(board)
     limits = Limits(depth, movetime_ms, nodes, mate)
-    _check_limits(limits)
+    check_limits(limits)
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
     options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
@@ -111,16 +111,6 @@ def search(
 
     with Supervisor(threads=threads, hash_mb=hash_mb) as supervisor:
         return supervisor.search(request)
-
-
-def _check_limits(limits: Limits) -> None:
-    from psearch.results import PsearchError
-
-    for name, value in vars(limits).items():
-        if value is not None and value < 1:
-            raise PsearchError(f"{name} must be at least 1, not {value}")
-    if limits.depth is not None and limits.depth > MAX_DEPTH:
-        raise PsearchError(f"depth must be at most {MAX_DEPTH}, not {limits.depth}")
 
 
 def __getattr__(name: str) -> Any:

@@ -10,6 +10,10 @@ MAX_HASH_MB = 2**24
 """MiB of transposition table."""
 DEFAULT_MOVETIME_MS = 5_000
 """How long a search without any limit takes."""
+MAX_MOVETIME_MS = 1_000_000_000
+"""Eleven days."""
+MAX_NODES = 2**62
+"""What a search or a check of perft counts can be limited to: counters have 64 bits."""
 
 POLICY_NAMES = (
     "serial",

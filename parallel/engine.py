@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import queue
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import overload
 
 import chess
@@ -12,12 +15,14 @@ import chess.engine
 
 from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_DEPTH
 from psearch.notation.fen import check_position, checked_moves
-from psearch.options import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named
+from psearch.options import DEFAULT_SPLIT_DEPTH, SearchOptions, check_limits, pruning_named, shown
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.results import Info, Limits, PsearchError, Result
+
+_LOG = logging.getLogger("psearch")
 
 
 class Engine:
@@ -27,8 +32,9 @@ class Engine:
     policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
     pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
-    One search at a time; `stop` and `close` may be called from any thread. When a worker process dies, the call that
-    was searching raises `psearch.WorkerDied`, and the next one starts new workers with an empty table.
+    One search at a time; `stop` and `close` may be called from any thread. When a worker process dies or stalls, others
+    take its place and the search goes on: a warning is logged (`logging.getLogger("psearch")`), and is the `string` of
+    what the call returns. Only if nothing can be had `psearch.WorkerDied` is raised.
     Raises `psearch.PsearchError` for bad arguments or when the memory is not there.
 
     >>> import chess, psearch
@@ -52,7 +58,6 @@ class Engine:
         self.options = SearchOptions(policy=policy, split_depth=split_depth, pruning=pruning_named(pruning))
         self._lock = threading.Lock()
         self._control: SearchControl | None = None
-        self._is_open = True
         self._supervisor: Supervisor | None = Supervisor(threads, hash_mb)
 
     def __enter__(self) -> Engine:
@@ -63,7 +68,6 @@ class Engine:
 
     def close(self) -> None:
         """Stop what is being searched, end the workers, give the memory back. May be called twice."""
-        self._is_open = False
         self.stop()
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
@@ -114,9 +118,10 @@ class Engine:
         """
         result = self._search(board, limit or _default_limit(), multipv, root_moves, SearchControl())
         lines = result.lines or [result.info]
-        if multipv is None:
-            return lines[0].as_dict()
-        return [line.as_dict() for line in lines]
+        infos = [line.as_dict() for line in lines]
+        if result.notes:
+            infos[0]["string"] = "; ".join(result.notes)
+        return infos[0] if multipv is None else infos
 
     def play(
         self,
@@ -160,14 +165,10 @@ class Engine:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _workers(self) -> Supervisor:
-        """The workers; new ones when some have died."""
-        if not self._is_open:
+        supervisor = self._supervisor
+        if supervisor is None:
             raise PsearchError("this engine is closed")
-        if self._supervisor is None or not self._supervisor.is_usable:
-            if self._supervisor is not None:
-                self._supervisor.close()
-            self._supervisor = Supervisor(self.threads, self.hash_mb)
-        return self._supervisor
+        return supervisor
 
     def _search(
         self,
@@ -193,6 +194,7 @@ class Engine:
                 multipv=1 if multipv is None else multipv,
                 on_info=None if analysis is None else analysis.take,
                 control=control,
+                on_note=_LOG.warning,
             )
             self._control = control
             return self._workers().search(request)
@@ -296,24 +298,34 @@ def _default_limit() -> chess.engine.Limit:
 
 def to_limits(limit: chess.engine.Limit) -> Limits:
     """The limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
-    for name in ("depth", "nodes", "mate"):
-        value = getattr(limit, name)
-        if value is not None and value < 1:
-            raise PsearchError(f"{name} must be at least 1, not {value}")
-    if limit.time is not None and limit.time <= 0:
-        raise PsearchError(f"time must be more than 0 seconds, not {limit.time}")
-    depth = None if limit.depth is None else min(limit.depth, MAX_DEPTH)
-    return Limits(depth=depth, nodes=limit.nodes, mate=limit.mate)
+    if limit.time is not None and not _seconds(limit, "time") > 0:
+        raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
+    limits = Limits(depth=limit.depth, nodes=limit.nodes, mate=limit.mate)
+    if isinstance(limit.depth, int):
+        limits = replace(limits, depth=min(limit.depth, MAX_DEPTH))
+    check_limits(limits)
+    return limits
+
+
+def _seconds(limit: chess.engine.Limit, name: str) -> float:
+    """A time of a limit, 0 if it is not set. Raises PsearchError when it is not a number."""
+    value = getattr(limit, name)
+    try:
+        seconds = float(value or 0.0)
+    except (TypeError, ValueError, OverflowError):
+        seconds = math.nan
+    if math.isnan(seconds):
+        raise PsearchError(f"{name} must be a number of seconds, not {shown(value)}")
+    return seconds
 
 
 def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> TimeManager:
     """What decides about time: the clock of the side to move if there is one, and the fixed time if there is one."""
-    white = board.turn == chess.WHITE
-    clock = limit.white_clock if white else limit.black_clock
+    side = "white" if board.turn == chess.WHITE else "black"
     budget = Budget()
-    if clock is not None:
-        increment = (limit.white_inc if white else limit.black_inc) or 0.0
-        budget = allot(GameClock(clock, increment, limit.remaining_moves), DEFAULT_OVERHEAD_S)
+    if getattr(limit, f"{side}_clock") is not None:
+        clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), limit.remaining_moves)
+        budget = allot(clock, DEFAULT_OVERHEAD_S)
     if limit.time is not None:
-        budget = Budget(budget.soft_s, min(budget.hard_s, limit.time))
+        budget = Budget(budget.soft_s, min(budget.hard_s, _seconds(limit, "time")))
     return TimeManager(budget, moves)

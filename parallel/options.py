@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
-from psearch.results import PsearchError
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES, POLICY_NAMES
+from psearch.results import Limits, PsearchError
 
 DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
@@ -15,6 +15,28 @@ DEFAULT_OPEN_IDLE = 10
 ABDADA_DEFER_DEPTH = 3
 """Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
+_MOST = 2**31 - 1
+_LONGEST_SHOWN = 40
+"""characters"""
+
+
+def check_limits(limits: Limits) -> None:
+    """Raise PsearchError for a limit that no search can have."""
+    most = {"depth": MAX_DEPTH, "movetime_ms": MAX_MOVETIME_MS, "nodes": MAX_NODES, "mate": MAX_NODES}
+    for name, high in most.items():
+        value = getattr(limits, name)
+        # no other order: a comparison with NaN is false
+        if value is not None and not (isinstance(value, (int, float)) and 1 <= value <= high):
+            raise PsearchError(f"{name} must be a number from 1 to {high}, not {shown(value)}")
+
+
+def shown(value: object) -> str:
+    """A wrong argument for a message, in one short line."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python does not write whole numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def pruning_named(text: str) -> Pruning:
@@ -29,7 +51,7 @@ def pruning_named(text: str) -> Pruning:
 class SearchOptions:
     """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
 
-    Raises PsearchError for a policy that is not one of `POLICY_NAMES`.
+    Raises PsearchError for a policy that is not one of `POLICY_NAMES`, and for a number that its field cannot hold.
     """
 
     tt: bool = True
@@ -54,6 +76,10 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.policy not in POLICY_NAMES:
             raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {self.policy!r}")
+        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= _MOST:
+                raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:

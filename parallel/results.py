@@ -18,7 +18,10 @@ class PsearchError(Exception):
 
 
 class WorkerDied(PsearchError):
-    """A worker process ended while a search was running; the search cannot be trusted and has been stopped."""
+    """Worker processes ended again and again, or others could not be had, and nothing had been found by then.
+
+    A death alone does not raise this: the search goes on with new workers, and `Result.notes` tells of it.
+    """
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,8 @@ class Result:
     """True when the caller's stop request, not a limit, ended the search"""
     lines: list[Info] = field(default_factory=list)
     """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
+    notes: list[str] = field(default_factory=list)
+    """what went wrong on the way, a line each: workers that were lost and replaced"""
 
     @property
     def ponder(self) -> chess.Move | None:

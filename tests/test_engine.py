@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import gc
 import importlib
+import math
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.engine
@@ -169,18 +171,28 @@ def test_table_lasts_until_a_new_game() -> None:
         assert engine.analyse(MIDDLE_GAME, Limit(depth=8))["nodes"] == first
 
 
-def test_after_a_death_the_next_call_works() -> None:
+def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     with psearch.Engine(threads=2, hash_mb=1) as engine:
-        with pytest.raises(psearch.WorkerDied, match="signal 9"), engine.analysis(chess.Board()) as analysis:
-            next(analysis)
-            assert engine._supervisor is not None
-            os.kill(engine._supervisor.pool.workers[1].pid, signal.SIGKILL)
-            for _ in analysis:
-                pass
-        with pytest.raises(psearch.WorkerDied), engine.analysis(chess.Board()) as analysis:
-            next(analysis)
+        assert engine._supervisor is not None
+        pid = engine._supervisor.pool.workers[1].pid
+        timer = threading.Timer(0.2, os.kill, (pid, signal.SIGKILL))
+        timer.start()
+        info = engine.analyse(chess.Board(), Limit(time=0.6))
+        timer.join()
+        note = "worker 1 was killed by signal 9; new workers go on"
+        assert info["string"] == note
+        assert [(record.name, record.levelname, record.message) for record in caplog.records] == [
+            ("psearch", "WARNING", note)
+        ]
+        with engine.analysis(chess.Board()) as analysis:
+            depth = next(analysis)["depth"]
             os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
-            time.sleep(0.5)  # nobody iterates: told at the end
+            for later in analysis:
+                assert later["depth"] >= depth
+                depth = later["depth"]
+                if len(caplog.records) == 2:
+                    analysis.stop()
+        assert analysis.wait().move in chess.Board().legal_moves
         assert engine.play(MATE_IN_1, Limit(depth=3)).move == chess.Move.from_uci("e1e8")
 
 
@@ -191,6 +203,7 @@ def test_after_a_death_the_next_call_works() -> None:
         ({"hash_mb": 0}, "hash"),
         ({"hash_mb": 1 << 23}, "not enough memory"),
         ({"policy": "best"}, "policy must be one of"),
+        ({"split_depth": 10**30}, "split_depth must be from 0"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, int], message: str) -> None:
@@ -215,6 +228,49 @@ def test_bad_searches() -> None:
         with pytest.raises(psearch.PsearchError, match="illegal position"):
             next(analysis)
         assert engine.analyse(chess.Board(), Limit(depth=2))["depth"] == 2
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"nodes": 2**63},
+        {"nodes": 10**5000},
+        {"mate": 10**400},
+        {"time": float("nan")},
+        {"time": 10**400},
+        {"time": float("-inf")},
+        {"white_clock": float("nan")},
+        {"white_clock": 10**400},
+        {"white_clock": 60.0, "white_inc": float("nan")},
+        {"depth": float("nan")},
+    ],
+)
+def test_numbers_that_no_search_can_hold(limit: dict[str, float]) -> None:
+    with pytest.raises(psearch.PsearchError, match="must be"):
+        to_limits(Limit(**limit))  # type: ignore[arg-type]
+        time_manager(chess.Board(), Limit(**limit), 20)  # type: ignore[arg-type]
+
+
+def test_times_without_end_are_no_limit() -> None:
+    for limit in (Limit(time=math.inf), Limit(white_clock=math.inf), Limit(white_clock=1e300, white_inc=1e300)):
+        assert not time_manager(chess.Board(), limit, 20).is_due(1e9)
+
+
+@pytest.mark.parametrize(
+    "limit", [{"nodes": 2**63}, {"movetime_ms": 10**400}, {"movetime_ms": float("nan")}, {"depth": 101}, {"mate": "1"}]
+)
+def test_search_refuses_such_numbers_too(limit: dict[str, Any]) -> None:
+    (name,) = limit
+    with pytest.raises(psearch.PsearchError, match=f"{name} must be a number from 1 to"):
+        psearch.search("startpos", **limit)
+
+
+def test_a_clock_that_no_game_has() -> None:
+    """A board may hold any number; a record of the search may not."""
+    board = chess.Board()
+    board.halfmove_clock = 10**20
+    with pytest.raises(psearch.PsearchError, match="half-move clock"):
+        psearch.search(board, depth=1)
 
 
 def test_clocks_are_those_of_the_side_to_move() -> None:

@@ -93,7 +93,8 @@ class Analyser:
     """Answers positions, from the journal where it has them, else by a search on a supervisor.
 
     engine: newly started, so that its table is empty; control: stops the present search and the analysis; on_info:
-    called while searching; on_answer: called with every answer, True if it comes from a search.
+    called while searching; on_answer: called with every answer, True if it comes from a search; on_note: called with a
+    line when workers were lost and replaced.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class Analyser:
         journal: AnalysisJournal | None = None,
         on_info: Callable[[Info], None] = lambda info: None,
         on_answer: Callable[[bool], None] = lambda searched: None,
+        on_note: Callable[[str], None] = lambda note: None,
     ) -> None:
         self.engine = engine
         self.limits = limits
@@ -113,6 +115,7 @@ class Analyser:
         self.journal = journal
         self.on_info = on_info
         self.on_answer = on_answer
+        self.on_note = on_note
         self._is_new = True
         self._forgets = False
 
@@ -140,7 +143,9 @@ class Analyser:
             self._forgets = False
         self._is_new = False
         choices = _Choices(board, self.on_info)
-        request = SearchRequest(board, self.limits, self.options, on_info=choices, control=self.control)
+        request = SearchRequest(
+            board, self.limits, self.options, on_info=choices, on_note=self.on_note, control=self.control
+        )
         result = self.engine.search(request)
         if result.interrupted:
             raise Stopped

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from psearch.analysis.analyser import Answer, Choice
 from psearch.notation.epd import SuitePosition
 from psearch.notation.report import relative_text, terminal_kind
+from psearch.terminal.streams import printable
 
 _TIMES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
 _MOST_GROUPS = 50
@@ -58,13 +59,37 @@ def judge(position: SuitePosition, answer: Answer | None) -> Verdict:
 # -- for people ------------------------------------------------------------------------------------------------------
 
 
-class Table:
-    """Rows as they come, and the summary."""
+@dataclass
+class Survey:
+    """What must be known of a suite before the first row of its table is written."""
 
-    def __init__(self, positions: Sequence[SuitePosition]) -> None:
-        self._name = min(_LONGEST_NAME, max([8, *(len(position.name) for position in positions)]))
-        self._wanted = min(_LONGEST_WANTED, max([6, *(len(_wanted(position)) for position in positions)]))
-        self._points = any(position.points for position in positions)
+    positions: int = 0
+    searchable: int = 0
+    """those with a legal move"""
+    name_width: int = 8
+    wanted_width: int = 6
+    has_points: bool = False
+
+    @classmethod
+    def of(cls, positions: Iterable[SuitePosition]) -> Survey:
+        """Of positions that are looked at once, one after the other."""
+        survey = cls()
+        for position in positions:
+            survey.positions += 1
+            survey.searchable += any(position.board.legal_moves)
+            survey.name_width = max(survey.name_width, min(_LONGEST_NAME, len(position.name)))
+            survey.wanted_width = max(survey.wanted_width, min(_LONGEST_WANTED, len(_wanted(position))))
+            survey.has_points |= bool(position.points)
+        return survey
+
+
+class Table:
+    """Rows as they come."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._name = survey.name_width
+        self._wanted = survey.wanted_width
+        self._points = survey.has_points
 
     def head(self) -> str:
         columns = f"{'position':<{self._name}}  result     move     {'wanted':<{self._wanted}}  {'found, s':>8}"
@@ -88,7 +113,7 @@ class Table:
 
 
 def _cut(text: str, width: int) -> str:
-    text = "".join(mark if mark.isprintable() else "?" for mark in text)
+    text = printable(" ".join(text[: 4 * width].split()))
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
@@ -99,39 +124,85 @@ def _wanted(position: SuitePosition) -> str:
 
 def group_of(name: str) -> str:
     """The part of an id that a theme shares: `STS(v1.0) Undermine.001` is of `STS(v1.0) Undermine`."""
-    return re.sub(r"[\s._#-]*[0-9]+\s*$", "", name)
+    name = name.rstrip()
+    theme = name.rstrip("0123456789")
+    return theme.rstrip("\t\n\v\f\r ._#-") if theme != name else name
 
 
-def summarise(verdicts: Iterable[Verdict], total: int) -> dict[str, Any]:
-    """The figures of a suite. total: positions in the file; times in seconds.
+class Summary:
+    """The figures of a suite, added up position by position."""
 
-    `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
-    several themes.
-    """
-    verdicts = list(verdicts)
-    summary = {"positions": total, "finished": len(verdicts), **_figures(verdicts)}
-    groups: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        groups.setdefault(group_of(verdict.position.name), []).append(verdict)
-    if 1 < len(groups) <= _MOST_GROUPS and len(groups) < len(verdicts) / 2:
-        summary["groups"] = {name: _figures(members) for name, members in groups.items()}
-    return summary
+    def __init__(self) -> None:
+        self._all = _Sums()
+        self._groups: dict[str, _Sums] | None = {}
+        """by theme; None when there are too many to be themes"""
+
+    def add(self, verdict: Verdict) -> None:
+        """One finished position more."""
+        self._all.add(verdict)
+        if self._groups is not None:
+            self._groups.setdefault(group_of(verdict.position.name), _Sums()).add(verdict)
+            if len(self._groups) > _MOST_GROUPS:
+                self._groups = None
+
+    @property
+    def standing(self) -> str:
+        """`solved 3/5`; empty where nothing is asked."""
+        return f"solved {len(self._all.solved)}/{self._all.scored}" if self._all.asked else ""
+
+    def figures(self, total: int) -> dict[str, Any]:
+        """total: positions in the file; times in seconds.
+
+        `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
+        several themes.
+        """
+        figures = {"positions": total, "finished": self._all.finished, **self._all.figures()}
+        groups = self._groups or {}
+        if 1 < len(groups) < self._all.finished / 2:
+            figures["groups"] = {name: group.figures() for name, group in groups.items()}
+        return figures
 
 
-def _figures(verdicts: list[Verdict]) -> dict[str, Any]:
-    answers = [verdict.answer for verdict in verdicts if verdict.answer is not None]
-    times = sorted(verdict.solved_by.time_s for verdict in verdicts if verdict.solved_by is not None)
-    return {
-        "scored": sum(verdict.position.scored and verdict.answer is not None for verdict in verdicts),
-        "solved": len(times),
-        "solved_within": {str(limit): n for limit, n in _within(times)},
-        "mean_time_to_solution": round(sum(times) / len(times), 4) if times else None,
-        "median_time_to_solution": _median(times),
-        "points": sum(verdict.points for verdict in verdicts),
-        "most_points": sum(verdict.position.most_points for verdict in verdicts if verdict.answer is not None),
-        "nodes": sum(answer.nodes for answer in answers),
-        "time": round(sum(answer.time_s for answer in answers), 3),
-    }
+@dataclass
+class _Sums:
+    finished: int = 0
+    asked: int = 0
+    """positions with a right and a wrong"""
+    scored: int = 0
+    """those of them that were searched"""
+    solved: array[float] = field(default_factory=lambda: array("d"))
+    """since when, in seconds"""
+    points: int = 0
+    most_points: int = 0
+    nodes: int = 0
+    time_s: float = 0.0
+
+    def add(self, verdict: Verdict) -> None:
+        self.finished += 1
+        self.asked += verdict.position.scored
+        if verdict.answer is None:
+            return
+        self.scored += verdict.position.scored
+        if verdict.solved_by is not None:
+            self.solved.append(verdict.solved_by.time_s)
+        self.points += verdict.points
+        self.most_points += verdict.position.most_points
+        self.nodes += verdict.answer.nodes
+        self.time_s += verdict.answer.time_s
+
+    def figures(self) -> dict[str, Any]:
+        times = sorted(self.solved)
+        return {
+            "scored": self.scored,
+            "solved": len(times),
+            "solved_within": {str(limit): n for limit, n in _within(times)},
+            "mean_time_to_solution": round(sum(times) / len(times), 4) if times else None,
+            "median_time_to_solution": _median(times),
+            "points": self.points,
+            "most_points": self.most_points,
+            "nodes": self.nodes,
+            "time": round(self.time_s, 3),
+        }
 
 
 def _within(times: list[float]) -> list[tuple[float, int]]:
@@ -168,9 +239,9 @@ def summary_text(summary: dict[str, Any]) -> str:
         lines.append(f"points     {_share(summary['points'], summary['most_points'])}")
     nps = round(summary["nodes"] / summary["time"]) if summary["time"] else 0
     lines.append(f"searched   {summary['nodes']:,} nodes in {summary['time']:.1f} s, {nps:,} nps")
-    groups = summary.get("groups", {})
-    width = max([len(name) for name in groups], default=0)
-    for name, figures in groups.items():
+    groups = [(_cut(name, _LONGEST_NAME), figures) for name, figures in summary.get("groups", {}).items()]
+    width = max([len(name) for name, _ in groups], default=0)
+    for name, figures in groups:
         line = f"  {name:<{width}}  solved {_share(figures['solved'], figures['scored'])}"
         if figures["most_points"]:
             line += f", points {_share(figures['points'], figures['most_points'])}"

@@ -1,25 +1,22 @@
 """Games: which positions of a PGN are analysed, and how the answers are written into it.
 
-Reading and writing PGN is python-chess's (`chess.pgn`). Evaluations are `[%eval ...]` comments seen from White, as GUIs
+`psearch.notation.pgn` reads, `chess.pgn` writes. Evaluations are `[%eval ...]` comments seen from White, as GUIs
 and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the better line as a variation.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from enum import Enum
 
 import chess
 import chess.engine
 import chess.pgn
 
 from psearch.analysis.analyser import Answer
-from psearch.notation.fen import check_position
-from psearch.notation.source import Source
+from psearch.core.records import MAX_HISTORY
+from psearch.notation.pgn import PgnGame, Where
 from psearch.notation.wdl import expected_points
-from psearch.results import PsearchError
 
 MARKS = (
     (0.15, chess.pgn.NAG_BLUNDER, "??"),
@@ -34,92 +31,6 @@ _LINE_PLIES = 10
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
 """!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
 _COLUMNS = 80
-_RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
-"""the parser takes them for moves inside a variation"""
-
-
-class Where(Enum):
-    """Where a game cannot be read."""
-
-    GAME = "it is left as it is"
-    MAIN_LINE = "what comes after that is left out"
-    VARIATION = "the rest of that variation is left out"
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is wrong with a game."""
-
-    text: str
-    """one line"""
-    where: Where
-
-    @property
-    def consequence(self) -> str:
-        """What becomes of the game."""
-        return self.where.value
-
-
-class _Builder(chess.pgn.GameBuilder[chess.pgn.Game]):
-    """Keeps problems, those of the main line first, and logs nothing.
-
-    What follows an unreadable move is skipped here and not by the parser: that one goes on after a variation with the
-    board of the variation (python-chess 1.11), and would take the main line for moves of another position.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(Game=chess.pgn.Game)
-        self._skips_from: int | None = None
-        """depth of variations, 1 for the main line, from which on moves are skipped"""
-        self._move = chess.Move.null()
-
-    def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
-        if self._skips_from is not None or san in _RESULTS:
-            return chess.pgn.SKIP
-        try:
-            self._move = board.parse_san(san)
-        except ValueError as error:
-            self._skips_from = len(self.variation_stack)
-            self.handle_error(error)
-            return chess.pgn.SKIP
-        return None
-
-    def parse_san(self, board: chess.Board, san: str) -> chess.Move:
-        return self._move
-
-    def begin_variation(self) -> chess.pgn.SkipType | None:  # type: ignore[override]  # as BaseVisitor has it
-        if self._skips_from is not None:
-            self.variation_stack.append(self.variation_stack[-1])  # end_variation takes it off
-            return chess.pgn.SKIP
-        return super().begin_variation()
-
-    def end_variation(self) -> None:
-        super().end_variation()
-        if self._skips_from is not None and len(self.variation_stack) < self._skips_from:
-            self._skips_from = None
-
-    def visit_comment(self, comment: str) -> None:
-        if self._skips_from is None:
-            super().visit_comment(comment)
-
-    def visit_nag(self, nag: int) -> None:
-        if self._skips_from is None:
-            super().visit_nag(nag)
-
-    def handle_error(self, error: Exception) -> None:
-        text = " ".join(str(error).split())
-        if len(self.variation_stack) > 1:
-            self.game.errors.append(_Problem(Problem(f"in a variation, {text}", Where.VARIATION)))
-        else:
-            self.game.errors.insert(0, _Problem(Problem(text, Where.MAIN_LINE)))
-
-
-class _Problem(Exception):
-    """A problem among the errors of a game, which must be exceptions."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.text)
-        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -129,59 +40,37 @@ class Task:
     ply: int
     """moves played before it"""
     board: chess.Board
-    """with the moves of the game on its stack"""
+    """with the last moves of the game on its stack, as many as a search looks at"""
 
 
-@dataclass
-class GameTasks:
-    """One game, and what is to be done with it."""
+def tasks(work: PgnGame) -> Iterator[Task]:
+    """The positions of a game from the last to the first, so that the table knows what the moves led to.
 
-    number: int
-    """in the file, from 1"""
-    game: chess.pgn.Game
-    problem: Problem | None
-    """the worst that is wrong with it"""
-
-    @property
-    def readable(self) -> bool:
-        """False when not even its first position is one of chess."""
-        return self.problem is None or self.problem.where is not Where.GAME
-
-    def tasks(self) -> Iterator[Task]:
-        """Its positions from the last to the first, so that the table knows what the moves led to.
-
-        A position is left out when it has no legal move, or is none (after a null move).
-        """
-        if not self.readable or self.game.next() is None:
-            return
-        boards = [self.game.board()]
-        for move in self.game.mainline_moves():
-            board = boards[-1].copy()
-            board.push(move)
-            boards.append(board)
-        for ply in range(len(boards) - 1, -1, -1):
-            if boards[ply].is_valid() and any(boards[ply].legal_moves):
-                yield Task(ply, boards[ply])
+    A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
+    whole game is in memory, beside what the caller keeps.
+    """
+    for board in _positions(work):
+        yield Task(len(board.move_stack), board.copy(stack=MAX_HISTORY))
 
 
-def read_games(source: Source) -> Iterator[GameTasks]:
-    """The games of a PGN, one after the other: only one is in memory at a time."""
-    stream = io.StringIO(source.text)
-    number = 0
+def count_tasks(work: PgnGame) -> int:
+    """How many there are."""
+    return sum(1 for _ in _positions(work))
+
+
+def _positions(work: PgnGame) -> Iterator[chess.Board]:
+    """The positions of a game that can be searched, all on one board that goes back move by move."""
+    if not work.readable or work.game.next() is None:
+        return
+    board = work.game.board()
+    for move in work.game.mainline_moves():
+        board.push(move)
     while True:
-        game = chess.pgn.read_game(stream, Visitor=_Builder)
-        if game is None:
+        if board.is_valid() and any(board.legal_moves):
+            yield board
+        if not board.move_stack:
             return
-        number += 1
-        yield GameTasks(number, game, _problem_of(game))
-
-
-def _problem_of(game: chess.pgn.Game) -> Problem | None:
-    try:
-        check_position(game.board())
-    except (PsearchError, ValueError) as error:
-        return Problem(str(error), Where.GAME)
-    return next((error.problem for error in game.errors if isinstance(error, _Problem)), None)
+        board.pop()
 
 
 @dataclass
@@ -198,15 +87,17 @@ class Tally:
         return f"{self.games:,} games, {self.positions:,} positions, {found}"
 
 
-def annotate(work: GameTasks, answers: dict[int, Answer], tally: Tally) -> str:
+def annotate(work: PgnGame, answers: dict[int, Answer], tally: Tally) -> str:
     """Write the answers (by ply) into the game; the game as PGN, with an empty line after it."""
     tally.games += 1
     tally.positions += len(answers)
+    if not work.readable:
+        return work.original() + "\n\n"
     node: chess.pgn.GameNode = work.game
-    board = work.game.board() if work.readable else None
+    board = work.game.board()
     last: chess.pgn.GameNode = work.game.end()
     ply = 0
-    while board is not None and (child := node.next()) is not None:
+    while (child := node.next()) is not None:
         after = board.copy(stack=False)
         after.push(child.move)
         _annotate_move(child, board, after, answers.get(ply), answers.get(ply + 1), tally)

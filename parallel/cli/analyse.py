@@ -20,11 +20,14 @@ from psearch.cli.signals import Signals
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.analysis.analyser import Analyser
+    import chess
+
+    from psearch.analysis.analyser import Analyser, Answer
     from psearch.analysis.journal import AnalysisJournal
     from psearch.analysis.output import Output
-    from psearch.analysis.pgn import GameTasks, Tally
+    from psearch.analysis.pgn import Tally
     from psearch.notation.epd import SuitePosition
+    from psearch.notation.pgn import PgnGame
     from psearch.notation.source import Source
     from psearch.terminal.analysis_display import AnalysisProgress
 
@@ -70,7 +73,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         _check_out(options.file, options.out)
     check_hash(options.hash)
     source = read_source(options.file)
-    if is_epd(options.file, source.text):
+    if is_epd(options.file, source):
         return _analyse_epd(source, options, signals)
     if options.json:
         refuse("--json is for EPD; a PGN stays a PGN")
@@ -78,25 +81,28 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 def _check_out(file: str, out: str) -> None:
-    """The input must stay as it is: a journal is only good for the input that it was made from."""
-    from psearch.analysis.output import place_of
+    """The input must stay as it is: a journal is only good for the input that it was made from. So must what is not
+    ours."""
+    from psearch.analysis.output import check_place, place_of
     from psearch.results import PsearchError
 
     try:
-        place_of(out)
+        place = place_of(out)
         same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
     if same:
         raise PsearchError(f"--out {out} is the input itself: choose another name")
+    if place is not None:
+        check_place(place)
 
 
-def is_epd(file: str, text: str) -> bool:
+def is_epd(file: str, source: Source) -> bool:
     """By the name, else by the first line that says something: a position has eight ranks."""
     suffix = Path(file).suffix.lower()
     if suffix in (".epd", ".fen", ".pgn"):
         return suffix != ".pgn"
-    for line in text.splitlines():
+    for _, line in source.lines():
         if line.strip() and line.lstrip()[0] not in "#;%":
             return line.split()[0].count("/") == 7
     return True
@@ -126,8 +132,9 @@ def _session(
     source: Source, options: argparse.Namespace, signals: Signals, total: int
 ) -> Iterator[tuple[Analyser, Output, AnalysisProgress]]:
     """Output, journal, engine and progress bar, opened in the order in which they can fail."""
+
     from psearch.analysis.analyser import Analyser
-    from psearch.analysis.journal import AnalysisJournal
+    from psearch.analysis.journal import AnalysisJournal, check_answer
     from psearch.analysis.output import Output, place_of
 
     how = search_options(options)
@@ -136,7 +143,9 @@ def _session(
         journal: AnalysisJournal | None = None
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
-            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), _about(source, options)))
+            journal = stack.enter_context(
+                AnalysisJournal(Path(f"{place}.journal"), _about(source, options), check_answer)
+            )
         output = stack.enter_context(Output(place))
         prepare_kernels()
 
@@ -156,8 +165,24 @@ def _session(
             journal,
             progress.show,
             progress.advance,
+            complain,
         )
         yield analyser, output, progress
+
+
+def _answer(analyser: Analyser, key: str, board: chess.Board) -> Answer:
+    """The answer for a position. Raises PsearchError when the journal has one that is of another position."""
+    from psearch.analysis.journal import check_moves
+    from psearch.results import PsearchError
+
+    kept = analyser.journal is not None and key in analyser.journal
+    answer = analyser.answer(key, board)
+    if kept and analyser.journal is not None:
+        try:
+            check_moves(board, answer.best, answer.pv, [choice.move for choice in answer.choices])
+        except ValueError as error:
+            raise PsearchError(f"{analyser.journal.path}: not an answer for {key}: {error}") from None
+    return answer
 
 
 def _put(text: str, output: Output, progress: AnalysisProgress) -> None:
@@ -186,41 +211,43 @@ def _report_interruption(analyser: Analyser, total: int) -> None:
 
 def _analyse_epd(source: Source, options: argparse.Namespace, signals: Signals) -> int:
     from psearch.analysis.analyser import Stopped
-    from psearch.analysis.epd import Table, Verdict, json_object, summarise, summary_text
-    from psearch.notation.epd import parse_suite
+    from psearch.analysis.epd import Summary, Survey, Table, Verdict, json_object, summary_text
+    from psearch.notation.epd import read_positions
+    from psearch.results import PsearchError
 
-    suite = parse_suite(source)
-    verdicts: list[Verdict] = []
-    table = Table(suite)
+    survey = Survey.of(read_positions(source))
+    if not survey.positions:
+        raise PsearchError(f"{source.name} has no positions")
+    figures = Summary()
+    table = Table(survey)
 
     def result_of(verdict: Verdict) -> str:
         return json.dumps(json_object(verdict)) + "\n" if options.json else table.row(verdict)
 
     def summary() -> str:
-        figures = summarise(verdicts, len(suite))
-        return json.dumps({"summary": figures}) + "\n" if options.json else "\n" + summary_text(figures)
+        facts = figures.figures(survey.positions)
+        return json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)
 
-    searched = sum(any(position.board.legal_moves) for position in suite)
-    with _session(source, options, signals, searched) as (analyser, output, progress):
+    with _session(source, options, signals, survey.searchable) as (analyser, output, progress):
         try:
             if not options.json:
                 _put(table.head(), output, progress)
-            for position in suite:
+            for position in read_positions(source):
                 verdict = _verdict(position, analyser)
-                verdicts.append(verdict)
-                progress.say(_standing(verdicts))
+                figures.add(verdict)
+                progress.say(figures.standing)
                 _put(result_of(verdict), output, progress)
         except Stopped:
             progress.close()
             if analyser.journal is None:
                 output.write(summary())
-            _report_interruption(analyser, searched)
+            _report_interruption(analyser, survey.searchable)
             return signals.exit_status
         progress.close()
         output.write(summary())
         _finish(analyser, output)
         if analyser.journal is not None:
-            say(summary_text(summarise(verdicts, len(suite))).rstrip())
+            say(summary_text(figures.figures(survey.positions)).rstrip())
     return 0
 
 
@@ -231,12 +258,7 @@ def _verdict(position: SuitePosition, analyser: Analyser) -> Any:
     if not any(position.board.legal_moves):
         return judge(position, None)
     analyser.forget()
-    return judge(position, analyser.answer(f"line {position.line}", position.board))
-
-
-def _standing(verdicts: list[Any]) -> str:
-    scored = sum(verdict.position.scored for verdict in verdicts)
-    return f"solved {sum(verdict.solved_by is not None for verdict in verdicts)}/{scored}" if scored else ""
+    return judge(position, _answer(analyser, f"line {position.line}", position.board))
 
 
 # -- PGN -------------------------------------------------------------------------------------------------------------
@@ -244,15 +266,16 @@ def _standing(verdicts: list[Any]) -> str:
 
 def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) -> int:
     from psearch.analysis.analyser import Stopped
-    from psearch.analysis.pgn import Tally, read_games
+    from psearch.analysis.pgn import Tally
+    from psearch.notation.pgn import read_games
 
-    total, problems = _survey(source)
+    total, problems, broken = _survey(source)
     tally = Tally()
     with _session(source, options, signals, total) as (analyser, output, progress):
-        for problem in problems[:_MOST_PROBLEMS]:
+        for problem in problems:
             complain(problem)
-        if len(problems) > _MOST_PROBLEMS:
-            complain(f"{source.name}: {len(problems) - _MOST_PROBLEMS:,} more games like these")
+        if broken > len(problems):
+            complain(f"{source.name}: {broken - len(problems):,} more games like these")
         try:
             for work in read_games(source):
                 progress.say(f"game {work.number}")
@@ -264,33 +287,38 @@ def _analyse_pgn(source: Source, options: argparse.Namespace, signals: Signals) 
         progress.close()
         _finish(analyser, output)
         say(tally.text())
-    return EXIT_WRONG if problems else 0
+    return EXIT_WRONG if broken else 0
 
 
-def _survey(source: Source) -> tuple[int, list[str]]:
-    """How many positions there are to search, and what is wrong with which game."""
-    from psearch.analysis.pgn import read_games
+def _survey(source: Source) -> tuple[int, list[str], int]:
+    """How many positions there are to search, what is wrong with the first games that are broken, how many are."""
+    from psearch.analysis.pgn import count_tasks
+    from psearch.notation.pgn import read_games
     from psearch.results import PsearchError
     from psearch.terminal.status import StatusLine
 
     games = positions = 0
     problems: list[str] = []
+    broken = 0
     with StatusLine(only_terminal=True) as status:
         for work in read_games(source):
             games += 1
-            positions += sum(1 for _ in work.tasks())
+            positions += count_tasks(work)
             if work.problem is not None:
-                problems.append(f"{source.name}, game {work.number}: {work.problem.text}; {work.problem.consequence}")
+                broken += 1
+                if broken <= _MOST_PROBLEMS:
+                    what = f"{work.problem.text}; {work.problem.consequence}"
+                    problems.append(f"{source.name}, game {work.number}: {what}")
             status(f"reading {source.name}: {games:,} games, {positions:,} positions")
     if not positions:
         raise PsearchError(problems[0] if problems else f"{source.name} has no game with moves")
-    return positions, problems
+    return positions, problems, broken
 
 
-def _annotated(work: GameTasks, analyser: Analyser, tally: Tally) -> str:
+def _annotated(work: PgnGame, analyser: Analyser, tally: Tally) -> str:
     """Search a game's positions, from the last to the first, and write the answers into it."""
-    from psearch.analysis.pgn import annotate
+    from psearch.analysis.pgn import annotate, tasks
 
     analyser.forget()
-    answers = {task.ply: analyser.answer(f"game {work.number} ply {task.ply}", task.board) for task in work.tasks()}
+    answers = {task.ply: _answer(analyser, f"game {work.number} ply {task.ply}", task.board) for task in tasks(work)}
     return annotate(work, answers, tally)

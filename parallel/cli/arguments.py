@@ -6,6 +6,7 @@ import argparse
 import os
 from typing import TYPE_CHECKING
 
+from psearch.arena.control_groups import usable_cores
 from psearch.cli.numbers import whole_number
 from psearch.defaults import (
     DEFAULT_HASH_MB,
@@ -13,6 +14,8 @@ from psearch.defaults import (
     DEFAULT_PRUNING,
     MAX_DEPTH,
     MAX_HASH_MB,
+    MAX_MOVETIME_MS,
+    MAX_NODES,
     MAX_THREADS,
     POLICY_NAMES,
     PRUNING_MODES,
@@ -21,9 +24,6 @@ from psearch.defaults import (
 if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.results import Limits
-
-MAX_NODES = 2**62
-_MAX_MOVETIME_MS = 1_000_000_000
 
 
 def add_position(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +59,7 @@ def search_options(options: argparse.Namespace) -> SearchOptions:
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """`--threads N`."""
-    cores = usable_cores()
+    cores = min(MAX_THREADS, usable_cores())
     parser.add_argument(
         "--threads",
         type=whole_number(1, MAX_THREADS),
@@ -69,17 +69,10 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def usable_cores() -> int:
-    """Cores this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return min(MAX_THREADS, len(os.sched_getaffinity(0)))
-    return min(MAX_THREADS, os.cpu_count() or 1)
-
-
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
     """`--depth D`, `--movetime MS` or `--nodes N`."""
     limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, _MAX_MOVETIME_MS, MAX_NODES))
+    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES))
     after = f" {scope}" if scope else ""
     limit.add_argument("--depth", type=depth, metavar="D", help=f"plies{after}, 1 to {MAX_DEPTH}")
     limit.add_argument("--movetime", type=milliseconds, metavar="MS", help=f"milliseconds{after}")

@@ -30,6 +30,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     if options.out is not None and not options.out.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {options.out}: its folder does not exist")
+    if options.out is not None:
+        from psearch.simulation.costs import Costs
+
+        Costs.check_place(options.out)
     from psearch.studies.entries import MICRO_COSTS
 
     prepare_kernels(MICRO_COSTS)

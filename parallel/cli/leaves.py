@@ -1,6 +1,6 @@
 """`psearch leaves B N`: the leaves that alpha-beta must visit, by formula and counted.
 
-numba is imported only where something is counted.
+Kernels, and numpy, are needed only where something is counted.
 """
 
 from __future__ import annotations

@@ -15,13 +15,22 @@ from collections.abc import Sequence
 
 from psearch.cli.commands import COMMANDS, SEARCH, Command, load, parser_of
 from psearch.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
-from psearch.cli.output import complain, say
-from psearch.cli.signals import Signals
+from psearch.cli.output import complain, say, steady_streams
+from psearch.cli.signals import Signals, leave_quietly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status (`exit_status.py`); bad options leave through SystemExit."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    # numpy's threads are of no use here, and where no more can be had it would interrupt the program
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with steady_streams():
+        status = _main(list(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        leave_quietly()
+    return status
+
+
+def _main(words: list[str]) -> int:
     if not words:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
@@ -46,9 +55,14 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
     except OSError as error:
         reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
         _abandon_stdout()
+        if signals.received is not None:
+            return signals.exit_status  # the terminal is gone, and the signal said so
         if reader_left:
             return EXIT_SIGNAL + signal.SIGPIPE
         complain(f"cannot go on: {error}")
+        return EXIT_SYSTEM
+    except MemoryError:
+        complain("cannot go on: not enough memory (see ulimit -v)")
         return EXIT_SYSTEM
     except Exception as error:
         # imported only now: it needs python-chess, and `uciok` should not wait for that

@@ -2,11 +2,57 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO, cast
 
 from psearch.cli.exit_status import EXIT_BAD_INPUT
+from psearch.terminal.streams import printable
+
+_LONGEST_COMPLAINT = 2000
+"""characters"""
+
+
+class _Messages:
+    """stderr, the loss of which ends nothing: its terminal may be closed while a long run goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def steady_streams() -> Iterator[None]:
+    """Inside, no text fails for its letters, stderr never fails, and no file takes the number of a closed stream."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free: this one
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    messages = sys.stderr
+    if messages is not None:
+        sys.stderr = cast(TextIO, _Messages(messages))
+    try:
+        yield
+    finally:
+        sys.stderr = messages
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
@@ -17,15 +63,15 @@ def print_json(facts: Mapping[str, Any]) -> None:
 
 
 def say(text: str) -> None:
-    """One line on stderr, if there is one."""
+    """Lines on stderr, if there is one."""
     if sys.stderr is not None:  # print() would turn to stdout
-        print(text, file=sys.stderr, flush=True)
+        print(printable(text), file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:
     """One line on stderr, whatever the message contains."""
     line = " ".join(message.split())
-    say("psearch: " + "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in line))
+    say("psearch: " + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
 
 
 def refuse(message: str) -> NoReturn:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.cli.arguments import MAX_NODES, add_threads, without_dashes
+from psearch.cli.arguments import add_threads, without_dashes
 from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import whole_number
 from psearch.cli.output import refuse
 from psearch.cli.signals import Signals
-from psearch.defaults import MAX_DEPTH
+from psearch.defaults import MAX_DEPTH, MAX_NODES
 
 if TYPE_CHECKING:
     import chess
@@ -99,6 +99,7 @@ def _check_suite(options: argparse.Namespace) -> int:
 
     from psearch.processes.supervisor import Supervisor
     from psearch.terminal.status import StatusLine
+    from psearch.terminal.streams import printable
 
     checks: list[PerftCheck] = []
     failures: list[str] = []
@@ -113,7 +114,7 @@ def _check_suite(options: argparse.Namespace) -> int:
                 failures.append(check.failure_line)
             status(f"{len(checks)}/{total} counts, {len(failures)} wrong, {check.case.source}")
     for failure in failures:
-        print(failure)
+        print(printable(failure))
     print(_suite_summary(checks, len(cases), max_nodes))
     return EXIT_WRONG if failures else 0
 

@@ -162,7 +162,7 @@ def searched(
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
     with Supervisor(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
         signals.searching = True
-        with traced(engine.recorder, trace, facts):
+        with traced(engine, trace, facts):
             with display or nullcontext() as on_info:
                 request = SearchRequest(
                     board,
@@ -172,6 +172,7 @@ def searched(
                     multipv,
                     on_info=on_info,
                     control=signals.control,
+                    on_note=complain,
                 )
                 result = engine.search(request)
             yield result, engine

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch.cli.arguments import usable_cores
+from psearch.arena.control_groups import usable_cores
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.cli.output import print_json, say
@@ -115,11 +115,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 
 def _read(path: Path) -> _Measured:
+    from psearch.results import PsearchError
     from psearch.studies.raw_log import read_log
     from psearch.studies.speedup import Sample
 
     samples, facts = read_log(path, Sample)
-    ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
+    try:
+        ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        raise PsearchError(f"{path}: its ceilings are not numbers") from None
     return _Measured(samples, ceilings)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.cli.output import complain, say
 
 if TYPE_CHECKING:
-    from psearch.trace.recorder import Recorder
+    from psearch.processes.supervisor import Supervisor
 
 
 def add_trace(parser: argparse.ArgumentParser, which: str = "") -> None:
@@ -29,24 +29,31 @@ def report_trace(dropped: dict[int, int], path: Path) -> None:
 
 
 @contextmanager
-def traced(recorder: Recorder | None, path: Path | None, facts: dict[str, Any]) -> Iterator[None]:
-    """Write the trace of what happens inside when it is over, also when a worker died.
+def traced(engine: Supervisor, path: Path | None, facts: dict[str, Any]) -> Iterator[None]:
+    """Write the trace of what happens inside when it is over, also when workers died.
 
-    Nothing without a recorder. Raises OSError when the trace cannot be written.
+    Nothing without a path. Raises OSError when the trace cannot be written.
     """
     from psearch.results import WorkerDied
 
-    if recorder is None or path is None:
+    if path is None:
         yield
         return
     try:
         yield
     except WorkerDied:
         try:
-            recorder.write(path, facts)
-            report_trace(recorder.dropped, path)
+            _write_trace(engine, path, facts)
         except OSError as error:
             complain(f"cannot write the trace {path}: {error.strerror}")
         raise
+    _write_trace(engine, path, facts)
+
+
+def _write_trace(engine: Supervisor, path: Path, facts: dict[str, Any]) -> None:
+    engine.settle()  # nobody writes to the logs any more
+    recorder = engine.recorder
+    if recorder is None:
+        raise AssertionError("a trace of an engine that records none")
     recorder.write(path, facts)
     report_trace(recorder.dropped, path)

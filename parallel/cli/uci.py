@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
-import sys
 
+from psearch.cli.output import complain
 from psearch.cli.signals import Signals
 
 DESCRIPTION = """\
@@ -23,11 +24,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Talk until `quit` or the end of the input; does not return."""
+    """Talk until `quit`, the end of the input or a signal; does not return. Raises OSError when nobody reads."""
     from psearch.uci.conversation import run_uci
 
-    run_uci()
-    sys.stdout.flush()
+    signals.searching = True  # a signal is noted and ends the conversation, wherever it is
+    with contextlib.suppress(KeyboardInterrupt):  # a second signal: the workers end with this process
+        run_uci(is_over=lambda: signals.received is not None)
+    if signals.received is not None:
+        with contextlib.suppress(OSError):
+            complain("interrupted")
     # Workers are gone by now. Taking the interpreter down costs some 200 ms, and clients kill an engine that is slow to
     # leave; nor could a thread that is inside the compiler be told to stop. The fork server ends with this process.
-    os._exit(0)
+    os._exit(signals.exit_status)

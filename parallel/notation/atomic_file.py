@@ -7,19 +7,21 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TextIO
 
 
 class AtomicFile:
     """A text file that is written beside its place and moved there by `commit`; a context manager.
 
     place: where it goes, not a link; part: where it is written, in the same folder. Without `commit` the part is
-    deleted at the end and what is in the place stays. An OSError names the part.
+    deleted at the end and what is in the place stays. What an earlier run left in the place of the part goes; where
+    somebody put a link there, the link. An OSError names the part.
     """
 
     def __init__(self, place: Path, part: Path) -> None:
         self._place = place
         self._part: Path | None = part
-        self.stream = part.open("w", encoding="utf-8", newline="\n")
+        self.stream = _new_file(part)
 
     def __enter__(self) -> AtomicFile:
         return self
@@ -54,3 +56,14 @@ class AtomicFile:
             yield
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(self._part)) from None
+
+
+def _new_file(path: Path) -> TextIO:
+    """A text file that nobody else has made, opened for writing."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        descriptor = os.open(path, flags, 0o666)
+    return open(descriptor, "w", encoding="utf-8", newline="\n")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import chess
 
-from psearch.notation.fen import parse_position
+from psearch.notation.fen import check_clocks, parse_position
 from psearch.notation.source import Source, parse_lines, read_source
 from psearch.results import PsearchError
 
@@ -55,12 +56,17 @@ class SuitePosition:
         return move not in self.avoid and (not self.best or move in self.best)
 
 
-def parse_suite(source: Source) -> list[SuitePosition]:
-    """Every position of a suite; lines that are empty or begin with # are left out.
+def read_positions(source: Source) -> Iterator[SuitePosition]:
+    """The positions of a suite, one after the other; lines that are empty or begin with # are left out.
 
-    Raises PsearchError for the first line that is malformed, with its number, and when there is no position.
+    Raises PsearchError for the first line that is malformed, with its number.
     """
-    found = parse_lines(source, _parse_line)
+    return parse_lines(source, _parse_line)
+
+
+def parse_suite(source: Source) -> list[SuitePosition]:
+    """Every position of a suite. Raises PsearchError as `read_positions` does, and when there is no position."""
+    found = list(read_positions(source))
     if not found:
         raise PsearchError(f"{source.name} has no positions")
     return found
@@ -80,6 +86,7 @@ def _parse_line(text: str, number: int) -> SuitePosition:
     for name, attribute in (("hmvc", "halfmove_clock"), ("fmvn", "fullmove_number")):
         if isinstance(operations.get(name), int):
             setattr(board, attribute, operations[name])
+    check_clocks(board)
     best, avoid = (_moves(operations, name) for name in ("bm", "am"))
     return SuitePosition(
         name=str(operations.get("id") or f"line {number}"),

@@ -76,6 +76,7 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
     """Raise PsearchError, with every reason in one line, when `board` is not a legal position of chess."""
     if type(board).uci_variant != "chess":
         raise PsearchError(f"{type(board).uci_variant} is not supported, only chess and Chess960")
+    check_clocks(board)
     status = board.status()
     if not strict:
         status &= ~_ODD_BUT_PLAYABLE
@@ -84,6 +85,13 @@ def check_position(board: chess.Board, *, strict: bool = True) -> None:
     if status:
         reasons = [reason for flag, reason in _REASONS.items() if status & flag]
         raise PsearchError(f"illegal position: {', '.join(reasons)}")
+
+
+def check_clocks(board: chess.Board) -> None:
+    """Raise PsearchError for a half-move clock or a move number that no game has."""
+    for name, number in (("half-move clock", board.halfmove_clock), ("move number", board.fullmove_number)):
+        if not 0 <= number <= _MAX_CLOCK:
+            raise PsearchError(f"illegal position: the {name} is not a number from 0 to {_MAX_CLOCK:,}")
 
 
 def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:

@@ -70,7 +70,7 @@ def parse_perft_suite(source: Source) -> list[PerftCase]:
         board, counts = _parse_line(line)
         return PerftCase(f"{source.name}, line {number}", board, counts)
 
-    cases = parse_lines(source, parse)
+    cases = list(parse_lines(source, parse))
     if not cases:
         raise PsearchError(f"{source.name} contains no positions")
     return cases

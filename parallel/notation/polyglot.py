@@ -1,7 +1,14 @@
-"""Opening books in Polyglot's format; reading them is python-chess's (`chess.polyglot`)."""
+"""Opening books in Polyglot's format: 16 bytes an entry, sorted by the key of the position (`chess.polyglot`)."""
 
 from __future__ import annotations
 
+import os
+import stat
+import struct
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import suppress
+from errno import EISDIR
 from random import Random
 
 import chess
@@ -10,22 +17,34 @@ import numpy as np
 
 from psearch.results import PsearchError
 
-_ENTRY_BYTES = 16
-_ENTRY = np.dtype([("key", ">u8"), ("move", ">u2"), ("weight", ">u2"), ("learn", ">u4")])
+_ENTRY = struct.Struct(">QHHI")
+"""key, move, weight, what was learnt"""
+_ENTRIES = np.dtype([("key", ">u8"), ("move", ">u2"), ("weight", ">u2"), ("learn", ">u4")])
+_CHECKED_AT_ONCE = 1 << 16
+"""entries"""
 
 
 class Book:
-    """An open book; a context manager. Raises PsearchError when the file is not one."""
+    """An open book; a context manager. Raises PsearchError when the file is not one.
+
+    The file is read, not mapped: one that is cut short while it is open would end the whole program otherwise.
+    """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self._fd: int | None = None
         try:
-            _check(path)
-            self._reader = chess.polyglot.open_reader(path)
+            # a pipe without a writer would not even let itself be opened otherwise
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            self._size = self._checked_size()
         except OSError as error:
+            self.close()
             raise PsearchError(f"cannot read the book {path}: {error.strerror or error}") from None
         except ValueError as error:  # a name with a null character
             raise PsearchError(f"cannot read the book {path!r}: {error}") from None
+        except PsearchError:
+            self.close()
+            raise
 
     def __enter__(self) -> Book:
         return self
@@ -35,28 +54,86 @@ class Book:
 
     def __len__(self) -> int:
         """Entries: moves, not positions."""
-        return len(self._reader)
+        return self._size
 
     def close(self) -> None:
-        """Unmap the file. May be called twice."""
-        self._reader.close()
+        """Close the file. May be called twice."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
 
     def pick(self, board: chess.Board, random: Random) -> chess.Move | None:
-        """A legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never drawn."""
+        """A legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never drawn.
+
+        Raises PsearchError when the file cannot be read any more.
+        """
         try:
-            return self._reader.weighted_choice(board, random=random).move
-        except IndexError:
+            found = [(move, weight) for move, weight in self._moves(board) if weight]
+        except OSError as error:
+            raise PsearchError(f"cannot read the book {self.path}: {error.strerror or error}") from None
+        if not found:
             return None
+        moves, weights = zip(*found, strict=True)
+        picked: chess.Move = random.choices(moves, weights)[0]
+        return picked
+
+    def _moves(self, board: chess.Board) -> Iterator[tuple[chess.Move, int]]:
+        """The legal moves that the book has for a position, with their weights."""
+        key = chess.polyglot.zobrist_hash(board)
+        for index in range(bisect_left(range(self._size), key, key=lambda index: self._entry(index)[0]), self._size):
+            found, code, weight, _ = self._entry(index)
+            if found != key:
+                return
+            move = _legal_move(board, code)
+            if move is not None:
+                yield move, weight
+
+    def _entry(self, index: int) -> tuple[int, int, int, int]:
+        """Key, move, weight and what was learnt."""
+        key, code, weight, learn = _ENTRY.unpack(self._read(index, 1))
+        return key, code, weight, learn
+
+    def _read(self, first: int, count: int) -> bytes:
+        """The bytes of some entries. Raises OSError."""
+        assert self._fd is not None
+        data = os.pread(self._fd, count * _ENTRY.size, first * _ENTRY.size)
+        if len(data) < count * _ENTRY.size:
+            raise OSError("it has been cut short")
+        return data
+
+    def _checked_size(self) -> int:
+        """Entries of the file; refuses what is not a book, and what a binary search could not use."""
+        assert self._fd is not None
+        status = os.fstat(self._fd)
+        if stat.S_ISDIR(status.st_mode):
+            raise OSError(EISDIR, os.strerror(EISDIR))
+        if not stat.S_ISREG(status.st_mode):
+            raise PsearchError(f"cannot read the book {self.path}: it is not a regular file")
+        if status.st_size == 0:
+            raise PsearchError(f"the book {self.path} is empty")
+        size, rest = divmod(status.st_size, _ENTRY.size)
+        if rest:
+            raise PsearchError(
+                f"{self.path} is not a Polyglot book: {status.st_size:,} bytes are no whole number of entries"
+            )
+        for first in range(0, size, _CHECKED_AT_ONCE):
+            begin = max(first - 1, 0)  # the last key of the entries before, too
+            data = self._read(begin, min(first + _CHECKED_AT_ONCE, size) - begin)
+            keys = np.frombuffer(data, _ENTRIES)["key"]
+            if not (keys[1:] >= keys[:-1]).all():
+                raise PsearchError(
+                    f"{self.path} is not a Polyglot book: its entries are not in the order of their keys"
+                )
+        return size
 
 
-def _check(path: str) -> None:
-    """Refuse what is not a book, and what a binary search could not use."""
-    with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        if size == 0:
-            raise PsearchError(f"the book {path} is empty")
-        if size % _ENTRY_BYTES:
-            raise PsearchError(f"{path} is not a Polyglot book: {size:,} bytes are no whole number of entries")
-    keys = np.memmap(path, _ENTRY, "r")["key"]
-    if not (keys[1:] >= keys[:-1]).all():
-        raise PsearchError(f"{path} is not a Polyglot book: its entries are not in the order of their keys")
+def _legal_move(board: chess.Board, code: int) -> chess.Move | None:
+    """The move that 16 bits of a book mean, written as the board writes it; None if it is not legal."""
+    promotion = code >> 12 & 7
+    if promotion > chess.QUEEN - 1:
+        return None
+    move = chess.Move(code >> 6 & 63, code & 63, promotion + 1 if promotion else None)
+    # the format writes castling as king takes rook, which `parse_uci` understands on any board
+    with suppress(ValueError):
+        return board.parse_uci(move.uci()) or None
+    return None

@@ -1,18 +1,19 @@
 """Endgame tables at the root: which moves keep the result, and which of them make progress.
 
-Probing itself is python-chess's (`chess.syzygy`). What is added here is what a table cannot know: the half-move clock,
-the repetitions of the game so far, and mate. Inside the search nothing is probed.
+Probing itself is python-chess's (`chess.syzygy`), on files that `table_file.py` reads. What is added here is what a
+table cannot know: the half-move clock, the repetitions of the game so far, and mate. Inside the search nothing is
+probed.
 """
 
 from __future__ import annotations
 
 import os
-import struct
 from dataclasses import dataclass
 
 import chess
 import chess.syzygy
 
+from psearch.notation.table_file import Reads, TableFiles
 from psearch.results import PsearchError
 
 _FIFTY_MOVES = 100
@@ -71,7 +72,8 @@ class RootProber:
     """
 
     def __init__(self, path: str) -> None:
-        self._tables = chess.syzygy.Tablebase()
+        self._reads = Reads()
+        self._tables = TableFiles(self._reads)
         self.files = 0
         folders = [folder for folder in path.split(os.pathsep) if folder]
         try:
@@ -101,19 +103,22 @@ class RootProber:
         """The moves that are best by the tables; the board's move stack counts as the game's history.
 
         None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
-        and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a damaged file.
+        and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is
+        damaged so that it shows, within some seconds at most: tables have no checksum that could be verified quickly.
         """
         if chess.popcount(board.occupied) > self.most_pieces or board.clean_castling_rights():
             return None
         position = board.copy()
         position.castling_rights = chess.BB_EMPTY  # a right without its rook would be refused
+        self._reads.begin()
         try:
             outcomes = [self._outcome(position, move) for move in board.legal_moves]
         except chess.syzygy.MissingTableError:
             return None
-        except (OSError, struct.error, IndexError, ValueError, KeyError, AssertionError) as error:
-            # python-chess does not check what it reads
-            raise PsearchError(f"damaged endgame table for {board.fen()}: {error}") from None
+        except Exception as error:
+            # python-chess does not check what it reads: there is hardly an exception that damage cannot lead to
+            reason = f"{type(error).__name__}: {error}"
+            raise PsearchError(f"damaged endgame table for {board.fen()}: {reason}") from None
         if not outcomes:
             return None
         top = max(outcomes, key=lambda outcome: outcome.merit)

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextCol
 
 from psearch.notation.report import relative_text
 from psearch.results import Info
-from psearch.terminal.streams import can_redraw, is_terminal
+from psearch.terminal.streams import can_redraw, is_terminal, printable
 from psearch.terminal.time_left import WHOLE_WORK
 
 _LINE_INTERVAL_S = 30.0
@@ -72,7 +72,7 @@ class AnalysisProgress:
 
     def say(self, news: str) -> None:
         """A few words on how it goes."""
-        self._bar.update(self._number, news=news)
+        self._bar.update(self._number, news=printable(news))
 
     def show(self, info: Info) -> None:
         """The search of the present position has reported."""

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from psearch.terminal.streams import can_redraw, is_terminal
+from psearch.terminal.streams import can_redraw, is_terminal, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -43,6 +43,7 @@ class StatusLine:
         """Show `text`, one line without its end, and the time left if `done` of `total` is told, in any unit."""
         if self._silent:
             return
+        text = printable(text)
         if total:
             text += self._with_time_left(done, total)
         if self._redraws:

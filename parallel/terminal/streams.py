@@ -1,4 +1,4 @@
-"""Who reads a standard stream: a person at a terminal, or a file, a pipe, nobody."""
+"""Who reads a standard stream: a person at a terminal, or a file, a pipe, nobody; and what a terminal may be sent."""
 
 from __future__ import annotations
 
@@ -14,3 +14,16 @@ def is_terminal(stream: TextIO | None) -> bool:
 def can_redraw(stream: TextIO | None) -> bool:
     """Whether it is a terminal that can move its cursor."""
     return is_terminal(stream) and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
+
+
+def printable(text: str) -> str:
+    """Text from a file or its name as a terminal may be sent it: what neither prints nor ends a line is written out.
+
+    That takes the power from escape sequences, carriage returns and marks that turn the direction of writing.
+
+    >>> printable("a\x1b[31mb\nc\u202ed")
+    'a\\x1b[31mb\nc\\u202ed'
+    """
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() or mark == "\n" else ascii(mark)[1:-1] for mark in text)

@@ -24,12 +24,14 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
     from rich.table import Table
     from rich.text import Text
 
+    from psearch.terminal.streams import printable
+
     lefts = range(left) if isinstance(left, int) else left
     table = Table(box=None, show_header=any(head), pad_edge=False, padding=(0, 2, 0, 0))
     for number, name in enumerate(head):
         table.add_column(Text(name), justify="left" if number in lefts else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     out = io.StringIO()
     Console(file=out, width=_WIDEST, color_system=None).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())

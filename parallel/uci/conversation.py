@@ -9,23 +9,27 @@ back: `Turn`, `Go.answer`.
 
 from __future__ import annotations
 
+import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from psearch.uci.options import OPTIONS, OptionValues
+from psearch.results import PsearchError
+from psearch.uci.notices import Notices, Say, quoted
+from psearch.uci.options import OptionValues, files_are_allowed
 from psearch.uci.player import Player
 from psearch.uci.position import CurrentPosition
+from psearch.uci.streams import Streams, descriptor_of
 from psearch.version import __version__
 
 if TYPE_CHECKING:
     import chess
 
-    from psearch.uci.messages import Say
-
-_NEW_RESOURCES = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace")
-"""Options that take time to settle: at once, and not on the clock of the next `go`."""
+_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Pruning", "PruningParameters")
+"""Options that take time to settle, or may be refused: at once, and not on the clock of the next `go`."""
+_VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
+_BLANK = " \t\r\v\f\n"
+"""What may stand before and behind the value of an option; within, it is part of the value."""
 
 
 class Uci:
@@ -33,7 +37,8 @@ class Uci:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._values = OptionValues()
+        self._notices = Notices(say)
+        self._values = OptionValues(files_are_allowed())
         self._debug = False
         self._position = CurrentPosition()
         self._player = Player(say, self._values)
@@ -41,7 +46,6 @@ class Uci:
             "uci": self._uci,
             "debug": self._set_debug,
             "isready": self._isready,
-            "setoption": self._setoption,
             "register": lambda words: None,
             "ucinewgame": self._ucinewgame,
             "position": self._set_position,
@@ -56,93 +60,109 @@ class Uci:
         }
 
     def run(self, lines: Iterable[str]) -> None:
-        """Obey commands until `quit` or the end of the input. No worker is left; a thread that compiles may be."""
+        """Obey commands until `quit` or the end of the input. No worker is left; a thread that compiles may be.
+
+        Whatever fails is reported; the conversation goes on.
+        """
         try:
             for line in lines:
-                if not self._obey(line.split()):
-                    break
+                try:
+                    if not self._obey(line):
+                        break
+                except Exception as error:
+                    self._notices.internal_error(error)
         finally:
             self._stop([])
             self._player.close()
 
-    def _obey(self, words: list[str]) -> bool:
+    def _obey(self, line: str) -> bool:
         """One command; False for `quit`. Unknown words before a command are passed over, as the protocol demands."""
-        unknown: list[str] = []
-        while words and words[0] not in self._commands and words[0] != "quit":
-            if not unknown and words[0] in self._own_commands:
+        words = line.split()
+        begin = 0
+        while begin < len(words) and words[begin] not in self._commands and words[begin] not in ("quit", "setoption"):
+            if begin == 0 and words[0] in self._own_commands:
                 self._own_commands[words[0]](words[1:])
                 return True
-            unknown.append(words.pop(0))
-        if unknown:
-            self._warn(f"unknown command: {' '.join(unknown)[:80]!a}")
-        if not words:
+            begin += 1
+        if begin:
+            self.complain(f"unknown command: {quoted(' '.join(words[:begin]))}")
+        if begin == len(words):
             return True
-        if words[0] == "quit":
+        command = words[begin]
+        if command == "quit":
             return False
-        self._commands[words[0]](words[1:])
+        if command == "setoption":
+            rest = line.split(maxsplit=begin + 1)[begin + 1 :]
+            self._setoption("".join(rest))
+        else:
+            self._commands[command](words[begin + 1 :])
         return True
 
-    def _warn(self, text: str) -> None:
-        self._say(f"info string {text}")
+    def complain(self, text: str) -> None:
+        """Say something about the input."""
+        self._notices.tell(text)
 
     # -- the protocol's commands -------------------------------------------------------------------------------------
 
     def _uci(self, words: list[str]) -> None:
         lines = [f"id name psearch {__version__}", "id author the psearch authors"]
-        self._say("\n".join([*lines, *(option.declaration() for option in OPTIONS), "uciok"]))
+        self._say("\n".join([*lines, *(option.declaration() for option in self._values.declared()), "uciok"]))
         self._player.start()
 
     def _set_debug(self, words: list[str]) -> None:
         if words not in (["on"], ["off"]):
-            self._warn("debug takes on or off")
+            self.complain("debug takes on or off")
         else:
             self._debug = words == ["on"]
 
     def _isready(self, words: list[str]) -> None:
         self._player.ready()
 
-    def _setoption(self, words: list[str]) -> None:
+    def _setoption(self, text: str) -> None:
+        """`name N value V`: the value as it was written, for names of files may hold blanks of any kind."""
+        words = text.split(maxsplit=1)
         if not words or words[0] != "name":
-            self._warn("setoption: `name` is missing")
+            self.complain("setoption: `name` is missing")
             return
-        end = words.index("value") if "value" in words else len(words)
-        name, text = " ".join(words[1:end]), " ".join(words[end + 1 :])
+        name, *value = _VALUE.split(words[1] if len(words) > 1 else "", maxsplit=1)
         try:
-            option = self._values.set(name, text)
+            option = self._values.set(name, "".join(value).strip(_BLANK))
         except ValueError as error:
-            self._warn(f"setoption: {error}")
+            self.complain(f"setoption: {error}")
             return
         if option.name == "Clear Hash":
-            self._player.new_game()
-        elif option.name in _NEW_RESOURCES:
+            self._player.clear_hash()
+        elif option.name in _SETTLED_AT_ONCE:
             self._player.settle()
 
     def _ucinewgame(self, words: list[str]) -> None:
         self._player.new_game()
 
     def _set_position(self, words: list[str]) -> None:
-        from psearch.results import PsearchError
-
         try:
             self._position.set_up(words, self._is_chess960)
         except PsearchError as error:
-            self._warn(f"position: {error}; the position is left as it was")
+            self.complain(f"position: {error}; the position is left as it was")
 
     def _go(self, words: list[str]) -> None:
         from psearch.uci.go import Go
         from psearch.uci.go_command import parse_go
 
+        try:
+            command = parse_go(words, self._board(), self.complain)
+        except PsearchError as error:
+            self.complain(str(error))
+            return
         # after a stop the next go may come before the answer (polyglot does that): it waits for its turn
         running = self._player.latest
         if running is not None and not running.is_answered:
             if running.is_pondering:
                 # python-chess may forget its ponder search without a stop, and expects one answer only
                 running.give_up()
-                self._warn("the ponder search is given up: another go has come")
+                self.complain("the ponder search is given up: another go has come")
             elif not running.is_stopped:
-                self._warn("a search is running already: go was ignored")
+                self.complain("a search is running already: go was ignored")
                 return
-        command = parse_go(words, self._board(), self._warn)
         self._player.search(Go(command, self._say), self._debug)
 
     def _stop(self, words: list[str]) -> None:
@@ -173,25 +193,14 @@ class Uci:
         return self._position.board(self._is_chess960)
 
 
-def read_lines(stream: BinaryIO | None) -> Iterator[str]:
-    """Lines of the input as they come, whatever bytes they hold."""
-    while stream is not None and (line := stream.readline()):
-        yield line.decode("utf-8", "replace")
+def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
+    """Talk UCI on stdin and stdout, until `quit`, the end of the input, or a signal after which `is_over()`.
 
-
-def line_writer() -> Say:
-    """Writes to stdout, whole lines at a time, from any thread."""
-    lock = threading.Lock()
-
-    def say(text: str) -> None:
-        with lock:
-            sys.stdout.write(text + "\n")
-            sys.stdout.flush()
-
-    return say
-
-
-def run_uci() -> None:
-    """Talk UCI on stdin and stdout, until `quit` or the end of the input."""
-    stream = None if sys.stdin is None else sys.stdin.buffer
-    Uci(line_writer()).run(read_lines(stream))
+    Raises OSError when stdout is closed, or nobody reads it any more.
+    """
+    if sys.stdin is None:
+        return
+    stdin, stdout = descriptor_of(sys.stdin, "input"), descriptor_of(sys.stdout, "output")
+    with Streams(stdin, stdout, is_over) as streams:
+        uci = Uci(streams.say)
+        uci.run(streams.lines(uci.complain))

@@ -15,7 +15,7 @@ from psearch.processes.control import SearchControl
 
 if TYPE_CHECKING:
     from psearch.uci.go_command import GoCommand
-    from psearch.uci.messages import Say
+    from psearch.uci.notices import Say
 
 
 class State(enum.Enum):

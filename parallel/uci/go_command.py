@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from psearch.defaults import MAX_DEPTH
+from psearch.results import PsearchError
+from psearch.uci.notices import quoted
 from psearch.uci.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -25,6 +29,9 @@ _NUMBERS = {
 }
 _LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
 """Smaller numbers are raised to these; a clock may be overdrawn, and is then at 0."""
+_MOST = {"depth": MAX_DEPTH}
+"""Larger numbers are lowered to these."""
+_MOST_COMPLAINTS = 5
 _WORDS = {*_NUMBERS, "infinite", "ponder", "searchmoves"}
 
 
@@ -59,7 +66,9 @@ class GoCommand:
 
 
 def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], None]) -> GoCommand:
-    """The command for a position. What makes no sense is reported to `warn` and left out.
+    """The command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
+
+    Raises PsearchError for a perft that is too deep: another depth would be another number.
 
     >>> import chess
     >>> go = parse_go("wtime 1000 winc 10 searchmoves e2e4 d2d4 depth 3".split(), chess.Board(), print)
@@ -69,38 +78,65 @@ def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], Non
     go depth: a whole number is missing
     True
     """
+    complaints = _Complaints(warn)
     numbers: dict[str, int] = {}
     flags: set[str] = set()
-    moves: list[chess.Move] = []
-    rest = list(words)
+    moves: dict[chess.Move, None] = {}
+    rest = deque(words)
     while rest:
-        word = rest.pop(0)
+        word = rest.popleft()
         if word in ("infinite", "ponder"):
             flags.add(word)
         elif word == "searchmoves":
-            while rest and rest[0] not in _WORDS:
-                moves += _parse_searchmove(rest.pop(0), board, warn)
+            moves |= dict.fromkeys(_take_searchmoves(rest, board, complaints.add))
         elif word in _NUMBERS:
             number = whole_number(rest[0]) if rest else None
             if number is None:
-                warn(f"go {word}: a whole number is missing")
+                complaints.add(f"go {word}: a whole number is missing")
             else:
-                numbers[_NUMBERS[word]] = max(number, _LEAST.get(word, 0))
+                numbers[_NUMBERS[word]] = max(min(number, _MOST.get(word, number)), _LEAST.get(word, 0))
             if rest and rest[0] not in _WORDS:
-                rest.pop(0)
+                rest.popleft()
         else:
-            warn(f"go: {word!a} is not known and was ignored")
+            complaints.add(f"go: {quoted(word)} is not known and was ignored")
+    complaints.finish()
+    if numbers.get("perft", 0) > MAX_DEPTH:
+        raise PsearchError(f"go perft: {MAX_DEPTH} plies at most, not {numbers['perft']}; nothing is counted")
     limited = numbers.keys() - {"white_increment_ms", "black_increment_ms", "moves_to_go"}
     infinite = "infinite" in flags or not (limited or flags)
     return GoCommand(board, infinite=infinite, ponder="ponder" in flags, searchmoves=tuple(moves), **numbers)
 
 
-def _parse_searchmove(word: str, board: chess.Board, warn: Callable[[str], None]) -> list[chess.Move]:
-    try:
-        move = board.parse_uci(word)
-    except ValueError:
-        move = None
-    if not move:
-        warn(f"go searchmoves: {word!a} is not a legal move and was ignored")
-        return []
-    return [move]
+class _Complaints:
+    """Passes on the first few; of the others it tells how many there were."""
+
+    def __init__(self, warn: Callable[[str], None]) -> None:
+        self._warn = warn
+        self._count = 0
+
+    def add(self, text: str) -> None:
+        self._count += 1
+        if self._count <= _MOST_COMPLAINTS:
+            self._warn(text)
+
+    def finish(self) -> None:
+        if self._count > _MOST_COMPLAINTS:
+            self._warn(f"go: {self._count - _MOST_COMPLAINTS:,} more words make no sense and were ignored")
+
+
+def _take_searchmoves(rest: deque[str], board: chess.Board, complain: Callable[[str], None]) -> list[chess.Move]:
+    """Take the words behind `searchmoves`; the moves that are legal."""
+    words = []
+    while rest and rest[0] not in _WORDS:
+        words.append(rest.popleft())
+    moves = []
+    for word in dict.fromkeys(words):
+        try:
+            move = board.parse_uci(word)
+        except ValueError:
+            move = None
+        if move:
+            moves.append(move)
+        else:
+            complain(f"go searchmoves: {quoted(word)} is not a legal move and was ignored")
+    return moves

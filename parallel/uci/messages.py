@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,9 +13,6 @@ from psearch.notation.report import idle_share, uci_line
 from psearch.notation.syzygy import LOSS, WIN
 from psearch.notation.wdl import Wdl, wdl_of_score
 from psearch.results import Info
-
-Say = Callable[[str], None]
-"""Prints whole lines, given without the last line's end; may be called from any thread."""
 
 _TABLEBASE_WIN_CP = 20_000
 

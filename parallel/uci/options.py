@@ -6,6 +6,7 @@ anything heavy is loaded.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -19,6 +20,7 @@ from psearch.defaults import (
     POLICY_NAMES,
     PRUNING_MODES,
 )
+from psearch.uci.notices import quoted
 from psearch.uci.numbers import whole_number
 
 MAX_MULTIPV = 256
@@ -41,6 +43,8 @@ class Option:
     low: int = 0
     high: int = 0
     choices: Sequence[str] = ()
+    is_path: bool = False
+    """names files"""
 
     @property
     def key(self) -> str:
@@ -65,18 +69,22 @@ class Option:
         if self.kind == "spin":
             number = whole_number(text)
             if number is None or not self.low <= number <= self.high:
-                raise ValueError(f"{self.name} must be a whole number from {self.low} to {self.high}, not {text!a}")
+                raise ValueError(
+                    f"{self.name} must be a whole number from {self.low} to {self.high}, not {quoted(text)}"
+                )
             return number
         if self.kind == "check":
             if text.casefold() not in ("true", "false"):
-                raise ValueError(f"{self.name} must be true or false, not {text!a}")
+                raise ValueError(f"{self.name} must be true or false, not {quoted(text)}")
             return text.casefold() == "true"
         if self.kind == "combo":
             for choice in self.choices:
                 if choice.casefold() == text.casefold():
                     return choice
-            raise ValueError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!a}")
+            raise ValueError(f"{self.name} must be one of {', '.join(self.choices)}, not {quoted(text)}")
         if self.kind == "string":
+            if "\0" in text:
+                raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
             return "" if text == EMPTY else text
         return None
 
@@ -93,23 +101,32 @@ OPTIONS = (
     Option("UCI_LimitStrength", "check", False),
     Option("UCI_Elo", "spin", MAX_ELO, MIN_ELO, MAX_ELO),
     Option("UCI_AnalyseMode", "check", False),
-    Option("SyzygyPath", "string", ""),
+    Option("SyzygyPath", "string", "", is_path=True),
     Option("OwnBook", "check", False),
-    Option("BookFile", "string", ""),
+    Option("BookFile", "string", "", is_path=True),
     Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
     Option("Pruning", "combo", DEFAULT_PRUNING, choices=PRUNING_MODES),
     Option("PruningParameters", "string", ""),
     Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
-    Option("Trace", "string", ""),
+    Option("Trace", "string", "", is_path=True),
 )
+
+NO_FILES = "PSEARCH_NO_FILES"
+"""In the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak to."""
 
 _BY_KEY = {option.key: option for option in OPTIONS}
 
 
+def files_are_allowed() -> bool:
+    """What the environment says."""
+    return os.environ.get(NO_FILES, "0") in ("", "0")
+
+
 @dataclass
 class OptionValues:
-    """What the options are set to."""
+    """What the options are set to. With `files` False those that name files stay empty."""
 
+    files: bool = True
     _values: dict[str, int | bool | str | None] = field(
         default_factory=lambda: {option.name: option.default for option in OPTIONS}
     )
@@ -118,13 +135,20 @@ class OptionValues:
         """Set an option as a GUI says it. Raises ValueError with a line for the user."""
         option = _BY_KEY.get(" ".join(name.split()).casefold())
         if option is None:
-            raise ValueError(f"no option is called {name!a}")
-        self._values[option.name] = option.parse(text)
+            raise ValueError(f"no option is called {quoted(name)}")
+        value = option.parse(text)
+        if option.is_path and value and not self.files:
+            raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
+        self._values[option.name] = value
         return option
+
+    def declared(self) -> list[Option]:
+        """The options that do something, in order."""
+        return [option for option in OPTIONS if self.files or not option.is_path]
 
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
-        return OptionValues(dict(self._values))
+        return OptionValues(self.files, dict(self._values))
 
     def number(self, name: str) -> int:
         value = self._values[name]

@@ -1,92 +1,79 @@
-"""What lasts from search to search: workers with their table, tablebases, book, and what else the options set."""
+"""What lasts from search to search: kernels, workers with their table, endgame tables, book, and what else the options
+set."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import chess
 
 from psearch.core.kernels import Progress
+from psearch.core.pruning.modes import pruning_text
 from psearch.defaults import DEFAULT_PRUNING
 from psearch.options import pruning_named
 from psearch.processes.launcher import prepare_launch
 from psearch.processes.supervisor import Supervisor
-from psearch.results import PsearchError, WorkerDied
+from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.trace.recorder import Abandoned
-from psearch.trace.trace_file import check_trace
+from psearch.uci.files import FileOption, open_book, open_prober, trace_path
+from psearch.uci.notices import Notices
 from psearch.uci.options import OptionValues
+from psearch.uci.workers import Size, Workers
 
 if TYPE_CHECKING:
-    from psearch.notation.polyglot import Book
-    from psearch.notation.syzygy import RootProbe, RootProber
-    from psearch.uci.messages import Say
+    from psearch.notation.syzygy import RootProbe
 
-_T = TypeVar("_T")
+_WRITING = "writing a trace"
 
 
 class Resources:
-    """Kernels, workers, table, tablebases, book and trace file. Used by one thread; only `close` may be called from
+    """Kernels, workers, table, endgame tables, book and trace file. Used by one thread; only `close` may be called from
     another, and `is_writing_trace` read.
 
-    The construction loads the kernels, which compiles them on the first run; workers come with the first `settle`.
+    Kernels come with `load_kernels`, workers with the first `settle` after that. What is without either can be asked
+    for a move of the book or of the endgame tables.
     """
 
-    def __init__(self, say: Say, progress: Progress) -> None:
-        self._say = say
-        self._supervisor: Supervisor | None = None
-        self._size = _Size(0, 0, False)
-        self._is_fresh = True
-        """nothing has been searched since the table was cleared"""
-        self._trace = _FileOption("Trace", _trace_path, say)
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self.has_kernels = False
+        self._workers = Workers(notices)
+        self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
-        self._prober = _FileOption("SyzygyPath", _open_prober, say, close=lambda prober: prober.close())
-        self._book = _FileOption("BookFile", _open_book, say, close=lambda book: book.close())
+        self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
+        self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
         self._pruning_text = ""
         self.pruning = pruning_named(DEFAULT_PRUNING)
-        prepare_launch()
-        self.load_s = load_kernels(progress=progress)
-        """seconds that loading, or compiling, the kernels took"""
+
+    def load_kernels(self, progress: Progress, warn: Callable[[str], None]) -> float:
+        """Load the kernels, which compiles them on the first run; the seconds that took. Raises whatever prevents it,
+        and may be tried again then. warn: gets a line when they could not be kept where they should."""
+        with suppress(OSError, PsearchError):  # comes back when the workers are started, and is told then
+            prepare_launch()
+        seconds = load_kernels(progress=progress, warn=warn)
+        self.has_kernels = True
+        return seconds
 
     def close(self) -> None:
         """End the workers. What is being done fails."""
-        if self._supervisor is not None:
-            self._supervisor.close()
+        self._workers.close()
 
     # -- options -----------------------------------------------------------------------------------------------------
 
     def settle(self, values: OptionValues) -> None:
-        """Make things as the options say. What cannot be is reported, and what was there before stays."""
+        """Make things as the options say. What cannot be is told, once, and the next best is done."""
         self._trace.settle(values.text("Trace"))
-        self._settle_workers(_Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
         self._prober.settle(values.text("SyzygyPath"))
         self._settle_pruning(values.text("Pruning"), values.text("PruningParameters"))
         self._book.settle(values.text("BookFile"))
-
-    def _settle_workers(self, size: _Size) -> None:
-        usable = self._supervisor is not None and self._supervisor.is_usable
-        if usable and size == self._size:
-            return
-        former = self._size if usable else None
-        if self._supervisor is not None:
-            self._supervisor.close()  # first: the memory may not be there twice
-            self._supervisor = None
-        try:
-            self._supervisor = size.start()
-        except PsearchError as error:
-            self._say(f"info string {error}")
-            if former is None:
-                former = _Size(1, 1, False)
-            tracing = "" if former.trace == size.trace else f", {'with' if former.trace else 'without'} a trace"
-            self._say(f"info string going on with Threads {former.threads} and Hash {former.hash_mb}{tracing}")
-            self._supervisor = former.start()
-        self._size = size  # also when it was refused: not tried again before it changes
-        self._is_fresh = True
+        if self.has_kernels:
+            self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
 
     def _settle_pruning(self, mode: str, parameters: str) -> None:
         text = ",".join([mode, *parameters.replace(",", " ").split()])
@@ -96,114 +83,81 @@ class Resources:
         try:
             self.pruning = pruning_named(text)
         except PsearchError as error:
-            self._say(f"info string {error}")
+            self._notices.tell(f"{error}; going on with {pruning_text(self.pruning)}")
 
     # -- for a search ------------------------------------------------------------------------------------------------
 
     @property
+    def has_workers(self) -> bool:
+        """Whether there is somebody to search."""
+        return self._workers.are_there
+
+    @property
     def supervisor(self) -> Supervisor:
         """The workers, as `settle` left them. Raises PsearchError if there are none."""
-        if self._supervisor is None:
-            raise PsearchError("there are no workers")
-        self._is_fresh = False
-        return self._supervisor
+        return self._workers.supervisor
 
-    def restart(self, error: WorkerDied) -> None:
-        """New workers after a death: now, and not on the clock of the next move."""
-        self._say(f"info string {error}")
-        self._settle_workers(self._size)
+    def restore(self) -> bool:
+        """New workers for those that are lost or late: now, and not on the clock of the next move. Whether any were."""
+        notes = self._workers.restore()
+        for note in notes:
+            self.note(note)
+        return bool(notes)
+
+    @property
+    def watched(self) -> int | None:
+        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
+        return self._workers.watched
+
+    def note(self, text: str) -> None:
+        """Tell what happened to workers; each once, as long as no processes can be had."""
+        if self._workers.are_processes:
+            self._notices.tell(text)
+        else:
+            self._notices.fails(text, text)
 
     def new_game(self) -> None:
-        """Forget what was learnt. Nothing to do, and no time to lose, before the first search."""
-        if self._supervisor is not None and self._supervisor.is_usable and not self._is_fresh:
-            self._supervisor.forget()
-            self._is_fresh = True
+        """Forget what was learnt, and try again what could not be had."""
+        for option in (self._prober, self._book, self._trace):
+            option.retry()
+        if self.has_kernels:
+            self._workers.retry()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was learnt."""
+        self._workers.forget()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
         """A move drawn from the book; None without a book, or when the position is not in it."""
-        return None if self._book.value is None else self._book.value.pick(board, self.dice)
+        return self._book.ask(lambda book: book.pick(board, self.dice))
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """What the tablebases say; None without them, or when they cannot say."""
-        return None if self._prober.value is None else self._prober.value.probe(board)
+        """What the endgame tables say; None without them, or when they cannot say."""
+        return self._prober.ask(lambda prober: prober.probe(board))
 
     def write_trace(self, facts: dict[str, Any], is_wanted: Callable[[], bool]) -> None:
-        """Write the trace of the last search, if there is to be one, as long as `is_wanted`. Failures are reported."""
-        recorder = self.supervisor.recorder
+        """Write the trace of the last search, if there is to be one, as long as `is_wanted`. A failure is told once."""
         path = self._trace.value
-        if recorder is None or path is None:
+        if path is None or not self.has_workers:
+            return
+        self.supervisor.settle()  # nobody writes to the logs any more
+        recorder = self.supervisor.recorder
+        if recorder is None:
             return
         self.is_writing_trace = True
         try:
             recorder.write(path, facts, is_wanted)
         except Abandoned:
-            self._say("info string Trace: not written, the next search did not wait")
+            self._notices.tell("Trace: not written, the next search did not wait")
         except OSError as error:
-            self._say(f"info string Trace: cannot write {path}: {error.strerror}")
+            self._notices.fails(_WRITING, f"Trace: cannot write {path}: {error.strerror}")
+        except PsearchError as error:
+            self._notices.fails(_WRITING, f"Trace: {error}")
         else:
+            self._notices.works(_WRITING)
             lost = sum(recorder.dropped.values())
             if lost:
-                self._say(f"info string Trace: not complete, {lost:,} events found no room")
+                self._notices.tell(f"Trace: not complete, {lost:,} events found no room")
         finally:
             self.is_writing_trace = False
-
-
-class _Size(NamedTuple):
-    """What takes new workers when it changes."""
-
-    threads: int
-    hash_mb: int
-    trace: bool
-    """whether there is room for a trace"""
-
-    def start(self) -> Supervisor:
-        return Supervisor(self.threads, self.hash_mb, trace=self.trace)
-
-
-class _FileOption(Generic[_T]):
-    """What the path in an option leads to; `value` is None while there is no path, or none that will do."""
-
-    def __init__(
-        self, name: str, open_path: Callable[[str], _T], say: Say, close: Callable[[_T], None] = lambda value: None
-    ) -> None:
-        self._name = name
-        self._open = open_path
-        self._close = close
-        self._say = say
-        self._path = ""
-        self.value: _T | None = None
-
-    def settle(self, path: str) -> None:
-        """Open a path that is new; what was open before is closed first. What cannot be opened is reported."""
-        if path == self._path:
-            return
-        self._path = path
-        if self.value is not None:
-            self._close(self.value)
-            self.value = None
-        if path:
-            try:
-                self.value = self._open(path)
-            except PsearchError as error:
-                self._say(f"info string {self._name}: {error}")
-
-
-def _open_prober(path: str) -> RootProber:
-    from psearch.notation.syzygy import RootProber
-
-    return RootProber(path)
-
-
-def _open_book(path: str) -> Book:
-    from psearch.notation.polyglot import Book
-
-    return Book(path)
-
-
-def _trace_path(text: str) -> Path:
-    """Raises PsearchError if no trace can be written there."""
-    path = Path(text)
-    check_trace(path)
-    if path.is_fifo():
-        raise PsearchError(f"cannot write the trace {text}: it is a pipe, which may have no reader")
-    return path

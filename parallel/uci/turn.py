@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import chess
@@ -9,12 +10,13 @@ import chess
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
-from psearch.results import Info, Limits, Result, WorkerDied
+from psearch.results import Info, Limits, Result
 from psearch.uci.go import Go
 from psearch.uci.messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line, with_tablebase_score
 from psearch.uci.options import OptionValues
 from psearch.uci.resources import Resources
 from psearch.uci.strength import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
+from psearch.uci.workers import search_here
 
 if TYPE_CHECKING:
     from psearch.notation.syzygy import RootProbe
@@ -23,23 +25,27 @@ _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
 _PONDER_BONUS = 1.25
 """More time for a move when the opponent's time is used too."""
-_MOST_DEATHS = 3
+_PATIENCE_S = 0.004
+"""How long workers may take to stop before the answer is given without them."""
 
 
 class Turn:
     """Finds a move for a `go` and answers with it; the `Go` keeps whether that has been done.
 
     The position has a legal move. values: the options at the time of the command; debug: also print how the work was
-    shared.
+    shared; report: is told of what should not happen.
     """
 
-    def __init__(self, go: Go, values: OptionValues, debug: bool, resources: Resources) -> None:
+    def __init__(
+        self, go: Go, values: OptionValues, debug: bool, resources: Resources, report: Callable[[Exception], None]
+    ) -> None:
         self.go = go
         self.command = go.command
         self.board = go.command.board
         self.values = values
         self.debug = debug
         self.resources = resources
+        self.report = report
         self.plays = not values.flag("UCI_AnalyseMode")
         self.elo = values.number("UCI_Elo") if self.plays and values.flag("UCI_LimitStrength") else None
         self.lines_shown = values.number("MultiPV")
@@ -49,7 +55,10 @@ class Turn:
         self.next_live_s = _LIVE_FROM_S
 
     def run(self) -> bool:
-        """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then."""
+        """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then.
+
+        Whatever fails, the answer is the best that is left; there is none when nothing could be searched.
+        """
         book_move = self._book_move()
         if book_move is not None:
             self.go.say(f"info string book move {self.board.uci(book_move)}")
@@ -57,12 +66,33 @@ class Turn:
             return False
         if self.elo is None:
             self.probe = self.resources.probe(self.board)
-        result = self._search_with_restarts()
+        result = self._attempt(self._search) if self.resources.has_workers else None
         if result is not None:
             self._finish(result)
         else:
-            self._answer(*self._fallback_move())
+            self._answer_in_need()
         return result is not None
+
+    def _attempt(self, search: Callable[[], Result]) -> Result | None:
+        """A search; what fails is reported."""
+        try:
+            return search()
+        except Exception as error:  # of whatever kind: a game is not to be lost for it
+            self.report(error)
+            return None
+
+    def _answer_in_need(self) -> None:
+        """The workers have failed: answer with the latest line, with a search in this process, with the tables' move.
+
+        Nothing is said when there is none of these.
+        """
+        result = self._attempt(self._search_here) if self.latest is None and self.resources.has_kernels else None
+        if result is not None:
+            self._finish(result)
+        elif self.latest is not None:
+            self._answer(*bestmove_of(self.latest))
+        elif self.probe is not None:
+            self._answer((self._root_moves() or self.probe.best)[0])
 
     def _book_move(self) -> chess.Move | None:
         command = self.command
@@ -73,25 +103,19 @@ class Turn:
 
     # -- the search --------------------------------------------------------------------------------------------------
 
-    def _search_with_restarts(self) -> Result | None:
-        """Search; when a worker dies, begin again with new ones, on the same clock.
+    def _search(self) -> Result:
+        """With the workers."""
+        return self.resources.supervisor.search(self._request())
 
-        None: workers died again and again, or after the answer.
-        """
-        root_moves = self._root_moves()
-        moves = len(root_moves) if root_moves else self.board.legal_moves.count()
-        self.go.control.clock = self._time_manager(moves)
-        for _ in range(_MOST_DEATHS):
-            try:
-                return self._search(root_moves)
-            except WorkerDied as error:
-                self.resources.restart(error)
-                if self.go.is_answered:
-                    break
-        return None
+    def _search_here(self) -> Result:
+        """Without them, in this thread."""
+        return search_here(self._request())
 
-    def _search(self, root_moves: list[chess.Move] | None) -> Result:
+    def _request(self) -> SearchRequest:
+        """What is to be searched, on the clock of the command."""
         command = self.command
+        root_moves = self._root_moves()
+        self.go.control.clock = self._time_manager(len(root_moves) if root_moves else self.board.legal_moves.count())
         nodes, lines = command.nodes, self.lines_shown
         if self.elo is not None:
             nodes = min(nodes or 1 << 62, node_limit(self.elo))
@@ -102,7 +126,7 @@ class Turn:
             policy=self.values.text("Policy"),
             split_depth=self.values.number("SplitDepth"),
         )
-        request = SearchRequest(
+        return SearchRequest(
             self.board,
             Limits(depth=command.depth, nodes=nodes, mate=command.mate),
             options,
@@ -110,9 +134,9 @@ class Turn:
             lines,
             on_info=self._report,
             control=self.go.control,
-            on_answer=self._finish_early,
+            on_note=self.resources.note,
+            patience_s=_PATIENCE_S,
         )
-        return self.resources.supervisor.search(request)
 
     def _root_moves(self) -> list[chess.Move] | None:
         """The GUI's choice, and among those the ones that the tablebases call best. None: all."""
@@ -142,16 +166,24 @@ class Turn:
 
     def _report(self, info: Info) -> None:
         """A report of the search: show it, or from time to time how it goes on."""
-        if info.multipv == 1:
+        if info.multipv == 1 and info.pv:
             self.latest = info
         if not info.is_live:
-            if info.multipv <= self.lines_shown:
-                self._show(info)
+            self._show_all([info])
         elif info.time_s >= self.next_live_s:
             self.next_live_s = info.time_s + _LIVE_INTERVAL_S
             self.go.say(live_line(self.board, info))
             if self.debug:
                 self.go.say(statistics_line(info))
+
+    def _show_all(self, lines: Sequence[Info]) -> None:
+        """Show the lines that are wanted. What goes wrong is reported: it shall not end the search."""
+        try:
+            for info in lines:
+                if info.multipv <= self.lines_shown:
+                    self._show(info)
+        except Exception as error:
+            self.report(error)
 
     def _show(self, info: Info) -> None:
         hits, tablebases = 0, None
@@ -161,29 +193,15 @@ class Turn:
         wdl = shown_wdl(self.board, info, tablebases) if self.shows_wdl else None
         self.go.say(info_line(self.board, info, hits, wdl))
 
-    def _finish_early(self, result: Result) -> None:
-        """The workers are slow to stop. While the answer is held back anyway there is no hurry."""
-        if self.go.may_answer:
-            self._finish(result)
-
     def _finish(self, result: Result) -> None:
-        """The last lines and the answer, unless it has been answered."""
-        if self.go.is_answered:
-            return
-        for line in result.lines[: self.lines_shown]:
-            self._show(line)
+        """The last lines and the answer."""
+        self._show_all(result.lines)
         if self.debug:
             self.go.say(statistics_line(result.info))
         if self.elo is not None and result.lines:
             self._answer(*bestmove_of(choose_line(result.lines, self.elo, self.resources.dice)))
         else:
             self._answer(result.bestmove, result.ponder)
-
-    def _fallback_move(self) -> tuple[chess.Move | None, chess.Move | None]:
-        """What was known when the workers died; a legal move in any case."""
-        if self.latest is not None and self.latest.pv:
-            return bestmove_of(self.latest)
-        return next(iter(self._root_moves() or self.board.legal_moves), None), None
 
     def _answer(self, move: chess.Move | None, ponder: chess.Move | None = None) -> None:
         self.go.answer(bestmove_line(self.board, move, ponder))

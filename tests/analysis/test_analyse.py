@@ -7,7 +7,10 @@ import json
 import os
 import subprocess
 import sys
+import time
+import tracemalloc
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +20,29 @@ import chess.pgn
 import pytest
 from paths import DATA
 
+from psearch.analysis import output as output_module
 from psearch.analysis.analyser import Analyser, Answer, Choice, Stopped
-from psearch.analysis.epd import Table, group_of, json_object, judge, summarise, summary_text
-from psearch.analysis.journal import AnalysisJournal
-from psearch.analysis.output import Output, place_of
-from psearch.analysis.pgn import MARKS, Tally, Where, annotate, read_games
+from psearch.analysis.epd import Summary, Survey, Table, Verdict, group_of, json_object, judge, summary_text
+from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
+from psearch.analysis.output import Output, check_place, place_of
+from psearch.analysis.pgn import MARKS, Tally, annotate, count_tasks, tasks
 from psearch.cli.analyse import is_epd
+from psearch.core.records import MAX_HISTORY
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
+from psearch.notation.pgn import Where, read_games
 from psearch.notation.source import Source, read_source
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result
+from psearch.terminal.streams import printable
 
 ABOUT = {"input": "abc", "depth": 7}
 START = chess.STARTING_FEN
 
 
 def source(text: str) -> Source:
-    return Source("a file", text, "0")
+    return Source.of_text("a file", text)
 
 
 def suite_line(text: str) -> SuitePosition:
@@ -45,6 +52,13 @@ def suite_line(text: str) -> SuitePosition:
 def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> Answer:
     """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
     return Answer(words[0], cp, mate, 9, 15, 1000, 1.0, list(words), [Choice(words[0], 0.5, 7, 400)])
+
+
+def summarise(verdicts: list[Verdict], total: int) -> dict[str, Any]:
+    summary = Summary()
+    for verdict in verdicts:
+        summary.add(verdict)
+    return summary.figures(total)
 
 
 # -- suites ----------------------------------------------------------------------------------------------------------
@@ -133,7 +147,7 @@ def test_the_table_and_the_summary() -> None:
     words = ["e1e8", "e1e8", "e1e8", "d2d4", "d2d4", "e2e4", "f1g1"]
     verdicts = [judge(position, answer(position.board, word)) for position, word in zip(suite[:7], words, strict=True)]
     verdicts += [judge(position, None) for position in suite[7:]]
-    table = Table(suite)
+    table = Table(Survey.of(suite))
     lines = [table.row(verdict) for verdict in verdicts]
     head = table.head()
     assert all(line.endswith("\n") and line.count("\n") == 1 for line in [head, *lines])
@@ -177,7 +191,35 @@ def test_json_of_a_position() -> None:
 
 def test_a_name_cannot_steer_the_terminal() -> None:
     position = suite_line(f'{START} id "\x1b[31mred";')
-    assert "\x1b" not in Table([position]).row(judge(position, answer(position.board, "e2e4")))
+    assert "\x1b" not in Table(Survey.of([position])).row(judge(position, answer(position.board, "e2e4")))
+
+
+ESCAPES = "\x1b]0;owned\x07\x9b2J\u202e"
+
+
+def test_no_name_steers_the_terminal_from_the_summary() -> None:
+    lines = [f'{START} bm e4; id "{theme}{ESCAPES} {number:03}";' for theme in "AB" for number in range(4)]
+    suite = parse_suite(source("\n".join(lines)))
+    summary = summarise([judge(position, answer(position.board, "e2e4")) for position in suite], len(suite))
+    assert len(summary["groups"]) == 2
+    text = summary_text(summary)
+    assert printable(text) == text
+    assert max(map(len, text.splitlines())) < 100
+    assert "solved 4 of 4" in text
+
+
+def test_themes_are_found_in_linear_time() -> None:
+    began = time.process_time()
+    assert group_of("1" * 2_000_000 + "x") == "1" * 2_000_000 + "x"
+    assert group_of("x" + " 1" * 1_000_000) == "x" + " 1" * 999_999
+    assert group_of("x" + " " * 1_000_000 + "1") == "x"
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("clock", ["hmvc 99999999999", "fmvn 10001"])
+def test_clocks_that_no_game_has_are_refused(clock: str) -> None:
+    with pytest.raises(PsearchError, match=r"line 1: illegal position: the (half-move clock|move number)"):
+        parse_suite(source(f"8/8/8/8/8/k7/8/K6R w - - bm Rh3+; {clock};"))
 
 
 # -- games -----------------------------------------------------------------------------------------------------------
@@ -203,7 +245,7 @@ def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Ta
 def level_answers(text: str) -> dict[int, Answer]:
     """For every position to be searched: a level score and any legal move."""
     work = next(read_games(source(text)))
-    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in work.tasks()}
+    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in tasks(work)}
 
 
 def test_evaluations_are_seen_from_white() -> None:
@@ -351,16 +393,16 @@ def test_broken_and_odd_games() -> None:
     assert [problem.where for problem in problems] == [Where.MAIN_LINE, Where.GAME, Where.GAME]
     assert "Nc6" in problems[0].text
     assert "atomic" in problems[1].text
-    assert [sum(1 for _ in work.tasks()) for work in games] == [5, 0, 0, 5, 1, 3]
+    assert [sum(1 for _ in tasks(work)) for work in games] == [5, 0, 0, 5, 1, 3]
     for work in games:
-        for task in work.tasks():
+        for task in tasks(work):
             assert any(task.board.legal_moves)
             assert task.board.is_valid()
 
 
 def test_a_broken_game_says_where_it_ends() -> None:
     work = next(read_games(source(BROKEN)))
-    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in work.tasks()}
+    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in tasks(work)}
     game = chess.pgn.read_game(io.StringIO(annotate(work, answers, Tally())))
     assert game is not None
     assert not game.errors
@@ -386,7 +428,7 @@ def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> 
     assert work.problem.text.startswith("in a variation, ")
     moves = annotate(work, {}, Tally()).split("\n\n")[1]
     assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
-    assert [task.ply for task in work.tasks()] == [5, 4, 3, 2, 1, 0]
+    assert [task.ply for task in tasks(work)] == [5, 4, 3, 2, 1, 0]
 
 
 def test_the_main_line_is_the_worse_problem() -> None:
@@ -417,9 +459,24 @@ def test_stalemate_is_level() -> None:
 
 
 def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
-    tasks = list(next(read_games(source(SHORT_GAME))).tasks())
-    assert [task.ply for task in tasks] == [6, 5, 4, 3, 2, 1, 0]
-    assert [len(task.board.move_stack) for task in tasks] == [6, 5, 4, 3, 2, 1, 0]
+    found = list(tasks(next(read_games(source(SHORT_GAME)))))
+    assert [task.ply for task in found] == [6, 5, 4, 3, 2, 1, 0]
+    assert [len(task.board.move_stack) for task in found] == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> None:
+    """The history of each position is that of a search, not the whole game."""
+    text = " ".join(f"{2 * number + 1}. Nf3 Nf6 {2 * number + 2}. Ng1 Ng8" for number in range(60))
+    work = next(read_games(source(text)))
+    assert count_tasks(work) == 241
+    tracemalloc.start()
+    try:
+        lengths = [len(task.board.move_stack) for task in tasks(work)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lengths == [min(ply, MAX_HISTORY) for ply in range(240, -1, -1)]
+    assert peak < 300_000
 
 
 @pytest.mark.parametrize(
@@ -436,14 +493,14 @@ def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
     ],
 )
 def test_kind_of_input(name: str, text: str, epd: bool) -> None:
-    assert is_epd(name, text) is epd
+    assert is_epd(name, source(text)) is epd
 
 
 def test_encodings(tmp_path: Path) -> None:
     file = tmp_path / "x.pgn"
     for data, text in ((b"\xef\xbb\xbfM\xc3\xbcller", "Müller"), (b"M\xfcller", "Müller")):
         file.write_bytes(data)
-        assert read_source(str(file)).text == text
+        assert "".join(line.text for line in read_source(str(file)).lines()) == text
     file.write_bytes(b"a\0b")
     with pytest.raises(PsearchError, match="is not a text file"):
         read_source(str(file))
@@ -577,6 +634,65 @@ with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
         assert len(journal) == 2
 
 
+def test_a_journal_is_no_link_and_no_fifo(tmp_path: Path) -> None:
+    """Its name is made of another: nobody meant what somebody put there."""
+    (tmp_path / "precious").write_text("")
+    (tmp_path / "j").symlink_to(tmp_path / "precious")
+    with pytest.raises(PsearchError, match="cannot write the journal"):
+        AnalysisJournal(tmp_path / "j", ABOUT)
+    assert (tmp_path / "precious").read_text() == ""
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(PsearchError, match="cannot write the journal"):
+        AnalysisJournal(tmp_path / "fifo", ABOUT)
+
+
+def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {"x": 1})
+        os.truncate(path, 0)
+        with pytest.raises(PsearchError, match="was changed by another program"):
+            journal.get("a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"best": 5},
+        {"cp": 10**400},
+        {"cp": "20"},
+        {"depth": True},
+        {"time_s": 1e999},
+        {"time_s": -1},
+        {"pv": "e2e4"},
+        {"pv": [1]},
+        {"choices": []},
+        {"choices": [{"move": "e2e4"}]},
+        {"more": 1},
+    ],
+)
+def test_an_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = tmp_path / "j"
+    good = asdict(answer(chess.Board(), "e2e4"))
+    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+        journal.add("a", good)
+    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+        assert journal.get("a") == good
+        journal.add("b", {**good, **change})
+    before = path.read_bytes()
+    with pytest.raises(PsearchError, match="line 3: not a journal"):
+        AnalysisJournal(path, ABOUT, check_answer)
+    assert path.read_bytes() == before
+
+
+def test_an_answer_of_another_position_is_none() -> None:
+    board = chess.Board()
+    check_moves(board, "e2e4", ["e2e4", "e7e5"], ["d2d4"])
+    for best, line, choice in (("e2e5", [], "d2d4"), ("e2e4", ["e2e4", "e2e4"], "d2d4"), ("e2e4", [], "x")):
+        with pytest.raises(ValueError):
+            check_moves(board, best, line, [choice])
+
+
 # -- the result ------------------------------------------------------------------------------------------------------
 
 
@@ -603,6 +719,31 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         output.commit()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "x"
+
+
+def test_what_is_no_result_is_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    for ours in ("position  result     move\n", '{"line": 1, "id": "x"}\n', '\ufeff\n[Event "x"]\n', ""):
+        file.write_text(ours)
+        check_place(file)
+    for other in ("alias ls=ls\n", "[section]\n", "{}", "position\n"):
+        file.write_text(other)
+        with pytest.raises(PsearchError, match="is not a result of psearch analyse"):
+            check_place(file)
+    file.unlink()
+    (tmp_path / "out.part").write_text("half a film")
+    with pytest.raises(PsearchError, match=r"out\.part is not a result"):
+        check_place(file)
+
+
+def test_a_terminal_gets_no_escapes_and_a_file_gets_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for on_terminal in (True, False):
+        monkeypatch.setattr(output_module, "is_terminal", lambda stream, answer=on_terminal: answer)
+        with Output(None) as output:
+            output.write(f'[Event "{ESCAPES}"]\n')
+        assert (ESCAPES in capsys.readouterr().out) is not on_terminal
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from paths import DATA
 from reports import cp, moves, workers
 
 from psearch import __version__, search
+from psearch.arena.control_groups import usable_cores
 from psearch.cli import main as cli
 from psearch.cli.commands import COMMANDS
 from psearch.processes.request import SearchRequest
@@ -99,7 +100,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
-        "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None: 0.0},
+        "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
         "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
     }
     for name, contents in modules.items():
@@ -283,7 +284,7 @@ def test_fen_as_words_anywhere(capsys: pytest.CaptureFixture[str], engine: Stand
 
 def test_defaults(engine: StandInEngine) -> None:
     assert cli.main(["startpos"]) == 0
-    assert engine.arguments == {"threads": len(os.sched_getaffinity(0)), "hash_mb": 64, "trace": False}
+    assert engine.arguments == {"threads": usable_cores(), "hash_mb": 64, "trace": False}
     assert engine.limits == Limits(movetime_ms=5000)
 
 

@@ -167,7 +167,7 @@ def test_bench_line() -> None:
     assert int(words[2]) > 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
 def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals, whole_group: bool) -> None:
     """`group` is what a terminal does on Ctrl-C: the workers get the signal too."""

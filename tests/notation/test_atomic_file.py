@@ -48,3 +48,27 @@ with AtomicFile(Path({str(tmp_path / "out")!r}), Path({str(tmp_path / "part")!r}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert f"File too large: '{tmp_path / 'part'}'" in done.stderr.splitlines()[-1]
     assert not os.listdir(tmp_path)
+
+
+def test_a_link_in_the_place_of_the_part_is_not_followed(tmp_path: Path) -> None:
+    """Where others may write, too, they know the name of the part."""
+    place, part, target = tmp_path / "out", tmp_path / "out.part", tmp_path / "precious"
+    target.write_text("precious")
+    part.symlink_to(target)
+    with AtomicFile(place, part) as file:
+        file.write("new")
+        file.commit()
+    assert (target.read_text(), place.read_text()) == ("precious", "new")
+    assert not place.is_symlink()
+
+
+def test_the_part_of_a_run_that_was_killed_goes(tmp_path: Path) -> None:
+    place, part = tmp_path / "out", tmp_path / "out.part"
+    part.write_text("a longer text of long ago")
+    with AtomicFile(place, part) as file:
+        file.write("new")
+        file.commit()
+    assert place.read_text() == "new"
+    part.mkdir()
+    with pytest.raises(IsADirectoryError):
+        AtomicFile(place, part)

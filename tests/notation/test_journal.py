@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import subprocess
 import sys
@@ -139,3 +141,67 @@ def test_what_is_no_file_gets_the_lines_too() -> None:
     os.close(writer)
     assert os.read(reader, 100) == b"[1]\n"
     os.close(reader)
+
+
+def test_a_fifo_must_have_a_reader(path: Path) -> None:
+    """With a reading end of our own a write could wait for ever once the reader has left."""
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="No such device"):
+        Journal(path, fresh=True)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with Journal(path, fresh=True) as journal:
+        journal.append(1)
+        assert os.read(reader, 10) == b"1\n"
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            journal.append(2)
+
+
+def test_a_journal_that_another_program_has_cut_does_not_wait_for_its_line(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.append("one")
+        offset = journal.append("two")
+        os.truncate(path, offset + 2)
+        with pytest.raises(ValueError, match=f"no line begins at {offset}"):
+            journal.value_at(offset)
+        os.truncate(path, 0)
+        with pytest.raises(ValueError, match="no line begins"):
+            journal.value_at(0)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_used_without(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockf(*arguments: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with Journal(path) as journal:
+        journal.append(1)
+    assert path.read_bytes() == b"1\n"
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
+def test_another_process_is_told_from_other_errors(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockf(*arguments: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with pytest.raises(BlockingIOError):
+        Journal(path)
+    monkeypatch.setattr(fcntl, "lockf", lambda *arguments: (_ for _ in ()).throw(OSError(errno.EIO, "bad disk")))
+    with pytest.raises(OSError, match="bad disk"):
+        Journal(path)
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5_000, "{" * 50_000], ids=["deep", "long number", "open"])
+def test_json_that_breaks_parsers(path: Path, line: str) -> None:
+    path.write_text(f"1\n{line}\n")
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
+        list(journal.lines())
+
+
+def test_a_line_without_end_is_not_read_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.notation.journal._LONGEST_LINE", 1000)
+    path.write_bytes(b"1\n" + b"x" * 5000)
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
+        list(journal.lines())

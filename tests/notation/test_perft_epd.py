@@ -15,7 +15,7 @@ KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1
 
 
 def suite(*lines: str) -> Source:
-    return Source("suite", "\n".join(lines), "")
+    return Source.of_text("suite", "\n".join(lines))
 
 
 def test_a_wrong_generator_is_noticed() -> None:

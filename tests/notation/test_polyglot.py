@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import chess
 import chess.polyglot
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from paths import DATA
 
 from psearch.notation.polyglot import Book
@@ -93,3 +98,51 @@ def test_what_is_no_book(tmp_path: Path) -> None:
         Book(str(tmp_path))
     with pytest.raises(PsearchError, match="null"):
         Book("a\0b")
+    os.mkfifo(tmp_path / "pipe")  # nobody writes: an `open` would wait for ever
+    for special in (str(tmp_path / "pipe"), "/dev/zero"):
+        with pytest.raises(PsearchError, match="not a regular file"):
+            Book(special)
+
+
+def test_a_book_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
+    """A mapped one would end the whole program with SIGBUS."""
+    path = tmp_path / "book.bin"
+    path.write_bytes(LASKER_TRAP.read_bytes())
+    board = chess.Board()
+    board.push_uci("d2d4")
+    with Book(str(path)) as book:
+        assert book.pick(board, random.Random(1)) is not None
+        path.write_bytes(b"")
+        with pytest.raises(PsearchError, match="cut short"):
+            book.pick(board, random.Random(1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(moves=st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 65535)), max_size=6), seed=st.integers(0, 9))
+def test_whatever_a_book_holds_a_legal_move_is_picked(moves: list[tuple[int, int]], seed: int) -> None:
+    board = chess.Board("4k3/P7/8/8/8/8/8/R3K2R w KQ - 0 1")
+    key = chess.polyglot.zobrist_hash(board)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"".join(struct.pack(">QHHI", key, *move, 0) for move in [(0o7060, 0), *moves]))
+        file.flush()
+        with Book(file.name) as book:
+            picked = book.pick(board, random.Random(seed))
+        with chess.polyglot.open_reader(file.name) as reader:
+            known = {entry.move for entry in reader.find_all(board)}
+    assert picked in known if known else picked is None
+
+
+def test_a_large_book_is_checked_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "large.bin"
+    entries = np.zeros(200_000, [("key", ">u8"), ("rest", ">u8")])
+    entries["key"] = np.arange(len(entries))
+    for swapped in (65_535, 131_071, len(entries) - 2):  # among them the seams of what is read at once
+        wrong = entries.copy()
+        wrong[[swapped, swapped + 1]] = wrong[[swapped + 1, swapped]]
+        path.write_bytes(wrong.tobytes())
+        with pytest.raises(PsearchError, match="not in the order"):
+            Book(str(path))
+    path.write_bytes(entries.tobytes())
+    with Book(str(path)) as book:
+        assert len(book) == len(entries)
+        assert book.pick(chess.Board(), random.Random(1)) is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from paths import DATA
 
 from psearch.notation.syzygy import RootProber
+from psearch.notation.table_file import Reads, TableFile
 from psearch.results import PsearchError
 
 TABLES = DATA / "syzygy"
@@ -159,9 +162,109 @@ def test_paths_without_tables(tmp_path: Path) -> None:
         RootProber(str(tmp_path / "nowhere"))
 
 
+def damage(data: bytes, dice: random.Random) -> bytes:
+    """Some bits flipped, most of them in the header, and now and then the end cut off."""
+    damaged = bytearray(data)
+    for _ in range(dice.choice((1, 2, 8, 64))):
+        damaged[dice.randrange(min(len(damaged), dice.choice((16, 64, 256, len(damaged)))))] ^= 1 << dice.randrange(8)
+    if dice.random() < 0.2:
+        del damaged[dice.randrange(len(damaged) // 64 + 1) * 64 + 16 :]
+    return bytes(damaged)
+
+
+def test_flipped_bits_are_one_error_or_none(tmp_path: Path) -> None:
+    """python-chess does not check what it reads: any exception, and loops without end (seed 2 has two of them)."""
+    boards = [
+        chess.Board(fen)
+        for fen in (
+            "8/8/8/8/3k4/8/8/3K3R w - - 0 1",
+            "8/4P3/8/8/3k4/8/8/3K4 w - - 0 1",
+            "8/8/8/8/3k4/8/3q4/Q5K1 w - - 0 1",
+            "8/8/8/r7/3k4/8/8/R5K1 b - - 0 1",
+            "8/8/4k3/8/8/4K3/4P3/8 b - - 0 1",
+        )
+    ]
+    dice = random.Random(2)
+    errors = 0
+    for number in range(60):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        for table in TABLES.iterdir():
+            (folder / table.name).write_bytes(damage(table.read_bytes(), dice))
+        with RootProber(str(folder)) as damaged:
+            for board in boards:
+                try:
+                    found = damaged.probe(board)
+                except PsearchError as error:
+                    errors += 1
+                    assert "damaged endgame table" in str(error) and "\n" not in str(error)
+                else:
+                    assert found is None or (set(found.best) <= set(board.legal_moves) and -2 <= found.wdl <= 2)
+    assert errors > 100
+
+
+def test_pieces_of_another_table_are_refused(tmp_path: Path) -> None:
+    """python-chess would look for the squares of a piece that is not there, for ever; also at the second probe."""
+    for suffix in ("rtbw", "rtbz"):
+        shutil.copy(TABLES / f"KQvK.{suffix}", tmp_path / f"KRvK.{suffix}")
+    with RootProber(str(tmp_path)) as other:
+        for _ in range(2):
+            with pytest.raises(PsearchError, match="its pieces are not those of its name"):
+                other.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1"))
+
+
+def test_a_file_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
+    """A mapped one would end the whole program with SIGBUS."""
+    for suffix in ("rtbw", "rtbz"):
+        shutil.copy(TABLES / f"KRvKR.{suffix}", tmp_path)
+        shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
+    board = chess.Board("8/8/8/r7/3k4/8/8/R5K1 b - - 0 1")
+    with RootProber(str(tmp_path)) as cut:
+        assert cut.probe(board) is not None
+        for path in tmp_path.iterdir():
+            os.truncate(path, 16)
+        with pytest.raises(PsearchError, match="damaged endgame table"):
+            for fen in (
+                "8/8/8/8/r2k4/8/1R6/6K1 w - - 0 1",
+                "7r/8/8/8/8/5k2/R7/6K1 w - - 0 1",
+                "r7/8/1k6/8/8/8/7R/K7 w - - 0 1",
+            ):
+                cut.probe(chess.Board(fen))
+
+
+def test_a_walk_through_a_large_file_is_ended(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.truncate(1 << 30)
+    reads = Reads()
+    reads.begin()
+    table = TableFile(str(path), reads)
+    assert table[5] == 0 and table.read(4094, 4) == bytes(4) and len(table) == 1 << 30
+    with pytest.raises(IndexError):
+        table.read(-8, 4)
+    with pytest.raises(IndexError):
+        table.read((1 << 30) - 2, 4)
+    with pytest.raises(OSError, match="does not end"):
+        for start in range(0, 1 << 30, 4096):
+            table.read(start, 4)
+    table.close()
+
+
 @pytest.mark.parametrize("content", [b"", b"x" * 80, b"\x71\xe8\x23\x5d" + bytes(12)])
 def test_a_damaged_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "KRvK.rtbw").write_bytes(content)
     (tmp_path / "KRvK.rtbz").write_bytes(content)
     with RootProber(str(tmp_path)) as damaged, pytest.raises(PsearchError, match="damaged endgame table"):
         damaged.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1"))
+
+
+def test_a_pipe_in_the_place_of_a_table_holds_nothing_up(tmp_path: Path) -> None:
+    for suffix in ("rtbw", "rtbz"):
+        shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
+    with RootProber(str(tmp_path)) as prober:
+        (tmp_path / "KRvK.rtbw").unlink()
+        os.mkfifo(tmp_path / "KRvK.rtbw")
+        with pytest.raises(PsearchError, match="not a regular file"):
+            prober.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1"))
+    with pytest.raises(PsearchError, match="Not a directory"):
+        RootProber(str(tmp_path / "KRvK.rtbw"))

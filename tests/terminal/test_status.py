@@ -11,6 +11,7 @@ import pytest
 
 from psearch.terminal import status as status_module
 from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 from psearch.terminal.time_left import TimeLeft
 
 
@@ -111,9 +112,26 @@ import sys
 import chess
 from psearch.terminal.display import search_display
 from psearch.terminal.status import StatusLine
+from psearch.terminal.table import text_table
 with StatusLine() as status, search_display(chess.Board()):
     status("a line")
 sys.exit(int("rich" in sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "a line\n")
+
+
+def test_a_name_does_not_steer_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(monkeypatch)
+    with StatusLine() as status:
+        status("a\x1b]0;x\x07b")
+    assert "\x1b]0" not in terminal.getvalue()
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", plain)
+    with StatusLine() as status:
+        status("a\x1b]0;x\x07b\u202e\udcff")
+    assert plain.getvalue() == "a\\x1b]0;x\\x07b\\u202e\\udcff\n"
+
+
+def test_nor_does_a_cell_of_a_table() -> None:
+    assert text_table(["name"], [["\x1b[31mred"]]) == "name\n\\x1b[31mred"

@@ -179,12 +179,12 @@ from psearch.uci.player import Player
 Player.start = lambda player: None
 lines = []
 uci = Uci(lines.append)
-uci._obey(["uci"])
+uci._obey("uci")
 assert lines[0].endswith("uciok")
 heavy = {"numba", "numpy", "llvmlite", "rich"}
 print(sorted({"chess", *heavy} & set(sys.modules)))
-uci._obey("position startpos moves e2e4".split())
-uci._obey("go wtime 1000 btime 1000".split())
+uci._obey("position startpos moves e2e4")
+uci._obey("go wtime 1000 btime 1000")
 assert uci._player.latest.command.white_ms == 1000
 print(sorted(heavy & set(sys.modules)))
 """
@@ -237,7 +237,7 @@ def test_the_end_of_the_input_is_a_quit(text: str) -> None:
         assert BESTMOVE.fullmatch(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("state", ["idle", "searching"])
 def test_nothing_outlives_the_engine(number: signal.Signals, state: str) -> None:
     client = Client("uci")
@@ -595,27 +595,51 @@ def test_a_worker_that_dies_costs_the_search_and_not_the_game() -> None:
         assert len(workers_of(client)) == 3
 
 
-def test_workers_that_die_again_and_again_cost_no_move() -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_workers_that_are_lost_again_and_again_cost_no_time_and_no_move(number: signal.Signals) -> None:
     with Client("uci") as client:
+        client.send("setoption name Threads value 3")
         client.ready()
-        client.send("position startpos moves e2e4", "go movetime 20000")
+        client.send("position startpos moves e2e4")
         for _ in range(3):
-            client.until(lambda line: line.startswith("info depth 3"))
-            os.kill(workers_of(client)[0], signal.SIGKILL)
-            client.until(lambda line: "was killed by signal 9" in line, 1.0)
-        board = chess.Board()
-        board.push_uci("e2e4")
-        assert chess.Move.from_uci(client.answer(2.0)[1][-1].split()[1]) in board.legal_moves
+            start = time.monotonic()
+            client.send("go movetime 1000")
+            lines = client.until(lambda line: line.startswith("info depth 5 "))[1]
+            os.kill(workers_of(client)[0], number)
+            lines += client.until(lambda line: "new workers go on" in line, 1.5)[1]
+            os.kill(workers_of(client)[-1], number)
+            lines += client.answer(5.0)[1]
+            assert time.monotonic() - start < 1.5
+            last = [line for line in lines if line.startswith("info depth") and " pv " in line][-1]
+            assert lines[-1].split()[1] == last.split(" pv ")[1].split()[0]
+            start = time.monotonic()
+            client.ready()
+            assert time.monotonic() - start < 1.5
         assert client.go("depth 6")
 
 
 def test_a_worker_that_dies_between_searches() -> None:
     with Client("uci") as client:
         client.ready()
-        os.kill(workers_of(client)[0], signal.SIGKILL)
-        lines = client.go("movetime 200")
-        assert any("was killed by signal 9" in line for line in lines)
+        (killed,) = workers_of(client)
+        os.kill(killed, signal.SIGKILL)
+        # noticed at once, while nothing is asked of the engine
+        client.until(lambda line: "was killed by signal 9; it has been replaced" in line, 2.0)
+        (present,) = workers_of(client)
+        assert present != killed
         assert infos(client.go("depth 4"))
+
+
+def test_workers_that_die_as_soon_as_they_are_replaced_are_not_started_for_ever() -> None:
+    with Client("uci") as client:
+        client.ready()
+        for _ in range(2):
+            os.kill(workers_of(client)[0], signal.SIGKILL)
+            client.until(lambda line: "it has been replaced" in line, 2.0)
+        (last,) = workers_of(client)
+        os.kill(last, signal.SIGKILL)
+        client.nothing_for(0.5)
+        assert any("it has been replaced" in line for line in client.go("depth 4"))
 
 
 def test_idle_engines_use_no_processor_time() -> None:

@@ -6,20 +6,18 @@ import queue
 import random
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from unittest.mock import create_autospec
+from dataclasses import dataclass
 
 import chess
 import pytest
-from uci_client import check_lines, infos
+from uci_client import infos
+from uci_talk import Talk
 
 from psearch.results import PsearchError
-from psearch.uci.conversation import Uci
 from psearch.uci.go import Go
 from psearch.uci.go_command import parse_go
 from psearch.uci.options import OptionValues
 from psearch.uci.player import Player
-from psearch.uci.resources import Resources
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 KNNK = "8/8/8/4k3/8/8/8/KNN5 w - - 0 1"
@@ -70,44 +68,13 @@ def stand_in_wdl(score_cp: int, board: chess.Board) -> tuple[int, int, int]:
     return (700, 200, 100) if score_cp >= 0 else (100, 200, 700)
 
 
-@dataclass
-class Talk:
-    """A conversation in this process."""
-
-    said: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
-    input: queue.SimpleQueue[str | None] = field(default_factory=queue.SimpleQueue)
-
-    def __post_init__(self) -> None:
-        self.thread = threading.Thread(target=lambda: Uci(self.said.put).run(iter(self.input.get, None)))
-        self.thread.start()
-
-    def send(self, *lines: str) -> None:
-        for line in lines:
-            self.input.put(line)
-
-    def until(self, start: str) -> list[str]:
-        lines: list[str] = []
-        while not lines or not lines[-1].startswith(start):
-            lines += self.said.get(timeout=120).split("\n")
-        return lines
-
-    def go(self, words: str, fen: str) -> list[str]:
-        self.send(f"position fen {fen}", f"go {words}")
-        lines = self.until("bestmove")
-        check_lines(lines, chess.Board(fen))
-        return lines
-
-
 @pytest.fixture
 def talk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
     monkeypatch.setattr("psearch.notation.syzygy.RootProber", StandInProber)
     monkeypatch.setattr("psearch.notation.polyglot.Book", StandInBook)
     monkeypatch.setattr("psearch.notation.wdl.wdl", stand_in_wdl)
-    conversation = Talk()
-    yield conversation
-    conversation.input.put(None)
-    conversation.thread.join(20)
-    assert not conversation.thread.is_alive()
+    with Talk() as conversation:
+        yield conversation
 
 
 def test_tablebases_at_the_root(talk: Talk) -> None:
@@ -166,26 +133,36 @@ def test_internal_errors_are_reported_and_cost_no_move(
         raise RuntimeError("broken model")
 
     monkeypatch.setattr("psearch.notation.wdl.wdl", fail)
-    talk.send("setoption name UCI_ShowWDL value true", "position startpos", "go depth 3")
-    lines = talk.until("info string internal error")
-    lines += talk.until("bestmove") if not lines[0].startswith("bestmove") else []
-    assert any("broken model" in line for line in lines)
+    talk.send("setoption name UCI_ShowWDL value true", "position startpos", "go depth 3 searchmoves h2h4 a2a3")
+    lines = talk.until("bestmove")
+    assert [line for line in lines if "broken model" in line] == [
+        "info string internal error: RuntimeError: broken model"
+    ]
+    assert lines[-1].split()[1] in ("h2h4", "a2a3")
     talk.send("setoption name UCI_ShowWDL value false")
     assert infos(talk.go("depth 3", chess.STARTING_FEN))
-    assert "RuntimeError" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("Traceback") == 1
 
 
 # The order of jobs, without kernels
 
 
 class Jobs:
-    """A player that has nothing to search with: a `go` is answered with the first legal move, when it may be."""
+    """A player that does not search: a `go` is answered with g1h3, when it may be; a count fails."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.may_load = threading.Event()
         monkeypatch.setattr(Player, "_load", lambda player: self.may_load.wait(20) and player._is_loaded.set())
+        monkeypatch.setattr(Player, "_find_answer", self.find_answer)
         self.player = Player(self.said.put, OptionValues())
+        self.searched: list[Go] = []
+
+    def find_answer(self, go: Go, values: OptionValues, debug: bool) -> None:
+        self.searched.append(go)
+        if go.command.perft is not None:
+            raise PsearchError("cannot count")
+        go.answer("bestmove g1h3")
 
     def go(self, words: str) -> Go:
         go = Go(parse_go(words.split(), chess.Board(), print), self.said.put)
@@ -236,16 +213,13 @@ def test_each_isready_is_answered_once(jobs: Jobs) -> None:
     assert jobs.next() == "bestmove g1h3"
 
 
-def test_a_go_that_was_given_up_in_the_queue_is_not_searched(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    searched: list[Go] = []
-    monkeypatch.setattr(Player, "_find_answer", lambda player, go, *rest: searched.append(go))
-    jobs.player._resources = create_autospec(Resources, instance=True, is_writing_trace=False)
+def test_a_go_that_was_given_up_in_the_queue_is_not_searched(jobs: Jobs) -> None:
     given_up = jobs.go("ponder")
     given_up.give_up()
     go = jobs.go("depth 1")
     jobs.may_load.set()
     assert jobs.next() == "bestmove g1h3"
-    assert searched == [go]
+    assert jobs.searched == [go]
 
 
 def test_a_stop_before_the_search_is_not_lost(jobs: Jobs) -> None:
@@ -260,22 +234,7 @@ def test_a_count_that_fails_is_over(jobs: Jobs) -> None:
     go = jobs.go("perft 3")
     jobs.player.ready()
     jobs.may_load.set()
-    assert jobs.next() == "readyok"
+    assert {jobs.next(), jobs.next()} == {"readyok", "info string cannot count"}
     jobs.go("depth 1")
     assert jobs.next() == "bestmove g1h3"
     assert go.is_answered
-
-
-def test_what_cannot_be_loaded_is_reported_and_costs_no_move(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(player: Player) -> None:
-        player._is_loaded.set()
-        raise PsearchError("no room for the kernels")
-
-    monkeypatch.setattr(Player, "_load", fail)
-    jobs.go("depth 1")
-    assert [jobs.next(), jobs.next()] == ["info string no room for the kernels", "bestmove g1h3"]
-    jobs.player.settle()
-    jobs.player.new_game()
-    jobs.player.evaluate(chess.Board())
-    jobs.player.ready()
-    assert jobs.next() == "readyok"

@@ -103,7 +103,6 @@ def test_quit_waits_for_the_file(tmp_path: Path) -> None:
 
 def test_a_go_does_not_wait_for_the_trace_of_the_search_before(engine: Client, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    path.write_text("old")
     engine.send(f"setoption name Trace value {path}", f"position fen {MIDDLE_GAME}", "go infinite", "stop")
     engine.send("position startpos", "go depth 4")
     engine.answer()
@@ -122,6 +121,8 @@ def test_a_go_does_not_wait_for_the_trace_of_the_search_before(engine: Client, t
         ("nowhere/t.json", "there is no folder"),
         ("", "it is a folder"),
         ("pipe", "it is a pipe"),
+        ("/dev/null", "it is a device"),
+        ("profile", "no trace of psearch"),
         ("-", "standard output"),
     ],
 )
@@ -129,6 +130,7 @@ def test_a_path_that_cannot_be_is_reported_and_nothing_else(
     engine: Client, tmp_path: Path, where: str, reason: str
 ) -> None:
     os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "profile").write_text("export PATH=/bin")
     path = where if where == "-" else str(tmp_path / where)
     engine.send(f"setoption name Trace value {path}")
     (warning, ready) = engine.ready()
@@ -136,7 +138,21 @@ def test_a_path_that_cannot_be_is_reported_and_nothing_else(
     lines = engine.go("depth 4")
     assert not any("Trace" in line for line in lines)
     assert engine.ready() == ["readyok"]
-    assert os.listdir(tmp_path) == ["pipe"]
+    assert sorted(os.listdir(tmp_path)) == ["pipe", "profile"]
+    assert (tmp_path / "profile").read_text() == "export PATH=/bin"
+
+
+def test_a_file_that_another_program_puts_there_is_not_replaced(engine: Client, tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    engine.send(f"setoption name Trace value {path}")
+    engine.ready()
+    path.write_text("a letter")
+    engine.go("depth 4")
+    (warning, _) = engine.ready()
+    assert warning.startswith("info string Trace: ") and "no trace of psearch" in warning
+    engine.go("depth 4")
+    assert engine.ready() == ["readyok"]
+    assert path.read_text() == "a letter"
 
 
 def test_a_folder_that_goes_away_costs_no_answer(engine: Client, tmp_path: Path) -> None:
@@ -149,10 +165,13 @@ def test_a_folder_that_goes_away_costs_no_answer(engine: Client, tmp_path: Path)
         engine.go("depth 4")
         (warning, _) = engine.ready()
         assert warning.startswith("info string Trace: cannot write ") and "No such file" in warning
-    folder.mkdir()
-    engine.go("depth 4")
-    assert engine.ready() == ["readyok"]
-    assert iterations(folder / "t.json")[-1] == "depth 4"
+        engine.go("depth 4")
+        assert engine.ready() == ["readyok"]  # told once
+        folder.mkdir()
+        engine.go("depth 4")
+        assert engine.ready() == ["readyok"]
+        assert iterations(folder / "t.json")[-1] == "depth 4"
+        shutil.rmtree(folder)
 
 
 def test_a_worker_that_dies(engine: Client, tmp_path: Path) -> None:

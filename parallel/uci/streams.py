@@ -1,0 +1,147 @@
+"""Standard input and output of the engine, in a way that nothing the other end does can hang it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from errno import EBADF
+
+LONGEST_LINE = 1 << 18
+"""Bytes: twice what the longest possible game takes."""
+_READ = 1 << 16
+_WRITE = select.PIPE_BUF
+"""Bytes that can be written at once wherever `poll` finds room."""
+_PATIENCE_S = 1.0
+"""How long, once the engine is to end, it waits for room for its last lines."""
+_LOOK_S = 0.1
+
+
+class Streams:
+    """Lines in and out, and signals; a context manager. Only in the main thread signals end the wait for a line.
+
+    stdin, stdout: descriptors; is_over: whether a signal has asked for the end. `say` is for any thread, `lines` for
+    one.
+    """
+
+    def __init__(self, stdin: int, stdout: int, is_over: Callable[[], bool]) -> None:
+        self._stdin = stdin
+        self._stdout = stdout
+        self._is_over = is_over
+        self._over_since: float | None = None
+        self._failure: OSError | None = None
+        """of the output: nobody is left to answer"""
+        self._writing = threading.Lock()
+        self._woken, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._former_wakeup: int | None = None
+
+    def __enter__(self) -> Streams:
+        if threading.current_thread() is threading.main_thread():
+            # A signal that arrives just before `poll` would otherwise be seen at the next line only
+            self._former_wakeup = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._former_wakeup is not None:
+            signal.set_wakeup_fd(self._former_wakeup)
+        # the pipe stays: another thread may be about to write
+
+    # -- in ----------------------------------------------------------------------------------------------------------
+
+    def lines(self, complain: Callable[[str], None]) -> Iterator[str]:
+        """Lines as they come, whatever bytes they hold, until the end of the input or a signal.
+
+        Bytes that are no text of this system are kept as in file names (`os.fsdecode`). A line that is too long is
+        left out, and reported to `complain`. Raises OSError when the output cannot be written any more.
+        """
+        rest = b""
+        is_too_long = False
+        while (data := self._read()) is not None:
+            *ended, begun = data.split(b"\n")
+            for line in ended:
+                if is_too_long or len(rest) + len(line) > LONGEST_LINE:
+                    complain(f"a line of more than {LONGEST_LINE:,} bytes was ignored")
+                else:
+                    yield os.fsdecode(rest + line)
+                rest, is_too_long = b"", False
+                if self._must_end():
+                    return
+            if is_too_long or len(rest) + len(begun) > LONGEST_LINE:
+                rest, is_too_long = b"", True
+            else:
+                rest += begun
+        if rest and not self._must_end():
+            yield os.fsdecode(rest)
+
+    def _read(self) -> bytes | None:
+        """What has come, as soon as there is any; None when there will be no more."""
+        poll = select.poll()
+        poll.register(self._stdin, select.POLLIN)
+        poll.register(self._woken, select.POLLIN)
+        while not self._must_end():
+            ready = {descriptor for descriptor, _ in poll.poll()}
+            if self._woken in ready:
+                self._drain()
+            elif self._stdin in ready:
+                try:
+                    return os.read(self._stdin, _READ) or None
+                except BlockingIOError:  # another process reads there, too
+                    continue
+        return None
+
+    def _drain(self) -> None:
+        try:
+            os.read(self._woken, _READ)
+        except BlockingIOError:
+            return
+
+    def _must_end(self) -> bool:
+        """Whether a signal has come. Raises OSError when the output is gone."""
+        if self._is_over():
+            return True
+        if self._failure is not None:
+            raise self._failure
+        return False
+
+    # -- out ---------------------------------------------------------------------------------------------------------
+
+    def say(self, text: str) -> None:
+        """Write whole lines, given without the last line's end. When that fails, `lines` ends with the error."""
+        with self._writing:
+            if self._failure is not None:
+                return
+            try:
+                self._write((text + "\n").encode("utf-8", "backslashreplace"))
+            except OSError as error:
+                self._failure = error
+                os.write(self._wake, b"\0")
+
+    def _write(self, data: bytes) -> None:
+        poll = select.poll()
+        poll.register(self._stdout, select.POLLOUT)
+        while data:
+            if poll.poll(_LOOK_S * 1000):
+                try:
+                    data = data[os.write(self._stdout, data[:_WRITE]) :]
+                except BlockingIOError:
+                    continue
+            elif self._is_late():
+                raise BlockingIOError("nobody reads the output")
+
+    def _is_late(self) -> bool:
+        """Whether the engine should have ended by now."""
+        if self._over_since is None and self._is_over():
+            self._over_since = time.monotonic()
+        return self._over_since is not None and time.monotonic() > self._over_since + _PATIENCE_S
+
+
+def descriptor_of(stream: object, name: str) -> int:
+    """The descriptor of `sys.stdin` or `sys.stdout`. Raises OSError when it is closed."""
+    fileno = getattr(stream, "fileno", None)
+    if fileno is None:
+        raise OSError(EBADF, f"standard {name} is closed")
+    number: int = fileno()
+    return number

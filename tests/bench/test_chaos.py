@@ -1,0 +1,122 @@
+"""`bench/study/chaos.py`: a short run of it, and what it says of engines that do wrong."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import chaos
+import chess
+import pytest
+from chaos import Answer, judge
+from paths import BENCH
+from processes import workers_of
+from uci_session import Line, UciSession
+
+START_AFTER_E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+STUB = """
+import sys
+for line in sys.stdin:
+    word = line.split()[0]
+    if word == "quit":
+        break
+    said = {"uci": "uciok", "isready": "readyok", "go": sys.argv[1]}.get(word)
+    if said:
+        print(said.replace("|", chr(10)), flush=True)
+"""
+"""An engine that answers every `go` with the same lines."""
+
+
+def run(tmp_path: Path, words: str) -> tuple[int, list[dict[str, Any]], dict[str, Any]]:
+    """Exit status, the lines of the searches, and the summary."""
+    log = tmp_path / "chaos.jsonl"
+    status = chaos.main([*shlex.split(words), "--log", str(log)])
+    about, *rows, last = map(json.loads, log.read_text().splitlines())
+    assert "commit" in about["about"]
+    return status, rows, last["summary"]
+
+
+@pytest.mark.parametrize("engine", ["psearch uci", "psearch.Engine"])
+def test_workers_are_killed_and_the_answers_are_right(tmp_path: Path, engine: str) -> None:
+    """Late they may be here: the tests share the machine."""
+    words = "--searches 3 --workers 2 --hash 1 --movetime 300 --interval 100"
+    if engine == "psearch.Engine":
+        words += f" --alone --engine '{sys.executable} {BENCH / 'study' / 'python_engine.py'}'"
+    _, rows, found = run(tmp_path, words)
+    assert found["searches"] == 3 and len(rows) == (6 if engine == "psearch uci" else 3)
+    assert found["signals"] >= 3 and set(found["problems"]) <= {"late"} and found["leaving"] == []
+    for row in rows:
+        assert chess.Move.from_uci(row["bestmove"]) in chess.Board(row["position"]).legal_moves
+        assert row["depth"] > 0 and (row["signals"] or not row["tormented"])
+
+
+def test_an_engine_in_a_python_program() -> None:
+    with UciSession([sys.executable, str(BENCH / "study" / "python_engine.py")], {"Threads": 2, "Hash": 1}) as session:
+        _, lines = session.go("startpos moves e2e4", "depth 4", 60)
+        answer = Answer("x", 1, False)
+        judge(answer, chess.Board(START_AFTER_E4), lines)
+        assert (answer.problems, answer.depth) == ([], 4) and answer.nodes > 50
+        assert len(workers_of(session.pid)) == 2
+        _, lines = session.go("fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "movetime 50", 60)
+        assert lines[-1].text == "bestmove (none)"
+
+
+def test_a_stopped_worker_is_continued(tmp_path: Path) -> None:
+    words = "--searches 2 --workers 2 --hash 1 --movetime 200 --interval 80 --alone --signals STOP --stopped 0.3"
+    _, rows, found = run(tmp_path, words)
+    assert {name for row in rows for _, name in row["signals"]} == {"SIGSTOP"}
+    assert set(found["problems"]) <= {"late"} and found["leaving"] == []
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("bestmove e2e4", "no line was reported"),
+        ("info depth 1 nodes 1 pv d2d4|bestmove e2e4", "not the move of the latest line"),
+        ("info depth 0 nodes 1 pv e2e4|bestmove e2e4", "not searched"),
+        ("info depth 1 nodes 1 pv e2e5|bestmove e2e5", "not a legal move"),
+        ("info depth 1 nodes 1 pv e2e4", "no bestmove within 0.4 s"),
+    ],
+)
+def test_engines_that_do_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, problem: str) -> None:
+    monkeypatch.setattr(chaos, "PATIENCE_S", 0.2)
+    command = shlex.join([sys.executable, "-c", STUB, said])
+    status, rows, found = run(tmp_path, f"--searches 1 --hash 1 --movetime 200 --alone --engine {shlex.quote(command)}")
+    assert status == 1 and list(found["problems"]) == [problem]
+    assert rows[0]["problems"][0].startswith(problem)
+
+
+def test_what_an_answer_says() -> None:
+    texts = (
+        "info depth 3 seldepth 5 multipv 1 score cp 20 nodes 900 nps 1 hashfull 0 tbhits 0 time 1 pv d2d4 d7d5",
+        "info string worker 1 was killed by signal 9",
+        "info depth 4 seldepth 6 multipv 1 score cp 20 nodes 1900 nps 1 hashfull 0 tbhits 0 time 2 pv e2e4",
+        "info depth 4 nodes 2500 nps 1 hashfull 0 time 3 currmove e2e4 currmovenumber 1",
+        "bestmove e2e4 ponder e7e5",
+    )
+    answer = Answer("x", 1, True)
+    judge(answer, chess.Board(), [Line(0.0, text) for text in texts])
+    assert (answer.bestmove, answer.depth, answer.nodes, answer.problems) == ("e2e4", 4, 2500, [])
+    assert answer.notes == ["worker 1 was killed by signal 9"]
+
+
+def test_late_answers_count_unless_it_is_the_machine() -> None:
+    def summary(late: list[float], in_peace: list[float]) -> dict[str, Any]:
+        answers = [Answer("x", 1, True, late_ms=ms, problems=["late"] if ms > 30 else []) for ms in late]
+        answers += [Answer("x", 1, False, late_ms=ms) for ms in in_peace]
+        return {"leaving": [], **chaos.summary(answers, 30.0)}
+
+    good = summary([-20.0, 5.0, 40.0], [-20.0, -20.0, 35.0])
+    assert good["late_ms"] == {"answers": 3, "p50": 5.0, "p90": 33.0, "p99": 39.3, "p100": 40.0} | {
+        "after_time": 2,
+        "after_overhead": 1,
+    }
+    assert good["problems"] == {"late": 1}
+    assert chaos.is_good(good)
+    assert not chaos.is_good(summary([-20.0, 5.0, 40.0], [-20.0, -20.0, 25.0]))
+    assert not chaos.is_good({**good, "problems": {"not a legal move": 1}})
+    assert not chaos.is_good({**good, "leaving": ["processes left behind: [7]"]})
+    assert not chaos.is_good({**good, "holdings": {"descriptors": {"flat": False}}})

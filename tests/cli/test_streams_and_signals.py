@@ -1,0 +1,103 @@
+"""The command line when its streams are closed, its terminal goes, or signals come: subprocesses with the engine."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from sessions import processes_in_session
+
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+SEARCH = [*PSEARCH, "--threads", "2", "--hash", "1"]
+ENDLESS = [*SEARCH, "--movetime", "600000", "startpos"]
+TIMEOUT_S = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels() -> None:
+    subprocess.run([*SEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+
+
+def assert_gone(session: int) -> None:
+    """Nothing of a session is left, at the latest after a moment."""
+    deadline = time.monotonic() + 20
+    while processes_in_session(session):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("closed", [(1,), (0, 1, 2)])
+def test_streams_that_were_closed_before_the_start(closed: tuple[int, ...]) -> None:
+    """The rest is said on those that are open, and no file of ours takes the number of one that is not."""
+    redirections = " ".join(f"{number}>&-" if number else "<&-" for number in closed)
+    words = " ".join(f"'{word}'" for word in [*SEARCH, "--depth", "3", "startpos"])
+    done = subprocess.run(["sh", "-c", f"{words} {redirections}"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("best move") == (1 not in closed)
+    bad = subprocess.run(["sh", "-c", f"{words} 9 {redirections}"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", int(2 not in closed))
+
+
+def test_signals_that_keep_coming() -> None:
+    """However many: no traceback, their status, nothing left."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(ENDLESS, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        while running.poll() is None:
+            running.send_signal(signal.SIGINT)
+            time.sleep(0.002)
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 128 + signal.SIGINT
+    assert "Traceback" not in err
+    assert_gone(running.pid)
+
+
+def on_terminal(words: list[str]) -> tuple[subprocess.Popen[bytes], int]:
+    """A program on a terminal of its own, which closes when the descriptor does."""
+    ours, theirs = pty.openpty()
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    running = subprocess.Popen(
+        words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, preexec_fn=take_terminal
+    )
+    os.close(theirs)
+    return running, ours
+
+
+def test_a_closed_terminal_ends_the_search() -> None:
+    """SIGHUP comes, and nothing can be written any more."""
+    running, ours = on_terminal(ENDLESS)
+    seen = b""
+    while b"depth" not in seen:
+        seen += os.read(ours, 4096)
+    os.close(ours)
+    assert running.wait(TIMEOUT_S) == 128 + signal.SIGHUP
+    assert_gone(running.pid)
+
+
+def test_an_analysis_to_a_file_outlives_its_terminal(tmp_path: Path) -> None:
+    """Under nohup: the bar on stderr is lost, the result is not."""
+    (tmp_path / "x.epd").write_text("4k3/8/8/8/8/8/4P3/4K3 w - -\n" * 5)
+    out = tmp_path / "out"
+    words = [*PSEARCH, "analyse", "--hash", "1", "--movetime", "300", "--out", str(out), str(tmp_path / "x.epd")]
+    running, ours = on_terminal(["sh", "-c", 'trap "" HUP; exec "$@"', "sh", *words])
+    seen = b""
+    while b"1/5" not in seen:
+        seen += os.read(ours, 4096)
+    os.close(ours)
+    assert running.wait(TIMEOUT_S) == 0
+    assert "searched   " in out.read_text()
+    assert sorted(os.listdir(tmp_path)) == ["out", "x.epd"]

@@ -1,0 +1,115 @@
+"""Text files: pipes and devices, encodings, lines that never end, memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from peak_memory import PEAK_KIB
+
+from psearch.notation import source as source_module
+from psearch.notation.source import Source, parse_lines, read_source
+from psearch.results import PsearchError
+
+
+def text_of(source: Source) -> str:
+    return "".join(line.text for line in source.lines())
+
+
+def test_it_can_be_read_again_and_in_parts(tmp_path: Path) -> None:
+    file = tmp_path / "x"
+    file.write_bytes("\ufeffä\nb\r\n\nlast".encode())
+    source = read_source(str(file))
+    assert [line.text for line in source.lines()] == ["ä\n", "b\r\n", "\n", "last"]
+    begins = [line.begin for line in source.lines()]
+    assert begins == [0, 6, 9, 10]
+    assert source.text_between(begins[1], begins[3]) == "b\r\n\n"
+    assert text_of(source) == "ä\nb\r\n\nlast"
+
+
+def test_it_stays_as_it_was(tmp_path: Path) -> None:
+    """Who writes to the file meanwhile does not add to the analysis."""
+    file = tmp_path / "x"
+    file.write_text("one\n")
+    source = read_source(str(file))
+    with file.open("a") as more:
+        more.write("two\n")
+    assert text_of(source) == "one\n"
+    os.truncate(file, 0)
+    assert text_of(source) == ""
+
+
+def test_a_pipe_is_waited_for_and_read_twice(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = threading.Thread(target=fifo.write_bytes, args=(b"a\xfcb\n" * 100_000,))
+    writer.start()
+    source = read_source(str(fifo))
+    writer.join()
+    assert text_of(source) == text_of(source) == "aüb\n" * 100_000
+
+
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom"])
+def test_devices_without_end(device: str) -> None:
+    with pytest.raises(PsearchError, match=f"{device} is not a text file"):
+        read_source(device)
+
+
+def test_a_line_without_end(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(source_module, "_BLOCK", 1 << 10)
+    monkeypatch.setattr(source_module, "_LONGEST_LINE", 1 << 20)
+    file = tmp_path / "x"
+    file.write_bytes(b"a\n" + b"x" * (1 << 20) + b"\n")
+    assert len(list(read_source(str(file)).lines())) == 2
+    file.write_bytes(b"a\n" + b"x" * (1 << 20) + b"y\n")
+    with pytest.raises(PsearchError, match="x, line 2: longer than 1 MiB"):
+        read_source(str(file))
+
+
+def test_a_pipe_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_module, "_MOST_COPIED", 1 << 20)
+    reader, writer = os.pipe()
+    with subprocess.Popen(["yes"], stdout=writer) as endless:
+        os.close(writer)
+        with pytest.raises(PsearchError, match="does not end within"):
+            read_source(f"/dev/fd/{reader}")
+        os.close(reader)
+        endless.kill()
+
+
+def test_one_line_is_in_memory_at_a_time(tmp_path: Path) -> None:
+    """Of a file of 60 MB."""
+    file = tmp_path / "x.epd"
+    with file.open("wb") as out:
+        for _ in range(60):
+            out.write((b"#" * 4_999 + b"\n") * 200)
+        out.write(b"end\n")
+    program = f"""
+{PEAK_KIB}
+from psearch.notation.source import parse_lines, read_source
+before = peak_kib()
+source = read_source({str(file)!r})
+assert list(parse_lines(source, lambda text, number: text)) == ["end"]
+print(peak_kib() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    assert int(done.stdout) < 20_000
+
+
+def test_numbers_of_lines_count_all_ends() -> None:
+    found = parse_lines(Source.of_text("x", "a\r\nb\rc\x0b\n# no\nd"), lambda text, number: (number, text))
+    assert list(found) == [(1, "a"), (2, "b"), (3, "c"), (6, "d")]
+
+
+def test_descriptors_are_given_back(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("a\n")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        text_of(read_source(str(tmp_path / "x")))
+        text_of(Source.of_text("y", "b\n"))
+    assert len(os.listdir("/proc/self/fd")) == before
