@@ -20,6 +20,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from psearch.notation.own_kind import check_replaceable
+
 Line = dict[str, Any]
 Runs = dict[str, list[Line]]
 
@@ -37,6 +39,9 @@ def main(arguments: list[str] | None = None) -> int:
     else:
         for name, lines in read_packed(options.packed).items():
             path = options.folder / f"{name}.jsonl"
+            if not path.resolve().is_relative_to(options.folder.resolve()):
+                raise SystemExit(f"pack_logs: {name!a} is no name of a run")
+            check_replaceable(path, "a log", lambda head: head.startswith(b"{"))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     return 0

@@ -26,6 +26,7 @@ from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT
 from psearch.core.pruning.modes import parse_pruning
 from psearch.notation.epd import SuitePosition, parse_suite
+from psearch.notation.own_kind import check_replaceable, is_png
 from psearch.notation.source import read_source
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
@@ -158,6 +159,8 @@ def main() -> None:
     parser.add_argument("--from-log", type=Path, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="PNG")
     options = parser.parse_args()
+    if options.plot:
+        check_replaceable(options.plot, "a PNG picture", is_png)
     if options.from_log:
         found, _ = read_log(options.from_log, Iteration)
     elif options.suite:

@@ -23,6 +23,7 @@ from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
 from psearch.notation.epd import SuitePosition
+from psearch.notation.own_kind import check_replaceable
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
 from psearch.studies.raw_log import read_log
@@ -43,6 +44,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    if options.out:
+        check_replaceable(options.out, "a list of searches", lambda head: head.startswith(b'{"position": '))
     real, _ = read_log(options.real, Sample)
     costs = Costs.load(options.costs) if options.costs else Costs()
     groups: dict[str, list[Sample]] = defaultdict(list)

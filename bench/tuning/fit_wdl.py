@@ -38,6 +38,7 @@ from scipy.optimize import minimize
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.notation.own_kind import check_replaceable
 from psearch.notation.wdl import material
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
@@ -149,6 +150,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
+    if options.out is not None:
+        check_replaceable(
+            options.out, "a module of this model", lambda head: head.startswith(b'"""Parameters of the win')
+        )
 
     fens, white_result = read_sample(options.tuning_file, options.positions, options.seed)
     about = np.array([options.positions, options.nodes, options.seed])

@@ -1,0 +1,360 @@
+"""Whether an engine whose workers are killed again and again answers as if nothing had happened.
+
+    python bench/study/chaos.py --log chaos.jsonl
+    python bench/study/chaos.py --log stop.jsonl --signals STOP --interval 1000 --searches 50
+    python bench/study/chaos.py --log python.jsonl --engine "python bench/study/python_engine.py"
+
+An engine with many workers searches positions for a fixed time each, while every now and then one of its workers,
+drawn at random, gets a signal: KILL, SEGV, BUS, TERM, or STOP, with CONT some seconds later. Beside it a second engine,
+left in peace, searches the same positions, one after the other with the first: what the machine does to it is no fault
+of the first. The positions are those of `psearch bench` that have a choice of moves, in turn.
+
+Of every answer is asked: it comes (within 30 s of its time), it is a legal move that was searched to some depth and the
+first of the latest line reported, and it is not later than the time plus the overhead. Of the engine: it is ready again
+(within 30 s), its memory, descriptors, threads and processes are flat, by the rule of endurance.py; in the end it
+leaves with status 0 and no process of it is left. The log has a line for each search; the last says how late the
+answers were, with and without signals. The exit status is 1 if anything was wrong; late answers count as wrong if the
+engine in peace had fewer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import random
+import resource
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+from endurance import verdict
+from processes import holdings, in_session, workers_of
+from uci_session import PSEARCH, Line, NoAnswer, UciSession
+
+from psearch.bench import BENCH_POSITIONS
+from psearch.results import PsearchError
+from psearch.studies.raw_log import RawLog
+from psearch.terminal.status import StatusLine
+
+SIGNALS = ("KILL", "SEGV", "BUS", "TERM", "STOP")
+PATIENCE_S = 30.0
+"""What comes later than this does not come."""
+LEAVING_S = 5.0
+_MEASURED_EVERY = 10
+_PERCENTILES = (50, 90, 99, 100)
+_POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).legal_moves.count() > 1]
+
+
+class Tormentor(threading.Thread):
+    """Sends signals to workers of an engine while `is_let_loose` is set. A context manager."""
+
+    def __init__(self, names: Sequence[str], interval_s: float, stopped_s: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.engine = 0
+        """process number of the engine"""
+        self.is_let_loose = threading.Event()
+        self.sent: list[tuple[float, str, int]] = []
+        """signals of this search: when, on `time.perf_counter`, which, and to whom"""
+        self._signals = [getattr(signal, f"SIG{name}") for name in names]
+        self._interval_s = interval_s
+        self._stopped_s = stopped_s
+        self._random = random.Random(seed)
+        self._stopped: deque[tuple[float, int]] = deque()
+        """workers to be continued, and when"""
+        self._is_over = threading.Event()
+
+    def __enter__(self) -> Tormentor:
+        self.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._is_over.set()
+        self.join()
+
+    def run(self) -> None:
+        """The thread."""
+        due = time.monotonic() + self._interval_s
+        while not self._is_over.wait(min(0.05, max(0.0, due - time.monotonic()))):
+            self._go_on(time.monotonic())
+            if time.monotonic() >= due:
+                due += self._interval_s
+                if self.is_let_loose.is_set():
+                    self._strike()
+        self._go_on(float("inf"))
+
+    def _go_on(self, now: float) -> None:
+        """Continue the workers whose time has come."""
+        while self._stopped and self._stopped[0][0] <= now:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._stopped.popleft()[1], signal.SIGCONT)
+
+    def _strike(self) -> None:
+        workers = workers_of(self.engine)
+        if not workers:
+            return
+        worker, which = self._random.choice(workers), self._random.choice(self._signals)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, which)
+            self.sent.append((time.perf_counter(), which.name, worker))
+            if which == signal.SIGSTOP:
+                self._stopped.append((time.monotonic() + self._stopped_s, worker))
+
+
+@dataclass
+class Answer:
+    """How one search went."""
+
+    position: str
+    hash_mb: int
+    tormented: bool
+    late_ms: float | None = None
+    """after the time it had; less than 0 as a rule, None without an answer"""
+    bestmove: str = ""
+    depth: int = 0
+    nodes: int = 0
+    ready_ms: float | None = None
+    """what the `isready` behind it took"""
+    signals: list[tuple[float, str]] = field(default_factory=list)
+    """milliseconds from `go`"""
+    notes: list[str] = field(default_factory=list)
+    """the `info string` lines"""
+    problems: list[str] = field(default_factory=list)
+
+
+def judge(answer: Answer, board: chess.Board, lines: Sequence[Line]) -> None:
+    """Fill in what the lines of a search say, up to its `bestmove`."""
+    first = None
+    for line in lines[:-1]:
+        words = line.text.split()
+        if words[:2] == ["info", "string"]:
+            answer.notes.append(line.text.removeprefix("info string "))
+        elif "pv" in words:
+            first = words[words.index("pv") + 1]
+            answer.depth = int(words[words.index("depth") + 1])
+        if "nodes" in words and words[:2] != ["info", "string"]:
+            answer.nodes = int(words[words.index("nodes") + 1])
+    answer.bestmove = lines[-1].text.split()[1]
+    try:
+        board.parse_uci(answer.bestmove)
+    except ValueError:
+        answer.problems.append("not a legal move")
+    if first is None:
+        answer.problems.append("no line was reported")
+    elif answer.depth == 0:
+        answer.problems.append("not searched")
+    elif first != answer.bestmove:
+        answer.problems.append(f"not the move of the latest line, {first}")
+
+
+class Trial:
+    """One size of the table: the tormented engine, and the one beside it."""
+
+    def __init__(self, options: argparse.Namespace, hash_mb: int, tormentor: Tormentor) -> None:
+        self._options = options
+        self._hash_mb = hash_mb
+        self._tormentor = tormentor
+        self.holdings: list[dict[str, int]] = []
+        self.tormented = self._start()
+        self.quiet = None if options.alone else self._start()
+
+    def _start(self) -> UciSession:
+        command = shlex.split(self._options.engine) if self._options.engine else PSEARCH
+        return UciSession(command, {"Threads": self._options.workers, "Hash": self._hash_mb})
+
+    def searches(self, number: int) -> list[Answer]:
+        """The next position: searched by both."""
+        fen = _POSITIONS[number % len(_POSITIONS)]
+        found = []
+        if self.quiet is not None:
+            found.append(self._ask(self.quiet, fen, tormented=False))
+        self._tormentor.engine, self._tormentor.sent = self.tormented.pid, []
+        self._tormentor.is_let_loose.set()
+        try:
+            found.append(self._ask(self.tormented, fen, tormented=True))
+        except NoAnswer as error:
+            found.append(Answer(fen, self._hash_mb, True, problems=[str(error)]))
+            self.tormented.close(0.0)
+            self.tormented = self._start()
+        finally:
+            self._tormentor.is_let_loose.clear()
+        if number % _MEASURED_EVERY == _MEASURED_EVERY - 1:
+            self.holdings.append(self._measure())
+        return found
+
+    def _measure(self) -> dict[str, int]:
+        """What the tormented engine holds. Pages of the table come as they are touched: what is beside it counts."""
+        held = holdings(self.tormented.pid).as_dict()
+        return {**held, "shared_kb": max(0, held["shared_kb"] - 1024 * self._hash_mb)}
+
+    def _ask(self, engine: UciSession, fen: str, tormented: bool) -> Answer:
+        """One search. Raises NoAnswer when the tormented engine hangs or leaves."""
+        movetime_ms = self._options.movetime
+        answer = Answer(fen, self._hash_mb, tormented)
+        sent, lines = engine.go(f"fen {fen}", f"movetime {movetime_ms}", movetime_ms / 1000 + PATIENCE_S)
+        if not self._options.restless:
+            self._tormentor.is_let_loose.clear()
+        answer.late_ms = round((lines[-1].at - sent) * 1000 - movetime_ms, 2)
+        judge(answer, chess.Board(fen), lines)
+        if answer.late_ms > self._options.overhead:
+            answer.problems.append("late")
+        answer.ready_ms = round(engine.ready(PATIENCE_S) * 1000, 2)
+        if tormented:
+            answer.signals = [(round((when - sent) * 1000, 1), name) for when, name, _ in self._tormentor.sent]
+        return answer
+
+    def close(self) -> list[str]:
+        """End both; what is wrong with the way they left."""
+        problems = []
+        for engine in (self.tormented, self.quiet):
+            if engine is None:
+                continue
+            status = engine.close()
+            if status != 0:
+                problems.append(f"the engine left with status {status}")
+            deadline = time.monotonic() + LEAVING_S
+            while in_session(engine.pid) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if left := in_session(engine.pid):
+                problems.append(f"processes left behind: {left}")
+        return problems
+
+
+def lateness(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
+    """Of some answers: how late they were in milliseconds, by percentile."""
+    late = [answer.late_ms for answer in answers if answer.late_ms is not None]
+    found: dict[str, Any] = {"answers": len(late)}
+    if late:
+        found |= {f"p{share}": round(float(np.percentile(late, share)), 1) for share in _PERCENTILES}
+        found |= {"after_time": sum(ms > 0 for ms in late), "after_overhead": sum(ms > overhead_ms for ms in late)}
+    return found
+
+
+def summary(answers: Sequence[Answer], overhead_ms: float) -> dict[str, Any]:
+    """What came out: counts, and the lateness with and without signals."""
+    tormented = [answer for answer in answers if answer.tormented]
+    problems: dict[str, int] = {}
+    for answer in tormented:
+        for problem in answer.problems:
+            kind = problem.split(",")[0]
+            problems[kind] = problems.get(kind, 0) + 1
+    return {
+        "searches": len(tormented),
+        "signals": sum(len(answer.signals) for answer in tormented),
+        "struck": sum(bool(answer.signals) for answer in tormented),
+        "problems": problems,
+        "late_ms": lateness(tormented, overhead_ms),
+        "late_in_peace_ms": lateness([answer for answer in answers if not answer.tormented], overhead_ms),
+        "ready_ms": round(max((answer.ready_ms or 0.0 for answer in tormented), default=0.0), 1),
+    }
+
+
+def run_trial(
+    options: argparse.Namespace, hash_mb: int, tormentor: Tormentor, log: RawLog, status: StatusLine
+) -> dict[str, Any]:
+    """All searches with one size of the table; what came out."""
+    trial = Trial(options, hash_mb, tormentor)
+    answers: list[Answer] = []
+    try:
+        for number in range(options.searches):
+            for answer in trial.searches(number):
+                answers.append(answer)
+                log.add(answer)
+            troubled = sum(bool(answer.problems) for answer in answers if answer.tormented)
+            text = f"hash {hash_mb}: {number + 1}/{options.searches}, {troubled} with problems"
+            status(text, number + 1, options.searches)
+    finally:
+        leaving = trial.close()
+    found = {"hash_mb": hash_mb, **summary(answers, options.overhead), "leaving": leaving}
+    if trial.holdings:
+        found["holdings"] = verdict(trial.holdings, options.workers)
+    log.note(summary=found)
+    return found
+
+
+def is_good(found: dict[str, Any]) -> bool:
+    """Whether nothing was wrong; late answers count unless the engine in peace was late as often."""
+    wrong = {kind: count for kind, count in found["problems"].items() if kind != "late"}
+    late = found["late_ms"].get("after_overhead", 0) > found["late_in_peace_ms"].get("after_overhead", 0)
+    grown = [name for name, values in found.get("holdings", {}).items() if not values["flat"]]
+    return not (wrong or late or grown or found["leaving"])
+
+
+def report(found: dict[str, Any]) -> str:
+    """What came out, as text."""
+    grown = [name for name, values in found.get("holdings", {}).items() if not values["flat"]]
+    return "\n".join(
+        [
+            f"hash {found['hash_mb']} MiB: {found['searches']} searches, {found['signals']} signals",
+            f"  problems         {found['problems'] or 'none'} {' '.join(found['leaving'])}",
+            f"  late, ms         {found['late_ms']}",
+            f"  late in peace    {found['late_in_peace_ms']}",
+            f"  ready at most    {found['ready_ms']} ms",
+            f"  grows            {', '.join(grown) or 'nothing'}",
+        ]
+    )
+
+
+def _list_of(read: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+    """Values separated by commas."""
+    return lambda text: [read(word) for word in text.split(",")]
+
+
+def _signal_name(word: str) -> str:
+    if word not in SIGNALS:
+        raise argparse.ArgumentTypeError(f"choose from {','.join(SIGNALS)}")
+    return word
+
+
+def read_options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--searches", type=int, default=500, metavar="N", help="with each size of the table")
+    parser.add_argument("--hash", type=_list_of(int), default=[16, 2048], metavar="MIB,MIB")
+    parser.add_argument("--workers", type=int, default=8, metavar="N")
+    parser.add_argument("--movetime", type=int, default=600, metavar="MS")
+    parser.add_argument("--overhead", type=float, default=30.0, metavar="MS", help="an answer may come so late")
+    parser.add_argument("--interval", type=float, default=200.0, metavar="MS", help="from one signal to the next")
+    parser.add_argument("--signals", type=_list_of(_signal_name), default=["KILL"], metavar="NAME,NAME")
+    parser.add_argument("--stopped", type=float, default=5.0, metavar="S", help="from STOP to CONT")
+    parser.add_argument("--restless", action="store_true", help="signals between the searches, too")
+    parser.add_argument("--alone", action="store_true", help="without the engine in peace")
+    parser.add_argument("--engine", metavar="COMMAND", help="another than psearch uci")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log", type=Path, required=True, metavar="FILE", help="JSON lines; one there is replaced")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run; 0 if nothing was wrong."""
+    options = read_options(arguments)
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # SEGV: the table is not to be written to a disk
+    settings = {name: value for name, value in vars(options).items() if name != "log"}
+    interval_s = options.interval / 1000
+    good = True
+    with RawLog(options.log, settings) as log, StatusLine() as status:
+        for hash_mb in options.hash:
+            with Tormentor(options.signals, interval_s, options.stopped, options.seed) as tormentor:
+                found = run_trial(options, hash_mb, tormentor, log, status)
+            print(report(found), flush=True)
+            good = good and is_good(found)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except (PsearchError, NoAnswer) as error:
+        sys.exit(f"chaos: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)

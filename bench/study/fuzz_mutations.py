@@ -1,0 +1,109 @@
+"""Mutations of texts: what a fuzzer makes of an input that a program reads well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+LONGEST = 1 << 16
+"""Characters of a mutated text: parts are repeated, and the time a program takes must show in seconds."""
+
+WORDS = (
+    "\0", "\n", "\r\n", "\r", "\t", " ", "  ", "\x1b[31m", "\x1b]0;x\x07", "\x85", "\u2028", "\u202e", "\ufeff",
+    "\ud800", "é", "٣", "²", "_", "-", "--", "+", "=", "0", "-1", "1e9", "nan", "inf", "9" * 9, "9" * 19, "9" * 400,
+    "9" * 5000, "18446744073709551616", "1_000", "0x10", "#", ";", "%", "$", "$" + "9" * 30, "\\", "\"", "'", "{", "}",
+    "(", ")", "[", "]", "{}", "()", "((", "))", "{ ", " }", "[[", "<", ">", "*", "1-0", "1/2-1/2", "null", "true", "[]",
+    "startpos", "moves", "fen", "position", "go", "infinite", "w", "b", "KQkq", "HAha", "e3", "e9", "8/8/8/8/8/8/8/8",
+    "k7/8/8/8/8/8/8/7K", "e2e4", "e7e8q", "0000", "O-O", "Nf3", "Qxf7#", "e8=Q+", "--", "Z0", "@@@@", "P@e4", "bm",
+    "am", "id", "c0", "c8", "c9", "hmvc", "fmvn", "pv", "acd", "D1 20", "[FEN \"", "[Variant \"", "[Event \"x\"]\n",
+    "[SetUp \"1\"]\n", "[%eval 1.0]", "/dev/zero", "/dev/null", "..", "~", "--depth", "--nodes", "--threads", "--help",
+    "--json", "--out", "=",
+)  # fmt: skip
+"""Pieces of the formats, and what programs trip over."""
+
+
+def mutated(text: str, others: Sequence[str], dice: Random) -> str:
+    """The text after one to eight mutations; others: texts to take parts from."""
+    for _ in range(1 + min(dice.getrandbits(3) for _ in range(3))):
+        text = dice.choice(_MUTATIONS)(text, others, dice)[:LONGEST]
+    return text
+
+
+def mutated_bytes(data: bytes, dice: Random) -> bytes:
+    """Of a binary file: bits turned, ranges cut out, repeated or filled."""
+    changed = bytearray(data)
+    for _ in range(1 + dice.getrandbits(2)):
+        begin, end = _range(len(changed), dice)
+        kind = dice.randrange(6)
+        if kind == 0 and changed:
+            changed[dice.randrange(len(changed))] ^= 1 << dice.randrange(8)
+        elif kind == 1:
+            del changed[begin:end]
+        elif kind == 2:
+            changed[begin:begin] = changed[begin:end][: 1 << 12]
+        elif kind == 3:
+            changed[begin:end] = bytes([dice.choice((0, 255, dice.getrandbits(8)))]) * (end - begin)
+        elif kind == 4:
+            del changed[begin:]
+        else:
+            changed[begin:end] = dice.randbytes(min(end - begin, 64))
+    return bytes(changed)
+
+
+def _range(length: int, dice: Random) -> tuple[int, int]:
+    begin = dice.randint(0, length)
+    return begin, min(length, begin + int(dice.expovariate(0.1)))
+
+
+def _insert_word(text: str, others: Sequence[str], dice: Random) -> str:
+    at = dice.randint(0, len(text))
+    return text[:at] + dice.choice(WORDS) + text[at:]
+
+
+def _replace_by_word(text: str, others: Sequence[str], dice: Random) -> str:
+    begin, end = _range(len(text), dice)
+    return text[:begin] + dice.choice(WORDS) + text[end:]
+
+
+def _delete(text: str, others: Sequence[str], dice: Random) -> str:
+    begin, end = _range(len(text), dice)
+    return text[:begin] + text[end:]
+
+
+def _repeat(text: str, others: Sequence[str], dice: Random) -> str:
+    begin, end = _range(len(text), dice)
+    return text[:begin] + text[begin:end] * int(2 ** dice.uniform(1, 12)) + text[end:]
+
+
+def _change_letter(text: str, others: Sequence[str], dice: Random) -> str:
+    at = dice.randint(0, len(text))
+    return text[:at] + chr(dice.choice((dice.randrange(128), dice.randrange(0x3000)))) + text[at + 1 :]
+
+
+def _swap_words(text: str, others: Sequence[str], dice: Random) -> str:
+    words = text.split(" ")
+    a, b = dice.randrange(len(words)), dice.randrange(len(words))
+    words[a], words[b] = words[b], words[a]
+    return " ".join(words)
+
+
+def _splice(text: str, others: Sequence[str], dice: Random) -> str:
+    other = dice.choice(others) if others else ""
+    return text[: dice.randint(0, len(text))] + other[dice.randint(0, len(other)) :]
+
+
+def _cut(text: str, others: Sequence[str], dice: Random) -> str:
+    return text[: dice.randint(0, len(text))]
+
+
+_MUTATIONS: tuple[Callable[[str, Sequence[str], Random], str], ...] = (
+    _insert_word,
+    _insert_word,
+    _replace_by_word,
+    _delete,
+    _repeat,
+    _change_letter,
+    _swap_words,
+    _splice,
+    _cut,
+)

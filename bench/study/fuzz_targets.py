@@ -1,0 +1,362 @@
+"""What reads input, each as a function of one text or file: the targets of `fuzz.py`.
+
+A target returns when the input is read or was refused with a `PsearchError`; whatever else comes out of it is a fault.
+It checks what it can of what was read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import lzma
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from random import Random
+
+import chess
+import chess.engine
+import chess.pgn
+from fuzz_mutations import mutated, mutated_bytes
+
+from psearch.analysis.analyser import Answer, Choice
+from psearch.analysis.epd import Summary, Survey, Table, json_object, judge, summary_text
+from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
+from psearch.analysis.pgn import Tally, annotate, count_tasks, tasks
+from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
+from psearch.cli.numbers import worker_counts
+from psearch.cli.root import choose, play
+from psearch.engine import time_manager, to_limits
+from psearch.notation.epd import read_positions
+from psearch.notation.fen import check_position, parse_position
+from psearch.notation.perft_epd import parse_perft_suite
+from psearch.notation.pgn import read_games
+from psearch.notation.polyglot import Book
+from psearch.notation.source import Source, read_source
+from psearch.notation.syzygy import RootProber
+from psearch.options import pruning_named
+from psearch.results import PsearchError
+from psearch.simulation.costs import Costs
+from psearch.studies.raw_log import read_log
+from psearch.studies.speedup import Sample, summarise, table
+from psearch.terminal.streams import printable
+
+DATA = Path(__file__).parents[2] / "tests" / "data"
+SUPPORT = DATA.parent / "support"
+"""What the tests insist on after each line of a UCI session is asked for here, too."""
+_ABOUT = {"input": "abc", "depth": 7}
+
+
+@dataclass(frozen=True)
+class Target:
+    """One reader of input."""
+
+    name: str
+    run: Callable[[bytes], None]
+    seeds: Sequence[bytes]
+    weight: int = 1
+    """share of the cases"""
+    is_text: bool = True
+
+    def case(self, dice: Random) -> bytes:
+        """A seed after mutations, rarely the seed itself."""
+        seed = dice.choice(self.seeds)
+        if not self.is_text:
+            return mutated_bytes(seed, dice)
+        others = [self.seeds[dice.randrange(len(self.seeds))].decode("utf-8", "replace")]
+        text = mutated(seed.decode("utf-8", "replace"), others, dice)
+        encoding = "latin-1" if dice.random() < 0.02 else "utf-8"
+        return text.encode(encoding, "surrogatepass" if encoding == "utf-8" and dice.random() < 0.1 else "replace")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+def _check_shown(text: str) -> None:
+    """What goes to a terminal does not steer it, and is one text with line ends."""
+    if printable(text) != text:
+        raise AssertionError(f"not printable: {text!a}")
+
+
+@contextlib.contextmanager
+def _file(data: bytes, name: str = "input") -> Iterator[Path]:
+    folder = Path(tempfile.mkdtemp(prefix="psearch-fuzz-"))
+    try:
+        (folder / name).write_bytes(data)
+        yield folder / name
+    finally:
+        shutil.rmtree(folder)
+
+
+@contextlib.contextmanager
+def _source(data: bytes) -> Iterator[Source]:
+    with _file(data) as path:
+        yield read_source(str(path))
+
+
+def _answer(board: chess.Board) -> Answer:
+    """What a search may have found."""
+    word = board.uci(next(iter(board.legal_moves)))
+    return Answer(word, 20, None, 9, 15, 1000, 1.0, [word], [Choice(word, 0.5, 7, 400)])
+
+
+# -- positions -------------------------------------------------------------------------------------------------------
+
+
+def run_fen(data: bytes) -> None:
+    """A FEN: what is accepted is a position, and is written and read again as the same."""
+    text = _text(data)
+    with contextlib.suppress(PsearchError):
+        parse_position(text, strict=False)
+    board = parse_position(text)
+    check_position(board)
+    again = parse_position(board.shredder_fen() if board.chess960 else board.fen())
+    if again.fen() != board.fen() or not board.is_valid():
+        raise AssertionError("another position")
+
+
+def run_moves(data: bytes) -> None:
+    """`--moves` and `--searchmoves`."""
+    board = chess.Board()
+    with contextlib.suppress(PsearchError):
+        choose(board, _text(data))
+    play(board, _text(data))
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def run_epd(data: bytes) -> None:
+    """A suite: every position is judged, and shown."""
+    with _source(data) as source:
+        survey = Survey.of(read_positions(source))
+        rows, summary = Table(survey), Summary()
+        for position in read_positions(source):
+            verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
+            summary.add(verdict)
+            _check_shown(rows.head() + rows.row(verdict) + summary.standing)
+            json.loads(json.dumps(json_object(verdict)))
+        _check_shown(summary_text(summary.figures(survey.positions)))
+
+
+def run_perft_suite(data: bytes) -> None:
+    """A suite of perft."""
+    with _source(data) as source:
+        parse_perft_suite(source)
+
+
+def run_pgn(data: bytes) -> None:
+    """Games: each is annotated and can be read again."""
+    with _source(data) as source:
+        tally = Tally()
+        for work in read_games(source):
+            if count_tasks(work) > 300:
+                continue  # slow, not wrong
+            answers = {task.ply: _answer(task.board) for task in tasks(work)}
+            written = annotate(work, answers, tally)
+            if work.readable:
+                again = list(read_games(Source.of_text("again", written)))
+                moves = [move.uci() for move in work.game.mainline_moves()]
+                if not again or [move.uci() for move in again[0].game.mainline_moves()][: len(moves)] != moves:
+                    raise AssertionError("another game")
+
+
+def run_journal(data: bytes) -> None:
+    """The journal of an analysis: what is refused stays, what is accepted can be used."""
+    with _file(data) as path:
+        try:
+            with AnalysisJournal(path, _ABOUT, check_answer) as journal:
+                for key in list(journal._offsets):
+                    kept = journal.get(key)
+                    if kept is not None:
+                        answer = Answer.from_json(kept)
+                        with contextlib.suppress(ValueError):
+                            check_moves(chess.Board(), answer.best, answer.pv, [one.move for one in answer.choices])
+                            judge(next(iter(read_positions(Source.of_text("x", chess.STARTING_FEN)))), answer)
+                journal.add("more", asdict(_answer(chess.Board())))
+        except PsearchError:
+            if path.read_bytes() != data:
+                raise AssertionError("a file that was refused was changed") from None
+
+
+def run_log(data: bytes) -> None:
+    """The raw log of a study, to its table."""
+    _read_log(data, "log.jsonl")
+
+
+def run_packed_log(data: bytes) -> None:
+    """A compressed one."""
+    _read_log(data, "log.jsonl.xz")
+
+
+def _read_log(data: bytes, name: str) -> None:
+    with _file(data, name) as path:
+        samples, _ = read_log(path, Sample)
+        _check_shown(table(summarise(samples)))
+
+
+def run_costs(data: bytes) -> None:
+    """The costs of virtual time."""
+    with _file(data) as path:
+        costs = Costs.load(path)
+        if not 0 <= costs.join < 1e12 or costs.join_in_nodes < 1:
+            raise AssertionError("no costs")
+
+
+def run_book(data: bytes) -> None:
+    """A Polyglot book."""
+    with _file(data, "book.bin") as path, Book(str(path)) as book:
+        for fen in (chess.STARTING_FEN, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"):
+            move = book.pick(chess.Board(fen), Random(0))
+            if move is not None and move not in chess.Board(fen).legal_moves:
+                raise AssertionError("an illegal move")
+
+
+def run_tables(data: bytes) -> None:
+    """Endgame tables: WDL and DTZ of KRvK, one of them damaged."""
+    with _file(data, "KRvK.rtbw" if data[:4] == b"\x71\xe8\x23\x5d" else "KRvK.rtbz") as path:
+        other = "KRvK.rtbz" if path.suffix == ".rtbw" else "KRvK.rtbw"
+        (path.parent / other).symlink_to(DATA / "syzygy" / other)
+        with RootProber(str(path.parent)) as prober:
+            for fen in ("8/8/8/8/3k4/8/8/3K3R w - - 0 1", "8/8/8/8/3k4/8/8/3K3R b - - 0 1"):
+                prober.probe(chess.Board(fen))
+
+
+# -- words -----------------------------------------------------------------------------------------------------------
+
+
+def run_command_line(data: bytes) -> None:
+    """Arguments: parsed, or refused with one line and status 2; help is 0."""
+    words = [word for word in _text(data).split() if "\0" not in word]
+    name = words.pop(0) if words and words[0] in COMMANDS else SEARCH
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            parser_of(name, load(name)).parse_intermixed_args(words)
+    except SystemExit as leaving:
+        if leaving.code not in (0, 2):
+            raise AssertionError(f"status {leaving.code}") from None
+        if leaving.code == 2 and (err.getvalue().count("\n") != 1 or out.getvalue()):
+            raise AssertionError(f"not one line: {err.getvalue()!a}") from None
+    _check_shown(err.getvalue())
+
+
+def run_words(data: bytes) -> None:
+    """Texts inside arguments: pruning parameters, numbers of workers."""
+    text = _text(data)
+    with contextlib.suppress(argparse.ArgumentTypeError):
+        worker_counts(text)
+    pruning_named(text)
+
+
+def run_limit(data: bytes) -> None:
+    """Limits of python-chess with numbers of all kinds."""
+    names = ("time", "depth", "nodes", "mate", "white_clock", "white_inc", "black_clock", "remaining_moves")
+    values = {}
+    for number, word in enumerate(_text(data).split()[: len(names)]):
+        try:
+            values[names[number]] = json.loads(word)
+        except (ValueError, RecursionError):
+            continue
+    limit = chess.engine.Limit(**values)
+    to_limits(limit)
+    time_manager(chess.Board(), limit, 20).is_due(1.0)
+
+
+def run_uci(data: bytes) -> None:
+    """Lines for the UCI engine, with a stand-in for what searches."""
+    sys.path.append(str(SUPPORT))
+    try:
+        from uci_sessions import check_reader
+    finally:
+        sys.path.pop()
+    check_reader([line for line in _text(data).split("\n")[:50] if "quit" not in line])
+
+
+# -- all -------------------------------------------------------------------------------------------------------------
+
+
+def _lines(path: str) -> list[bytes]:
+    return [line for line in (DATA / path).read_bytes().split(b"\n") if line and not line.startswith(b"#")]
+
+
+_GAME = b"""[Event "a"]
+[White "\xc5\xa0ahovi\xc4\x87"]
+[Result "1-0"]
+
+1. e4 {book [%clk 0:01:00]} e5 $1 (1... c5 2. Nf3 (2. c3 {x}) d6) 2. Bc4 Nc6?! 3. Qh5 ; rest
+Nf6 4. Qxf7# 1-0
+
+[Event "Fischer"]
+[Variant "Chess960"]
+[SetUp "1"]
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Result "*"]
+
+1. O-O O-O-O *
+"""
+
+
+def _journal_seed() -> bytes:
+    lines = [{"journal": "psearch analysis 1", "about": _ABOUT}]
+    lines += [{"key": f"line {number}", "answer": asdict(_answer(chess.Board()))} for number in range(3)]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def _log_seed() -> bytes:
+    samples = [
+        Sample("a", chess.STARTING_FEN, 8, policy, threads, repeat, 0.5 / threads, 1000, "+20", "e2e4", 5, 5, 3, 0.1)
+        for policy, threads in (("serial", 1), ("ybw", 2))
+        for repeat in range(2)
+    ]
+    lines = [{"about": {"study": "speedup"}}, *map(asdict, samples), {"ceilings": {"2": 1.9}}]
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def targets() -> list[Target]:
+    """All, with the malformed inputs that are known as seeds."""
+    fens = [line.split(b"\t")[0] for line in _lines("fen_cases.tsv")]
+    epds = [json.loads(line)["epd"].encode() for line in _lines("epd_cases.jsonl")] + _lines("suites/mixed.epd")
+    moves = [line.split(b"\t")[0] for line in _lines("uci_moves.tsv")] + [b"e4 e5 Nf3 Nc6 Bb5", b"e2e4 c7c5 g1f3"]
+    commands = [
+        b"--depth 5 --threads 2 startpos",
+        b"--movetime 100 --hash 16 --policy ybw --pruning modern,lmr=0 --json " + fens[-1],
+        b"analyse --nodes 1000 --out x.pgn y.pgn",
+        b"perft 3 startpos",
+        b"simulate --workers 1,2,...,64 --suite x --depth 4",
+        b"speedup --suite x --policy ybw,lazy --threads 2",
+        *(name.encode() + b" --help" for name in COMMANDS),
+    ]
+    sessions = [
+        b"uci\nisready\nposition startpos moves e2e4 e7e5\ngo wtime 1000 btime 1000 winc 10\nstop",
+        b"setoption name Hash value 16\nsetoption name MultiPV value 3\ngo depth 5 searchmoves e2e4\nponderhit",
+        *(b"position fen " + fen + b" moves e2e4\ngo infinite\nstop\nd" for fen in fens[::16]),
+        *(b"position startpos moves " + move for move in moves),
+    ]
+    tables = [(DATA / "syzygy" / f"KRvK.{kind}").read_bytes() for kind in ("rtbw", "rtbz")]
+    perft = _lines("perft/standard6_cpw.epd") + _lines("perft/tricky_shakmaty.epd")[:9]
+    fens += [line.split(b";")[0].strip() for line in perft + _lines("perft/fischer_960_ethereal.epd")[:40]] * 2
+    log = _log_seed()
+    return [
+        Target("fen", run_fen, fens, 20),
+        Target("moves", run_moves, moves, 4),
+        Target("epd", run_epd, [*epds, b"\n".join(epds[:3])], 20),
+        Target("perft suite", run_perft_suite, perft, 4),
+        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n"], 20),
+        Target("journal", run_journal, [_journal_seed()], 8),
+        Target("log", run_log, [log], 3),
+        Target("packed log", run_packed_log, [lzma.compress(log)], 1, is_text=False),
+        Target("costs", run_costs, [json.dumps(asdict(Costs())).encode()], 3),
+        Target("book", run_book, [(DATA / "polyglot" / "lasker-trap.bin").read_bytes()], 3, is_text=False),
+        Target("tables", run_tables, tables, 3, is_text=False),
+        Target("command line", run_command_line, commands, 5),
+        Target("words", run_words, [b"modern,lmr=0,lmp_base=4", b"sound", b"1,2,4,...,64"], 4),
+        Target("uci", run_uci, sessions, 10),
+        Target("limit", run_limit, [b"1.5 10 1000 3 60.0 1.0 60.0 40", b"null null null null 1e9 NaN Infinity -1"], 4),
+    ]
