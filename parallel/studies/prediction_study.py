@@ -21,6 +21,7 @@ from psearch.arena.setup import write_search
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
+from psearch.defaults import PREDICTING_POLICIES
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
@@ -30,8 +31,6 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.studies.progress import Progress
 from psearch.terminal.table import text_table
-
-RULES = ("knuth", "garms", "kannan", "felten", "calibrated")
 
 
 @dataclass(frozen=True)
@@ -157,7 +156,7 @@ def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> Rul
 def study(
     suite: Sequence[SuitePosition],
     depth: int,
-    rules: Sequence[str] = RULES,
+    rules: Sequence[str] = PREDICTING_POLICIES,
     workers: int = 8,
     hash_mb: int = 64,
     costs: Costs | None = None,
