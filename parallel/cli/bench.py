@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import argparse
 
+from psearch.cli.arguments import add_pruning
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.signals import Signals
 
 DESCRIPTION = """\
 Search a fixed set of positions on one worker. The last line is `N nodes M nps`; N is the
-same every time and everywhere, and changes only when the search does."""
+same every time and everywhere, and changes only when the search does. With --pruning it is
+the number of another search: that of a technique switched on or off."""
 
 EXAMPLES = """\
 examples:
-  psearch bench"""
+  psearch bench
+  psearch bench --pruning modern,lmr=0"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`psearch bench` has none."""
+    """Of `psearch bench`."""
+    add_pruning(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search and print the line."""
     from psearch.bench import run_bench
+    from psearch.options import pruning_named
     from psearch.terminal.status import StatusLine
 
+    pruning = pruning_named(options.pruning)
     prepare_kernels()
     with StatusLine(only_terminal=True) as status:
-        nodes, seconds = run_bench(status)
+        nodes, seconds = run_bench(status, pruning)
     print(f"{nodes} nodes {round(nodes / seconds)} nps")
     return 0

@@ -101,7 +101,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
         "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
-        "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
+        "psearch.bench": {"run_bench": lambda progress, pruning: (123456, 0.5)},
     }
     for name, contents in modules.items():
         module = types.ModuleType(name)
@@ -173,6 +173,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--searchmoves", "", "startpos"], "names no move"),
         (["--searchmoves", "e2e4 Ke2", "startpos"], "'Ke2' is not a legal move"),
         (["--syzygy", "/nowhere", "startpos"], "cannot read endgame tables in /nowhere: No such file"),
+        (["bench", "--pruning", "modern,speed=1"], "no pruning parameter is called 'speed'"),
         (["completion"], "SHELL"),
         (["completion", "tcsh"], "tcsh"),
     ],
