@@ -23,9 +23,11 @@ class Analysis:
     Made by `Engine.analysis`. What goes wrong in the search is raised where its infos are awaited.
     """
 
+    multipv: list[chess.engine.InfoDict]
+    """the latest of each line, best first; the counters of the first are present"""
+
     def __init__(self, control: SearchControl, start: Callable[[OnFound, OnEnd], threading.Thread]) -> None:
-        self.multipv: list[chess.engine.InfoDict] = [{}]
-        """the latest of each line, best first; the counters of the first are present"""
+        self.multipv = [{}]
         self._infos: queue.SimpleQueue[chess.engine.InfoDict | None] = queue.SimpleQueue()
         self._control = control
         self._result: Result | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable
+from typing import TypeGuard
 
 import chess
 
@@ -56,16 +57,21 @@ def _move_of(board: chess.Board, move: object) -> chess.Move:
     raise PsearchError(f"{shown(move)} is not a legal move in {board.fen()}")
 
 
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether it is a number that can be compared: Python's, numpy's, a fraction."""
+    return isinstance(value, numbers.Real)
+
+
 def whole(name: str, value: object, low: int, high: int) -> int:
     """An argument as a whole number of Python; numpy's and floats such as 1e6 are taken. Raises PsearchError."""
     # no other order: a comparison with NaN is false
-    if isinstance(value, numbers.Real) and low <= value <= high and value == int(value):
+    if is_real(value) and low <= value <= high and value == int(value):
         return int(value)
     raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
 
 
 def number(name: str, value: object, low: int, high: int) -> float:
     """An argument as a number of Python, not necessarily a whole one. Raises PsearchError."""
-    if isinstance(value, numbers.Real) and low <= value <= high:
+    if is_real(value) and low <= value <= high:
         return float(value)
     raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")

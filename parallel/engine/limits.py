@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 import chess
 import chess.engine
 
 from psearch.defaults import MAX_DEPTH, MAX_NODES
-from psearch.engine.arguments import whole
+from psearch.engine.arguments import is_real, whole
 from psearch.options import shown
 from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
 from psearch.results import Limits, PsearchError
@@ -22,7 +21,7 @@ def to_limits(limit: chess.engine.Limit) -> Limits:
     if limit.time is not None and not _seconds(limit, "time") > 0:
         raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
     depth = limit.depth
-    if isinstance(depth, numbers.Real) and depth > MAX_DEPTH:
+    if is_real(depth) and depth > MAX_DEPTH:
         depth = MAX_DEPTH
     return Limits(
         depth=_count("depth", depth, MAX_DEPTH),
@@ -41,7 +40,7 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
     if value is None:
         return 0.0
     seconds = math.nan
-    if isinstance(value, numbers.Real):
+    if is_real(value):
         try:
             seconds = float(value)
         except OverflowError:
