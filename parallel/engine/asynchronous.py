@@ -23,7 +23,8 @@ from psearch.engine.question import Question, ask
 from psearch.engine.settings import Options, Settings, option_map
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
-from psearch.results import PsearchError, Result
+from psearch.processes.request import OnInfo
+from psearch.results import Info, PsearchError, Result
 
 T = TypeVar("T")
 _NO_OPTIONS: Options = {}
@@ -174,7 +175,8 @@ class AsyncEngine:
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
-        result = await _in_thread(lambda: self._open()._answer(question, control), control.stop)
+        watch = _stop_with_loop(control)
+        result = await _in_thread(lambda: self._open()._answer(question, control, watch), control.stop)
         infos = result_dicts(question.board, result, question.selector)
         return infos[0] if multipv is None else infos
 
@@ -195,7 +197,8 @@ class AsyncEngine:
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
-        return await _in_thread(lambda: self._open()._played(question, control, ponder), control.stop)
+        watch = _stop_with_loop(control)
+        return await _in_thread(lambda: self._open()._played(question, control, ponder, watch), control.stop)
 
     async def analysis(
         self,
@@ -295,6 +298,17 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
             self._end_search()
 
 
+def _stop_with_loop(control: SearchControl) -> OnInfo:
+    """Takes reports, several in a second, and ends the search when its loop has been closed."""
+    loop = asyncio.get_running_loop()
+
+    def watch(info: Info) -> None:
+        if loop.is_closed():
+            control.stop()
+
+    return watch
+
+
 async def _in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
     """The result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
 
@@ -334,8 +348,5 @@ async def _in_thread(function: Callable[[], T], stop: Callable[[], None] | None 
             await asyncio.wait([done])
         raise
     finally:
-        if not done.done():
-            if stop is not None:
-                stop()  # dropped with its loop
-        elif not done.cancelled():
-            done.exception()  # it has been seen: no warning when it was cancelled
+        if done.done() and not done.cancelled():
+            done.exception()  # it has been seen: no warning when the await was cancelled

@@ -20,6 +20,7 @@ from psearch.engine.question import Question, ask
 from psearch.engine.settings import Options, Settings, clears_hash, option_map
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
+from psearch.processes.request import OnInfo
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, PsearchError, Result
 from psearch.version import __version__
@@ -281,12 +282,14 @@ class Engine:
     def _ask(self, board: str | chess.Board, limit: chess.engine.Limit, options: Options, **arguments: Any) -> Question:
         return ask(board, limit, self._settings.for_one_search(options), **arguments)
 
-    def _answer(self, question: Question, control: SearchControl) -> Result:
+    def _answer(self, question: Question, control: SearchControl, on_info: OnInfo | None = None) -> Result:
         self._begin(question, control)
-        return self._search(question, control, None)
+        return self._search(question, control, on_info)
 
-    def _played(self, question: Question, control: SearchControl, ponder: bool) -> chess.engine.PlayResult:
-        result = self._answer(question, control)
+    def _played(
+        self, question: Question, control: SearchControl, ponder: bool, on_info: OnInfo | None = None
+    ) -> chess.engine.PlayResult:
+        result = self._answer(question, control, on_info)
         if ponder and result.bestmove is not None and result.ponder is not None and not control.is_stopped:
             self._ponder(question, result.bestmove, result.ponder)
         (info,) = result_dicts(question.board, result, question.selector)
@@ -381,7 +384,7 @@ class Engine:
             self._lock.release()
             raise
 
-    def _search(self, question: Question, control: SearchControl, on_info: Any) -> Result:
+    def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
             return self._workers().search(question.request(control, on_info))
         finally:
