@@ -18,9 +18,10 @@ from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.engine.analysis_result import keep_latest
 from psearch.engine.arguments import RootMoves
 from psearch.engine.blocking import Engine, default_limit, identity
+from psearch.engine.declared_options import option_map
 from psearch.engine.infos import result_dicts
 from psearch.engine.question import Question, ask
-from psearch.engine.settings import Options, Settings, option_map
+from psearch.engine.settings import Options, Settings
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo

@@ -15,9 +15,10 @@ import chess.engine
 from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.engine.analysis_result import Analysis, OnEnd, OnFound
 from psearch.engine.arguments import RootMoves
+from psearch.engine.declared_options import option_map
 from psearch.engine.infos import info_dict, result_dicts
 from psearch.engine.question import Question, ask
-from psearch.engine.settings import Options, Settings, clears_hash, option_map
+from psearch.engine.settings import Options, Settings, clears_hash
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo

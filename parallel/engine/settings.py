@@ -1,36 +1,26 @@
-"""What python-chess calls options: their names and values, as `psearch uci` has them, and what they are set to."""
+"""What python-chess calls options, under the names that `psearch uci` has, and what they are set to.
+
+Nothing here imports `chess.engine`, which takes long: `psearch.search` starts its workers first.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import chess.engine
-
 from psearch.defaults import (
-    DEFAULT_HASH_MB,
-    DEFAULT_POLICY,
-    DEFAULT_PRUNING,
     MAX_DEPTH,
     MAX_HASH_MB,
     MAX_THREADS,
-    POLICY_NAMES,
 )
 from psearch.engine.arguments import whole
-from psearch.options import DEFAULT_SPLIT_DEPTH, SearchOptions, pruning_named, shown
+from psearch.options import SearchOptions, pruning_named, shown
 from psearch.results import PsearchError
 
 Options = Mapping[str, str | int | bool | None]
 """Names, in any case, and values."""
 
-_OPTIONS = (
-    chess.engine.Option("Threads", "spin", 1, 1, MAX_THREADS, None),
-    chess.engine.Option("Hash", "spin", DEFAULT_HASH_MB, 1, MAX_HASH_MB, None),
-    chess.engine.Option("Clear Hash", "button", None, None, None, None),
-    chess.engine.Option("Policy", "combo", DEFAULT_POLICY, None, None, list(POLICY_NAMES)),
-    chess.engine.Option("Pruning", "string", DEFAULT_PRUNING, None, None, None),
-    chess.engine.Option("SplitDepth", "spin", DEFAULT_SPLIT_DEPTH, 1, MAX_DEPTH, None),
-)
+NAMES = ("Threads", "Hash", "Clear Hash", "Policy", "Pruning", "SplitDepth")
 _MANAGED = {
     "multipv": "give the argument multipv",
     "ponder": "give the argument ponder",
@@ -38,11 +28,6 @@ _MANAGED = {
     "uci_variant": "the board says it",
 }
 _MOST_SPLIT_DEPTH = 2**31 - 1
-
-
-def option_map() -> chess.engine.UciOptionMap[chess.engine.Option]:
-    """The options there are, by name; a new mapping each time."""
-    return chess.engine.UciOptionMap((option.name, option) for option in _OPTIONS)
 
 
 @dataclass(frozen=True)
@@ -95,9 +80,8 @@ class Settings:
             return replace(self, search=replace(self.search, pruning=pruning_named(_text("Pruning", value))))
         if key == "splitdepth":
             return replace(self, search=replace(self.search, split_depth=whole("SplitDepth", value, 1, MAX_DEPTH)))
-        known = ", ".join(option.name for option in _OPTIONS)
         raise PsearchError(
-            f"no option {shown(name)}: there are {known}; "
+            f"no option {shown(name)}: there are {', '.join(NAMES)}; "
             "more has chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
         )
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import psearch
+from psearch.engine.settings import NAMES
 
 Limit = chess.engine.Limit
 FEN = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -113,6 +114,7 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
 
 def test_configure(engine: psearch.Engine) -> None:
     assert engine.options["HASH"] == engine.options["hash"]
+    assert tuple(engine.options) == NAMES
     engine.configure({"threads": 2, "Hash": "8", "Policy": "ybw", "Pruning": "modern,lmr=0", "SplitDepth": 3})
     assert (engine.threads, engine.hash_mb) == (2, 8)
     assert (engine._settings.search.policy, engine._settings.search.split_depth) == ("ybw", 3)
