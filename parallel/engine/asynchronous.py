@@ -20,7 +20,7 @@ from psearch.engine.arguments import RootMoves
 from psearch.engine.blocking import Engine, default_limit, identity
 from psearch.engine.declared_options import option_map
 from psearch.engine.infos import result_dicts
-from psearch.engine.question import Question, ask
+from psearch.engine.question import ask
 from psearch.engine.settings import Options, Settings
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
@@ -108,15 +108,18 @@ class AsyncEngine:
 
     async def new_game(self) -> None:
         """Forget the transposition table and everything learnt, as for another game."""
-        await _in_thread(lambda: self._open().new_game())
+        engine = await self._started()
+        await _in_thread(lambda: engine.new_game(), _let_end)
 
     async def ping(self) -> None:
         """Return when the workers are there and idle; those that were lost are replaced."""
-        await _in_thread(lambda: self._open().ping())
+        engine = await self._started()
+        await _in_thread(lambda: engine.ping(), _let_end)
 
     async def configure(self, options: Options) -> None:
         """As `Engine.configure`."""
-        await _in_thread(lambda: self._open().configure(options))
+        engine = await self._started()
+        await _in_thread(lambda: engine.configure(options), _let_end)
 
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
@@ -131,7 +134,8 @@ class AsyncEngine:
         game_complete: bool = True,
     ) -> None:
         """For programs that tell: this engine does not learn from results. It ends pondering."""
-        await _in_thread(lambda: self._open().send_game_result(board, winner, game_ending, game_complete))
+        engine = await self._started()
+        await _in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
 
     @overload
     async def analyse(
@@ -177,7 +181,8 @@ class AsyncEngine:
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
         watch = _stop_with_loop(control)
-        result = await _in_thread(lambda: self._open()._answer(question, control, watch), control.stop)
+        engine = await self._started()
+        result = await _in_thread(lambda: engine._answer(question, control, watch), control.stop)
         infos = result_dicts(question.board, result, question.selector)
         return infos[0] if multipv is None else infos
 
@@ -199,7 +204,8 @@ class AsyncEngine:
         question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
         watch = _stop_with_loop(control)
-        return await _in_thread(lambda: self._open()._played(question, control, ponder, watch), control.stop)
+        engine = await self._started()
+        return await _in_thread(lambda: engine._played(question, control, ponder, watch), control.stop)
 
     async def analysis(
         self,
@@ -219,7 +225,8 @@ class AsyncEngine:
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
         found = AsyncAnalysis(control.stop)
-        await _in_thread(lambda: self._begin(question, control, found), control.stop)
+        engine = await self._started()
+        await _in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
         return found
 
     # -- what only programs of one's own have --------------------------------------------------------------------------
@@ -242,6 +249,10 @@ class AsyncEngine:
     def _settings(self) -> Settings:
         return self._first_settings if self._engine is None else self._engine._settings
 
+    async def _started(self) -> Engine:
+        """A wait of its own: a start takes long, and an await that is cancelled does not wait for it."""
+        return await _in_thread(self._open) if self._engine is None else self._engine
+
     def _open(self) -> Engine:
         """In a thread: the engine, started if need be."""
         with self._changing:
@@ -257,9 +268,6 @@ class AsyncEngine:
             self._is_closed = True
             if self._engine is not None:
                 self._engine.close()
-
-    def _begin(self, question: Question, control: SearchControl, found: AsyncAnalysis) -> None:
-        self._open()._start(question, control, found.take, found.end)
 
 
 class AsyncAnalysis(chess.engine.AnalysisResult):
@@ -299,6 +307,10 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
             self._end_search()
 
 
+def _let_end() -> None:
+    """What cannot be stopped, takes little time and must not be half done when the next call comes."""
+
+
 def _stop_with_loop(control: SearchControl) -> OnInfo:
     """Takes reports, several in a second, and ends the search when its loop has been closed."""
     loop = asyncio.get_running_loop()
@@ -317,6 +329,8 @@ async def _in_thread(function: Callable[[], T], stop: Callable[[], None] | None 
     """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
+    # no warning when the await was cancelled and nobody is there to see what went wrong
+    done.add_done_callback(lambda future: future.cancelled() or future.exception())
 
     def settle(result: T | None, error: BaseException | None) -> None:
         if done.cancelled():
@@ -348,6 +362,3 @@ async def _in_thread(function: Callable[[], T], stop: Callable[[], None] | None 
             stop()
             await asyncio.wait([done])
         raise
-    finally:
-        if done.done() and not done.cancelled():
-            done.exception()  # it has been seen: no warning when the await was cancelled

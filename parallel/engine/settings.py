@@ -8,11 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from psearch.defaults import (
-    MAX_DEPTH,
-    MAX_HASH_MB,
-    MAX_THREADS,
-)
+from psearch.defaults import MAX_DEPTH, MAX_HASH_MB, MAX_THREADS
 from psearch.engine.arguments import whole
 from psearch.options import SearchOptions, pruning_named, shown
 from psearch.results import PsearchError

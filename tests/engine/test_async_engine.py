@@ -158,11 +158,34 @@ def test_a_cancelled_await_stops_the_search() -> None:
     run(main())
 
 
+def test_a_cancelled_change_is_whole(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            for megabytes in (2, 3):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(engine.configure({"Hash": megabytes}), 0.0001)
+                assert repr(engine) == f"<psearch.AsyncEngine (threads=1, hash_mb={megabytes})>"
+            with await engine.analysis(chess.Board()):
+                for call in (engine.new_game(), engine.ping(), engine.configure({"Clear Hash": None})):
+                    with pytest.raises((TimeoutError, psearch.PsearchError)):
+                        await asyncio.wait_for(call, 0.0001)
+            assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK
+
+    run(main())
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
 def test_cancelled_while_it_starts() -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001), psearch.AsyncEngine(hash_mb=1):
                 pytest.fail("it cannot have started")
+        engine = psearch.AsyncEngine(hash_mb=1)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(engine.play(chess.Board(), LONG), 0.001)
+        assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK  # the start went on
+        await engine.close()
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
