@@ -31,7 +31,7 @@ from psearch.analysis.pgn import Tally, annotate, count_tasks, tasks
 from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
 from psearch.cli.numbers import worker_counts
 from psearch.cli.root import choose, play
-from psearch.engine import time_manager, to_limits
+from psearch.engine.limits import time_manager, to_limits
 from psearch.notation.epd import read_positions
 from psearch.notation.fen import check_position, parse_position
 from psearch.notation.perft_epd import parse_perft_suite
