@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from psearch.cli.numbers import whole_number
@@ -27,7 +26,9 @@ _MOST_TABLE_MOVES = 8
 def add_root_options(parser: argparse.ArgumentParser) -> None:
     """`--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
     parser.add_argument(
-        "--moves", metavar='"M M"', help="moves played from the position, UCI or SAN: they count as history"
+        "--moves",
+        metavar='"M M"',
+        help="moves played from the position, UCI, SAN or as in a PGN: they count as history",
     )
     parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
     parser.add_argument(
@@ -39,37 +40,6 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
     parser.add_argument("--board", action="store_true", help="draw the position")
-
-
-def play(board: chess.Board, text: str) -> None:
-    """Play the moves of `--moves` on the board. Raises PsearchError for the first that is not legal."""
-    for number, word in enumerate(text.split(), start=1):
-        board.push(_move(board, word, f"--moves, move {number}"))
-
-
-def choose(board: chess.Board, text: str) -> list[chess.Move]:
-    """The moves of `--searchmoves`, each once. Raises PsearchError for what is not legal, and for none at all."""
-    from psearch.results import PsearchError
-
-    moves = [_move(board, word, "--searchmoves") for word in text.split()]
-    if not moves:
-        raise PsearchError("--searchmoves names no move")
-    return list(dict.fromkeys(moves))
-
-
-def _move(board: chess.Board, word: str, where: str) -> chess.Move:
-    """A legal move in UCI or standard algebraic notation."""
-    from psearch.results import PsearchError
-
-    parsers: tuple[Callable[[str], chess.Move], ...] = (board.parse_uci, board.parse_san)
-    for parse in parsers:
-        try:
-            move = parse(word)
-        except ValueError:
-            continue
-        if move:  # a null move is no move to search
-            return move
-    raise PsearchError(f"{where}: {word[:40]!a} is not a legal move in {board.fen()}")
 
 
 def probe(board: chess.Board, path: str) -> RootProbe | None:

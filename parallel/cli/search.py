@@ -20,7 +20,7 @@ from psearch.cli.arguments import (
 from psearch.cli.commands import COMMANDS
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.output import complain, print_json, refuse
-from psearch.cli.root import add_root_options, candidates, choose, play, probe, table_line, table_object
+from psearch.cli.root import add_root_options, candidates, probe, table_line, table_object
 from psearch.cli.signals import Signals
 from psearch.cli.traces import add_trace, traced
 from psearch.defaults import DEFAULT_MOVETIME_MS
@@ -53,7 +53,7 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 10 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
-  psearch --multipv 3 --moves "e4 e5 Nf3" --board startpos
+  psearch --multipv 3 --moves "1. e4 e5 2. Nf3" --board startpos
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
   psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
@@ -83,6 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search, unless the game is over on the board."""
     from psearch.notation.fen import parse_position
+    from psearch.notation.moves import choose_moves, play_moves
     from psearch.notation.report import finished_result, json_object, terminal_line
 
     words = position_words(options)
@@ -96,8 +97,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
         check_trace(options.trace)
     if options.moves is not None:
-        play(board, options.moves)
-    named = choose(board, options.searchmoves) if options.searchmoves is not None else None
+        play_moves(board, options.moves, "--moves")
+    named = choose_moves(board, options.searchmoves, "--searchmoves") if options.searchmoves is not None else None
     found = probe(board, options.syzygy) if options.syzygy is not None else None
     if options.board:
         from psearch.terminal.board_drawing import draw

@@ -151,7 +151,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         ([""], "empty"),
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "board is empty"),
         (["nonsense\nin two lines"], "side to move"),
-        (["\x1b[31mred"], "1 fields"),
+        (["\x1b[31mred"], "1 field, not 2 to 6"),
         (["perft"], "DEPTH and FEN"),
         (["perft", "3"], "DEPTH and FEN"),
         (["perft", "startpos", "3"], "DEPTH must be"),
@@ -301,6 +301,13 @@ def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
     assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
     assert cli.main(["--moves", "O-O", "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]) == 0
     assert engine.board.king(chess.WHITE) == chess.G1
+
+
+def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "1. e4! e5 {open} 2. Nf3 *", "startpos"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--searchmoves", "1. d4 c4", "8/8/8/8/8/8/2PP4/K1k5 w"]) == 0
+    assert engine.only == moves("d2d4", "c2c4")
 
 
 def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
