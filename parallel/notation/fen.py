@@ -51,9 +51,10 @@ def parse_position(text: str | Sequence[str], *, strict: bool = True) -> chess.B
     """The position that a FEN describes.
 
     `text` is `startpos` or a FEN, whole or as words. Fields may be left out from the end: the two counters (EPD),
-    en passant and castling, which are `-` then, as in python-chess. The board is a Chess960 board only where castling needs it: file letters in the castling field, or a king or rook with a
-    right that is not on its standard square. With `strict=False` positions pass that no game can reach but
-    whose moves are well defined (impossible checks, too many pieces), as perft suites have them.
+    en passant and castling, which are `-` then, as in python-chess. The board is a Chess960 board only where
+    castling needs it: file letters in the castling field, or a king or rook with a right that is not on its
+    standard square. With `strict=False` positions pass that no game can reach but whose moves are well defined
+    (impossible checks, too many pieces), as perft suites have them.
 
     Raises PsearchError, one line saying what is wrong.
     """

@@ -67,7 +67,7 @@ def test_counters_have_defaults(counters: str) -> None:
 @pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
 def test_fields_are_left_out_from_the_end(count: int) -> None:
     """As python-chess and Stockfish take them: nobody may castle, nothing may be taken en passant."""
-    fields = "8/8/8/8/3k4/8/8/3K3R b - - 0 1".split()
+    fields = ["8/8/8/8/3k4/8/8/3K3R", "b", "-", "-", "0", "1"]
     assert parse_position(fields[:count]).fen() == "8/8/8/8/3k4/8/8/3K3R b - - 0 1"
     start = chess.STARTING_FEN.split()[:count]
     assert parse_position(start) == chess.Board(" ".join(start))
