@@ -77,7 +77,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
     add_trace(parser)
-    parser.add_argument("--version", action="version", version=f"psearch {__version__}")
+    parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:

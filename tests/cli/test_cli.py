@@ -145,8 +145,8 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--hash", "0", "startpos"], "--hash"),
         (["--hash", "16000000", "startpos"], "--hash 16000000 does not fit"),
         (["--depth", "3", "--nodes", "5", "startpos"], "not allowed with"),
-        (["--frobnicate", "startpos"], "--frobnicate"),
-        (["--thr", "2", "startpos"], "--thr"),
+        (["--frobnicate", "startpos"], "no option --frobnicate (see psearch --help)"),
+        (["--movetime", "5x", "startpos"], "--movetime: must be a time like 1500 (milliseconds), 1.5s or 2m, not '5x'"),
         (["--depth", "3"], "no position"),
         ([""], "empty"),
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "board is empty"),
@@ -162,7 +162,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["perft", "--epd", "/nowhere/suite.epd"], "No such file"),
         (["perft", "--epd", "/"], "directory"),
         (["perft", "--epd", "\0"], "null"),
-        (["bench", "5"], "5"),
+        (["bench", "5"], "psearch bench takes no '5'"),
         (["--multipv", "0", "startpos"], "1 to 256"),
         (["--board", "--json", "startpos"], "--board draws"),
         (
@@ -292,6 +292,12 @@ def test_options_reach_the_engine(engine: StandInEngine) -> None:
     assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
     assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
     assert engine.limits == Limits(nodes=500)
+
+
+@pytest.mark.parametrize(("text", "milliseconds"), [("700", 700), ("5s", 5000), ("500ms", 500), ("2m", 120_000)])
+def test_times_have_units(engine: StandInEngine, text: str, milliseconds: int) -> None:
+    assert cli.main(["--movetime", text, "startpos"]) == 0
+    assert engine.limits == Limits(movetime_ms=milliseconds)
 
 
 def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
