@@ -70,7 +70,7 @@ def check_command(words: Sequence[str], at: int = 0) -> None:
 
 
 def check_position(words: Sequence[str], first: str) -> None:
-    """Refuse a command, or nearly one, as the first word of a FEN; words: the command line, which is that of a search."""
+    """Refuse a command, or nearly one, as the first word of a FEN; words: the command line of a search."""
     at = words.index(first)
     if first in COMMANDS:
         refuse(f"the command comes first: {_command([first, *words[:at], *words[at + 1 :]])}")

@@ -42,6 +42,17 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", action="store_true", help="draw the position")
 
 
+def moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] | None:
+    """Play `--moves` on the board; the moves of `--searchmoves` there, None for all. Raises PsearchError."""
+    if options.moves is None and options.searchmoves is None:
+        return None
+    from psearch.notation.moves import choose_moves, play_moves
+
+    if options.moves is not None:
+        play_moves(board, options.moves, "--moves")
+    return None if options.searchmoves is None else choose_moves(board, options.searchmoves, "--searchmoves")
+
+
 def probe(board: chess.Board, path: str) -> RootProbe | None:
     """What the tables of `--syzygy` say. Raises PsearchError when there are none."""
     from psearch.notation.syzygy import RootProber
@@ -61,10 +72,12 @@ def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[
 
 def table_line(board: chess.Board, found: RootProbe) -> str:
     """What the tables say, in one line for people."""
+    from psearch.notation.report import LABEL_WIDTH
+
     names = [board.san(move) for move in found.best]
     moves = " ".join(names[:_MOST_TABLE_MOVES]) + (" ..." if len(names) > _MOST_TABLE_MOVES else "")
     distance = f", DTZ {found.dtz}" if found.dtz else ""
-    return f"{'tables':<10} {_VERDICTS[found.wdl]}{distance}: {moves}"
+    return f"{'tables':<{LABEL_WIDTH}} {_VERDICTS[found.wdl]}{distance}: {moves}"
 
 
 def table_object(board: chess.Board, found: RootProbe) -> dict[str, Any]:

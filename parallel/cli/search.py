@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,9 +19,9 @@ from psearch.cli.arguments import (
     search_options,
 )
 from psearch.cli.commands import COMMANDS
-from psearch.cli.kernels import prepare_kernels
+from psearch.cli.kernels import ready_engine
 from psearch.cli.output import complain, print_json, refuse
-from psearch.cli.root import add_root_options, candidates, probe, table_line, table_object
+from psearch.cli.root import add_root_options, candidates, moved, probe, table_line, table_object
 from psearch.cli.signals import Signals
 from psearch.cli.traces import add_trace, traced
 from psearch.defaults import DEFAULT_MOVETIME_MS
@@ -83,7 +84,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search, unless the game is over on the board."""
     from psearch.notation.fen import parse_position
-    from psearch.notation.moves import choose_moves, play_moves
     from psearch.notation.report import finished_result, json_object, terminal_line
 
     words = position_words(options)
@@ -96,9 +96,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.trace.trace_file import check_trace
 
         check_trace(options.trace)
-    if options.moves is not None:
-        play_moves(board, options.moves, "--moves")
-    named = choose_moves(board, options.searchmoves, "--searchmoves") if options.searchmoves is not None else None
+    named = moved(board, options)
     found = probe(board, options.syzygy) if options.syzygy is not None else None
     if options.board:
         from psearch.terminal.board_drawing import draw
@@ -155,13 +153,10 @@ def searched(
     """
     check_hash(options.hash)
     how = search_options(options)
-    prepare_kernels()
-
-    from psearch.processes.request import SearchRequest
-    from psearch.processes.supervisor import Supervisor
-
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with Supervisor(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+    with ready_engine(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+        from psearch.processes.request import SearchRequest
+
         signals.searching = True
         with traced(engine, trace, facts):
             with display or nullcontext() as on_info:
@@ -197,11 +192,13 @@ def _print_json(
 def _print_text(
     board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
 ) -> None:
-    from psearch.notation.report import final_report
+    from psearch.notation.report import LABEL_WIDTH, final_report
+    from psearch.terminal.streams import folded
 
-    print(final_report(board, result), flush=True)
+    answer = final_report(board, result)
     if found is not None:
-        print(table_line(board, found), flush=True)
+        answer += f"\n{table_line(board, found)}"
+    print(folded(answer, sys.stdout, LABEL_WIDTH + 1), flush=True)
     if options.stats:
         from psearch.studies.pruning_counts import collect, stats_table
 

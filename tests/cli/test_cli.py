@@ -22,6 +22,7 @@ from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
 from psearch.cli import main as cli
 from psearch.cli.commands import COMMANDS
+from psearch.notation.report import final_report, iteration_line
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
@@ -362,6 +363,13 @@ def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInE
     assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
 
 
+def test_numbers_are_grouped_alike() -> None:
+    info = Info(9, 9, cp(1), "exact", 1_234_567, 1.0, moves("e2e4"))
+    assert "nodes 1,234,567  nps 1,234,567" in iteration_line(chess.Board(), info)
+    answer = final_report(chess.Board(), Result(info.pv[0], info))
+    assert "nodes      1,234,567 in 1.00 s, 1,234,567 nps" in answer
+
+
 def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -547,6 +555,9 @@ def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, 
     path.write_text(SUITE)
     assert cli.main(["perft", "--epd", str(path), "--max-nodes", "100"]) == 0
     assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
+    path.write_text(f"{KIWIPETE} ;D1 48\n")
+    assert cli.main(["perft", "--epd", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("1 position, 1 count right, 0 wrong, 0 skipped")
 
 
 def test_perft_suite_from_standard_input() -> None:

@@ -46,13 +46,13 @@ def test_times(text: str, milliseconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "s", "5 s", "5S", "1.5", "-5s", "1e3s", "5sec", "٣s", "nan", "0", "0.1ms", "2h"])
 def test_what_is_no_time(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="must be (a time like|from 1 to 1000000 milliseconds)"):
+    with pytest.raises(ArgumentTypeError, match=r"must be (a time like|from 1 to 1000000 milliseconds)"):
         duration(1, 10**6)(text)
 
 
 @pytest.mark.parametrize("text", ["", "5x", "1ms", "1h", "11", "-1"])
 def test_what_is_no_number_of_seconds(text: str) -> None:
-    with pytest.raises(ArgumentTypeError, match="must be (a number )?from 0.01 to 10"):
+    with pytest.raises(ArgumentTypeError, match=r"must be (a number )?from 0.01 to 10"):
         seconds(0.01, 10)(text)
 
 
