@@ -5,13 +5,28 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.control import Control
 from rich.live import Live
 from rich.segment import ControlType, Segment
 
 _WITHOUT_REFLOW = ("linux", "rxvt", "screen")
 """How `TERM` begins where a narrower window cuts lines off. xterm itself, which does too, sets `XTERM_VERSION`."""
+
+
+class _Measured:
+    """Notes how wide each row is as it is written: the width of the terminal may be another one a moment later."""
+
+    def __init__(self, renderable: RenderableType, widths: list[int]) -> None:
+        self._renderable = renderable
+        self._widths = widths
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = console.render_lines(self._renderable, options, pad=False)
+        self._widths[:] = [Segment.get_line_length(row) for row in rows[: options.size.height]]
+        for row in rows:
+            yield from row
+            yield Segment.line()
 
 
 class ShrinkableLive(Live):
@@ -22,33 +37,27 @@ class ShrinkableLive(Live):
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
         self._widths: list[int] = []
         """columns of each row of the last frame"""
+        super().__init__(*arguments, **options)  # which asks for the first frame
         self._breaks_anew = "XTERM_VERSION" not in os.environ and not os.environ.get("TERM", "").startswith(
             _WITHOUT_REFLOW
         )
 
-    def update(self, renderable: RenderableType, *, refresh: bool = False) -> None:
+    def get_renderable(self) -> RenderableType:
         """See rich."""
-        self._erase_surplus()
-        super().update(renderable, refresh=refresh)
-        self._remember(renderable)
+        return _Measured(super().get_renderable(), self._widths)
 
-    def stop(self) -> None:
-        """See rich."""
+    def refresh(self) -> None:
+        """See rich, which calls this for every frame, the last one included."""
         self._erase_surplus()
-        super().stop()
-
-    def _remember(self, renderable: RenderableType) -> None:
-        rows = self.console.render_lines(renderable, pad=False)[: self.console.size.height]
-        self._widths = [Segment.get_line_length(row) for row in rows]
+        super().refresh()
 
     def _erase_surplus(self) -> None:
         """Rows beyond those that rich erases, with the cursor in the last one."""
         width = self.console.size.width
         surplus = sum(max(0, columns - 1) // width for columns in self._widths) if self._breaks_anew else 0
-        self._widths = []
+        self._widths.clear()
         if surplus:
             row = ((ControlType.CURSOR_UP, 1), (ControlType.ERASE_IN_LINE, 2))
             self.console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2), *row * surplus))

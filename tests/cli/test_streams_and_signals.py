@@ -114,7 +114,9 @@ def test_a_terminal_that_becomes_narrow_keeps_no_old_frames() -> None:
     while not any("nps" in line for line in screen.lines):
         assert read()
     for width in (50, 30):
-        time.sleep(0.3)
+        assert read()
+        while select.select([ours], [], [], 0.03)[0]:  # until it is between two frames
+            assert read()
         running.send_signal(signal.SIGSTOP)
         os.waitpid(running.pid, os.WUNTRACED)
         while select.select([ours], [], [], 0)[0]:
