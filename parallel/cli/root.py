@@ -28,7 +28,7 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--moves",
         metavar='"M M"',
-        help="moves played from the position, UCI, SAN or as in a PGN; they count as history",
+        help="moves played first (from startpos without a FEN), UCI, SAN or as in a PGN; they count as history",
     )
     parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
     parser.add_argument(

@@ -54,7 +54,7 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 10 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
-  psearch --multipv 3 --moves "1. e4 e5 2. Nf3" --board startpos
+  psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
   psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.notation.fen import parse_position
     from psearch.notation.report import finished_result, json_object, terminal_line
 
-    words = position_words(options)
+    words = position_words(options) or ([] if options.moves is None else ["startpos"])
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
     if options.board and options.json:

@@ -12,6 +12,7 @@ from psearch.results import PsearchError
 _MAX_CLOCK = 10_000
 """Largest half-move clock or move number accepted; no game is longer, and kernels hold these in few bits."""
 
+_RANKS = 8
 _LEAST_FIELDS = 2
 _DEFAULT_FIELDS = ("", "", "-", "-", "0", "1")
 """What stands for a field that is left out; piece placement and side to move cannot be."""
@@ -116,6 +117,8 @@ def _check_fields(fields: list[str]) -> None:
     """Everything about a FEN that can be said without looking at the board."""
     if not fields:
         raise PsearchError("bad FEN: it is empty")
+    if len(fields) == 1 and fields[0].count("/") == _RANKS - 1:
+        raise PsearchError(f"bad FEN: {_quote(fields[0])} is not followed by the side to move, w or b")
     if not _LEAST_FIELDS <= len(fields) <= len(_DEFAULT_FIELDS):
         count = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
         most = len(_DEFAULT_FIELDS)

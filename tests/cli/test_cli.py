@@ -315,6 +315,8 @@ def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
     assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
     assert cli.main(["--searchmoves", "1. d4 c4", "8/8/8/8/8/8/2PP4/K1k5 w"]) == 0
     assert engine.only == moves("d2d4", "c2c4")
+    assert cli.main(["--moves", "1. e4"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4"]
 
 
 def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:

@@ -53,7 +53,7 @@ def test_ce_is_castling_before_en_passant() -> None:
         (f"{KINGS} w - e9 bm Rh5;", "en passant must be"),
         (f"{KINGS} w - bm Rh5;", "en passant must be"),
         (f"{KINGS} bm Rh5;", "side to move must be"),
-        (KINGS, "has 1 field"),
+        (KINGS, "is not followed by the side to move"),
     ],
 )
 def test_a_mistake_there_is_no_operation(line: str, words: str) -> None:

@@ -101,6 +101,7 @@ def test_x_fen_means_the_outermost_rook() -> None:
     [
         ("", "empty"),
         ("hello", "'hello' has 1 field, not 2 to 6"),
+        ("8/8/8/8/8/8/8/4K2k", "'8/8/8/8/8/8/8/4K2k' is not followed by the side to move, w or b"),
         ("8/8/8/8/8/8/8/4K2k white", "side to move"),
         ("4k3/8/8/8/8/8/8/4K3 w castle", "castling"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "board is empty"),
