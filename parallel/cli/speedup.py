@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cli.kernels import prepare_kernels
-from psearch.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.cli.numbers import seconds, whole_number, worker_counts
 from psearch.cli.output import print_json, say
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
-        type=decimal_number(0.01, _MAX_SECONDS),
+        type=seconds(0.01, _MAX_SECONDS),
         default=DEFAULT_SECONDS,
         metavar="S",
         help=f"what one worker takes at least (default {DEFAULT_SECONDS:g})",

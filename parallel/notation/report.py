@@ -11,6 +11,8 @@ from psearch.results import Info, Result, WorkerStats
 if TYPE_CHECKING:
     import chess.engine
 
+LABEL_WIDTH = 10
+"""columns of what stands before the blank in a line of the answer"""
 _BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
@@ -72,7 +74,7 @@ def iteration_line(board: chess.Board, info: Info) -> str:
     line = f"line {info.multipv}  " if info.multipv > 1 else ""
     return (
         f"depth {info.depth}/{info.seldepth}  {line}score {score_text(info.score, board, info.bound)}  "
-        f"nodes {info.nodes}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
+        f"nodes {info.nodes:,}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
     ).rstrip()
 
 
@@ -91,7 +93,7 @@ def final_report(board: chess.Board, result: Result) -> str:
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
         ("workers", _workers_text(info.workers)),
     ]
-    return "\n".join(f"{name:<10} {text}".rstrip() for name, text in rows)
+    return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
 
 
 def _line_text(board: chess.Board, info: Info) -> str:

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextCol
 
 from psearch.notation.report import relative_text
 from psearch.results import Info
+from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.terminal.streams import can_redraw, is_terminal, printable
 from psearch.terminal.time_left import WHOLE_WORK
 
@@ -37,13 +38,16 @@ class AnalysisProgress:
             self._column,
             TextColumn("left"),
             TextColumn("{task.fields[search]}", markup=False),
-            console=Console(file=sys.stderr, force_terminal=True) if self._shown else None,
+            speed_estimate_period=WHOLE_WORK,
+            disable=not self._shown,
+        )
+        self._bar.live = ShrinkableLive(
+            console=Console(file=sys.stderr, force_terminal=self._shown or None),
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            speed_estimate_period=WHOLE_WORK,
-            disable=not self._shown,
+            get_renderable=self._bar.get_renderable,
         )
         self._number = self._bar.add_task("", total=total, news="", search="")
 

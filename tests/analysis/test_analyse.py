@@ -85,7 +85,7 @@ def test_what_a_suite_can_hold() -> None:
     ("line", "reason"),
     [
         ("8/8/8/8/8/8/8/8 w - - bm e4;", "board is empty"),
-        ("4k3/8/8/8/8/8/8/4K3 w -", "3 fields"),
+        ("4k3/8/8/8/8/8/8/4K3", "side to move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
         ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),

@@ -57,5 +57,5 @@ def test_interrupted_before_anything_was_found() -> None:
 
 def test_iteration_line() -> None:
     info = Info(9, 17, cp(31), "exact", 1234567, 0.82304, moves("e2e4", "e7e5", "g1f3"))
-    expected = "depth 9/17  score +0.31  nodes 1234567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
+    expected = "depth 9/17  score +0.31  nodes 1,234,567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
     assert iteration_line(chess.Board(), info) == expected
