@@ -102,7 +102,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
         "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
-        "psearch.bench": {"run_bench": lambda progress, pruning: (123456, 0.5)},
+        "psearch.bench": {
+            "run_bench": lambda progress, pruning: (123456, 0.5),
+            "BENCH_POSITIONS": ("a", "b"),
+            "BENCH_DEPTH": 9,
+        },
     }
     for name, contents in modules.items():
         module = types.ModuleType(name)
@@ -464,7 +468,9 @@ def test_games_that_are_over(
 
 def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["bench"]) == 0
-    assert capsys.readouterr().out == "123456 nodes 246912 nps\n"
+    head, last = capsys.readouterr().out.splitlines()
+    assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
+    assert last == "123456 nodes 246912 nps"
 
 
 def test_broken_pipe_is_quiet() -> None:

@@ -95,7 +95,9 @@ def test_the_table_names_what_was_on(run: Run) -> None:
     assert "pruning ael,futility_margin=250" in head and "policy ybw" in head and "threads 1" in head
     names = [line.split()[0] for line in lines if line]
     assert "extended_futility" in names and "null_move" in names and "lmr" not in names
-    assert names[-3:] == ["PV", "CUT", "ALL"]
+    assert names[-7:-4] == ["PV", "CUT", "ALL"]
+    legend = [line.split("  ")[1] for line in lines[-4:]]
+    assert legend == ["tried, pruned", "expected", "right", "cut by 1st move"]
 
 
 def test_stats_beside_the_answer(run: Run) -> None:
@@ -167,7 +169,7 @@ def test_studies_say_what_was_pruned(run: Run, tmp_path: Path) -> None:
         nodes.append(lines[1]["nodes"])
     assert nodes[0] != nodes[1]
     status, out, _ = run("simulate", "--from-log", str(log))
-    assert status == 0 and "pruning modern" in out
+    assert status == 0 and "; pruning modern\n" in out
     status, out, _ = run("speedup", *common, "--repeat", "1", "--hash", "1", "--log", str(log), "--threads", "1")
     assert status == 0 and "pruning ael,null_move=0" in out
     status, out, _ = run("predict", *common, "--json")
