@@ -74,6 +74,8 @@ def parse_suite(source: Source) -> list[SuitePosition]:
 
 def _parse_line(text: str, number: int) -> SuitePosition:
     """A position and its operations; a FEN's two counters may stand between them."""
+    if text.split(maxsplit=1)[0].rstrip(";") == "startpos":
+        text = text.replace("startpos", chess.STARTING_FEN, 1)
     fields = text.split(maxsplit=_POSITION_FIELDS)
     rest = fields[_POSITION_FIELDS] if len(fields) > _POSITION_FIELDS else ""
     position = fields[:_POSITION_FIELDS]
