@@ -65,8 +65,8 @@ class Session:
         return answer
 
     def put(self, text: str) -> None:
-        """Add to the result; the bar makes room, because stdout may be the same terminal."""
-        with self.progress.aside(sys.stdout):
+        """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
+        with self.progress.aside(None if self.has_journal else sys.stdout):
             self._output.write(text)
 
     def finish(self) -> None:

@@ -49,8 +49,8 @@ def read_back(text: str) -> chess.pgn.Game:
 
 
 def test_tags_name_the_annotator_and_the_players_accuracy() -> None:
-    """White loses 10.07% and 40.23% of its chances: accuracies 64.37 and 15.73, weights 5.03 and 12, weighted mean 30.10,
-    harmonic mean 25.28."""
+    """White loses 10.07% and 40.23% of its chances: accuracies 64.37 and 15.73, weights 5.03 and 12; the weighted mean
+    is 30.10, the harmonic one 25.28."""
     written = annotate(judged(), ANNOTATOR)
     assert written.split("\n\n")[0].splitlines() == [
         '[White "Fool"]',
