@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import chess
 import chess.engine
+import numpy as np
 
 _CHANCE_PER_CP = 0.00368208
 """slope of the logistic curve that lichess fitted to games of players of 2300"""
@@ -123,13 +124,13 @@ def _summary_of(color: chess.Color, moves: Sequence[ScoredMove], weights: Sequen
 def _volatilities(moves: Sequence[ScoredMove]) -> list[float]:
     """The weight of each move: how much the chances move in the window that ends with the position after it.
 
-    The first moves, for which a window would begin before the game, have that of the first whole window.
+    The first moves, whose windows would begin before the game, have the weight of the first window.
     """
     if not moves:
         return []
     chances = [win_percent(moves[0].before_cp), *(win_percent(move.after_cp) for move in moves)]
     least, most = _WINDOW_PLIES
-    size = min(len(chances), max(least, min(most, len(moves) // _WINDOW_SHARE)))
-    ends = (max(size, number + 2) for number in range(len(moves)))
-    low, high = _WEIGHTS
-    return [max(low, min(high, statistics.pstdev(chances[end - size : end]))) for end in ends]
+    size = max(least, min(most, len(moves) // _WINDOW_SHARE))
+    deviations = np.lib.stride_tricks.sliding_window_view(chances, size).std(axis=1)
+    weights: list[float] = np.clip(deviations, *_WEIGHTS).tolist()
+    return [weights[0]] * (size - 2) + weights

@@ -14,7 +14,7 @@ def game_title(judged: JudgedGame, file: str | None) -> str:
     """`game 3: London, 1851.06.21, 1-0`; with the name of the file if it is given. What the tags do not say is left
     out."""
     headers = judged.work.game.headers
-    facts = (headers.get(name, "") for name in ("Event", "Date", "Result"))
+    facts = (headers.get(name, "").replace(".??", "") for name in ("Event", "Date", "Result"))
     known = ", ".join(fact for fact in facts if fact.strip("?.* "))
     title = f"game {judged.work.number}"
     if file is not None:

@@ -8,7 +8,7 @@ import statistics
 import chess
 import chess.engine
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psearch.analysis.accuracy import ScoredMove, _volatilities, capped_cp, move_accuracy, summarise, win_percent
@@ -85,6 +85,7 @@ def test_scores_have_a_cap(score: chess.engine.Score, cp: int) -> None:
     assert capped_cp(score) == cp
 
 
+@settings(deadline=None)
 @given(CP, CP)
 def test_a_better_score_is_a_better_chance(one: int, other: int) -> None:
     assert 0 <= win_percent(one) <= 100
@@ -92,12 +93,14 @@ def test_a_better_score_is_a_better_chance(one: int, other: int) -> None:
     assert win_percent(one) + win_percent(-one) == pytest.approx(100)
 
 
+@settings(deadline=None)
 @given(PERCENT, PERCENT, PERCENT)
 def test_a_greater_loss_is_never_more_accurate(before: float, one: float, other: float) -> None:
     assert 0 <= move_accuracy(before, one) <= 100
     assert move_accuracy(before, min(one, other)) <= move_accuracy(before, max(one, other))
 
 
+@settings(deadline=None)
 @given(st.lists(CP, min_size=2, max_size=200), st.booleans())
 def test_players_stay_within_bounds_and_colours_are_alike(scores: list[int], turn: bool) -> None:
     found = summarise(game(*scores, turn=turn))
@@ -110,6 +113,7 @@ def test_players_stay_within_bounds_and_colours_are_alike(scores: list[int], tur
         assert mirrored[not color].accuracy == pytest.approx(found[color].accuracy)
 
 
+@settings(deadline=None)
 @given(st.lists(CP, min_size=2, max_size=120))
 def test_weights_are_those_of_the_windows_written_out(scores: list[int]) -> None:
     """The first window as often as whole windows are missing at the start, then every window."""

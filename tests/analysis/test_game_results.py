@@ -147,5 +147,6 @@ def test_the_table_of_players() -> None:
 
 def test_the_title_says_what_is_known() -> None:
     assert game_title(judged('[Event "?"]\n[Date "1851.06.21"]\n\n1. e4 *'), None) == "game 1: 1851.06.21"
+    assert game_title(judged('[Date "1851.??.??"]\n\n1. e4 *'), None) == "game 1: 1851"
     assert game_title(judged(GAME), "a.pgn") == "a.pgn, game 1: 0-1"
     assert game_title(judged("1. e4 *"), None) == "game 1"

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import os
-import pty
-import re
 import signal
-import struct
 import subprocess
 import sys
-import termios
 import time
 from pathlib import Path
 from typing import Any
@@ -21,6 +16,7 @@ import chess
 import chess.pgn
 import pytest
 from paths import DATA
+from terminals import CONTROL, line_before, on_terminal
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 MIXED = str(DATA / "suites" / "mixed.epd")
@@ -504,42 +500,17 @@ def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.S
 
 # -- terminals -------------------------------------------------------------------------------------------------------
 
-CONTROL = re.compile(r"\x1b\[[?0-9;]*[a-zA-Z]|\r")
 
-
-def on_terminal(columns: int, words: list[str], stdout_too: bool) -> tuple[str, str, int]:
-    """What a terminal of this width is sent on stderr, and on stdout if that is not the same; the status."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm"}
-    environment.pop("COLUMNS", None)
+def at_terminal(columns: int, words: list[str], stdout_too: bool) -> tuple[str, str, int]:
     command = [*PSEARCH, "analyse", "--hash", "1", "--threads", "1", *words]
-    stdout = theirs if stdout_too else subprocess.PIPE
-    with subprocess.Popen(command, stdin=theirs, stdout=stdout, stderr=theirs, env=environment) as running:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:  # how Linux says that the other end was closed
-            pass
-        rows = running.stdout.read().decode() if running.stdout is not None else ""
-        status = running.wait(TIMEOUT_S)
-    os.close(ours)
-    return shown.decode(), rows, status
-
-
-def line_before(text: str, words: str) -> str:
-    """What stands to the left of these words, on the same line and not erased."""
-    before = re.split(r"\x1b\[2K|\n", text[: text.index(words)])[-1]
-    return CONTROL.sub("", before)
+    return on_terminal(command, columns, stdout_too)
 
 
 def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     """stderr is a terminal: a bar with the count and the time left, gone at the end."""
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
-    text, rows, status = on_terminal(100, ["--movetime", "400", str(suite)], stdout_too=False)
+    text, rows, status = at_terminal(100, ["--movetime", "400", str(suite)], stdout_too=False)
     assert status == 0
     assert "2/4" in text
     assert " left" in text
@@ -557,7 +528,7 @@ def test_nothing_is_glued_to_the_bar(tmp_path: Path, columns: int, to_file: bool
     file = tmp_path / "x.pgn"
     file.write_text(f'[White "{"Long Name, " * 12}"]\n\n1. e4 e5 2. Ke3 *\n')
     words = ["--nodes", "500", str(file), *(["--out", str(tmp_path / "out.pgn")] if to_file else [])]
-    text, _, status = on_terminal(columns, words, stdout_too=True)
+    text, _, status = at_terminal(columns, words, stdout_too=True)
     assert status == 1
     for begin in ("psearch: ", "game 1\r\n", "player", "White, Long Name", "Black ", "1 game, 3 positions, "):
         assert line_before(text, begin) == "", begin
