@@ -118,6 +118,12 @@ def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def _end_of(path: str, width: int) -> str:
+    """What tells paths apart is at their end."""
+    text = printable(path)
+    return text if len(text) <= width else "…" + text[1 - width :]
+
+
 def _wanted(position: SuitePosition) -> str:
     words = [position.board.san(move) for move in position.best]
     return " ".join(words + [f"not {position.board.san(move)}" for move in position.avoid])
@@ -244,8 +250,9 @@ def summary_text(summary: dict[str, Any]) -> str:
         lines.append(f"points     {_share(summary['points'], summary['most_points'])}")
     nps = round(summary["nodes"] / summary["time"]) if summary["time"] else 0
     lines.append(f"searched   {summary['nodes']:,} nodes in {summary['time']:.1f} s, {nps:,} nps")
-    parts = [*summary.get("files", {}).items(), *summary.get("groups", {}).items()]
-    groups = [(_cut(name, _LONGEST_NAME), figures) for name, figures in parts]
+    files, themes = (summary.get(parts, {}).items() for parts in ("files", "groups"))
+    groups = [(_end_of(name, _LONGEST_NAME), figures) for name, figures in files if figures["scored"]]
+    groups += [(_cut(name, _LONGEST_NAME), figures) for name, figures in themes]
     width = max([len(name) for name, _ in groups], default=0)
     for name, figures in groups:
         line = f"  {name:<{width}}  solved {_share(figures['solved'], figures['scored'])}"

@@ -14,6 +14,7 @@ from psearch.cli.analysis_session import Input, Session, open_session
 from psearch.cli.output import say
 from psearch.notation.epd import SuitePosition, read_positions
 from psearch.results import PsearchError
+from psearch.terminal.streams import printable
 
 if TYPE_CHECKING:
     from psearch.cli.signals import Signals
@@ -35,7 +36,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
                 session.put(table.head())
             for number, one in enumerate(inputs, start=1):
                 if len(inputs) > 1 and not options.json:
-                    session.put(f"{one.name}:\n")
+                    session.put(f"{printable(one.name)}:\n")
                 for position in read_positions(one.source):
                     verdict = _verdict(position, number, session)
                     figures.add(verdict, one.name)

@@ -113,14 +113,16 @@ def test_positions_without_operations(line: str) -> None:
 def test_several_suites_are_summed_up_apart() -> None:
     position = suite_line(f"{START} bm e4;")
     summary = Summary()
-    for file, move in (("a.epd", "e2e4"), ("b.epd", "d2d4"), ("b.epd", "e2e4")):
+    long = "/somewhere/" * 9 + "b.epd"
+    for file, move in (("a.epd", "e2e4"), (long, "d2d4"), (long, "e2e4")):
         summary.add(judge(position, answer(position.board, move)), file)
     figures = summary.figures(3)
     assert {file: (part["solved"], part["scored"]) for file, part in figures["files"].items()} == {
         "a.epd": (1, 1),
-        "b.epd": (1, 2),
+        long: (1, 2),
     }
-    assert "  b.epd  solved 1 of 2 (50.0%)" in summary_text(figures)
+    assert "/somewhere/b.epd  solved 1 of 2 (50.0%)" in summary_text(figures)
+    assert max(map(len, summary_text(figures).splitlines())) < 80
 
 
 def test_empty_suites() -> None:

@@ -251,6 +251,16 @@ def test_suites_of_several_files(tmp_path: Path) -> None:
     assert lines[12].startswith("line 1 ")
 
 
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    names = [os.fsdecode(os.fsencode(tmp_path) + b"/\xff%d.epd" % number) for number in range(2)]
+    for name in names:
+        Path(name).write_text("startpos\n")
+    for words in ([], ["--json"]):
+        done = analyse("--depth", "2", "--threads", "1", *words, *names)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("udcff") == 2
+
+
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 
