@@ -9,7 +9,7 @@ from typing import Any
 
 from psearch.analysis.analyser import Answer, Choice
 from psearch.notation.epd import SuitePosition
-from psearch.notation.report import relative_text, terminal_kind
+from psearch.notation.report import relative_text, score_object, terminal_kind
 from psearch.terminal.streams import printable
 
 _TIMES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600)
@@ -106,7 +106,8 @@ class Table:
         move = position.board.san(position.board.parse_uci(answer.best))
         found = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
         line += f"  {move:<7}  {_cut(_wanted(position), self._wanted):<{self._wanted}}  {found:>8}"
-        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {relative_text(answer.score):>8}  {answer.nodes:>13,}"
+        score = relative_text(answer.score, answer.bound)
+        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {score:>8}  {answer.nodes:>13,}"
         if position.points:
             line += f"  {verdict.points}/{position.most_points}"
         return line.rstrip() + "\n"
@@ -272,7 +273,7 @@ def json_object(verdict: Verdict) -> dict[str, Any]:
     if answer is not None:
         values |= {
             "bestmove": answer.best,
-            "score": {"cp": answer.cp} if answer.mate is None else {"mate": answer.mate},
+            "score": score_object(answer.score, answer.bound),
             "depth": answer.depth,
             "seldepth": answer.seldepth,
             "nodes": answer.nodes,

@@ -6,6 +6,7 @@ and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ import chess.pgn
 from psearch.analysis.analyser import Answer
 from psearch.core.records import MAX_HISTORY
 from psearch.notation.pgn import PgnGame, Where
+from psearch.notation.report import relative_text
 from psearch.notation.wdl import expected_points
 
 MARKS = (
@@ -31,6 +33,8 @@ _LINE_PLIES = 10
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
 """!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
 _COLUMNS = 80
+_EVAL = re.compile(r"\[%eval [^\]]*\]")
+_BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,12 @@ def _annotate_move(
 ) -> None:
     """Evaluation, mark and better line of one move. best, reached: answers of the positions before and after it."""
     if reached is not None:
-        child.set_eval(chess.engine.PovScore(reached.score, after.turn))
+        _set_eval(child, reached, after.turn)
     elif after.is_stalemate():
         child.set_eval(chess.engine.PovScore(chess.engine.Cp(0), after.turn))
     if best is None or not child.move or before.parse_uci(best.best) == child.move:
         return  # nothing to say about a null move
-    loss = expected_points(best.score, before) - _points_of_mover(after, reached)
+    loss = expected_points(best.estimate[0], before) - _points_of_mover(after, reached)
     for least, nag, mark in MARKS:
         if loss >= least:
             if not child.nags & _ASSESSMENTS:
@@ -133,10 +137,21 @@ def _annotate_move(
             return
 
 
+def _set_eval(node: chess.pgn.GameNode, answer: Answer, turn: chess.Color) -> None:
+    """The evaluation of a position with this side to move. The format has no bounds: a word behind tells of one."""
+    score, bound = answer.estimate
+    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
+    node.set_eval(chess.engine.PovScore(score, turn))
+    if bound != "exact":
+        words = "at least" if (bound == "lower") == (turn == chess.WHITE) else "at most"
+        text = relative_text(chess.engine.PovScore(score, turn).white())
+        node.comment = _EVAL.sub(rf"\g<0> {words} {text}", node.comment, count=1)
+
+
 def _points_of_mover(after: chess.Board, reached: Answer | None) -> float:
     """What the side that has just moved can expect, 0 to 1."""
     if reached is not None:
-        return 1 - expected_points(reached.score, after)
+        return 1 - expected_points(reached.estimate[0], after)
     return 1.0 if after.is_checkmate() else 0.5
 
 
@@ -150,7 +165,7 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> N
             return
         node = node.add_variation(move)
         if number == 0:
-            node.set_eval(chess.engine.PovScore(best.score, board.turn))
+            _set_eval(node, best, board.turn)
         walk.push(move)
 
 

@@ -108,9 +108,7 @@ class _Walk:
         move = to_chess_move(entry.move, board)
         return move if board.is_legal(move) and from_chess_move(move, board) == entry.move else None
 
-    def _least_reply(
-        self, table: TableReader, board: chess.Board, plies: int, mate: _Mate | None
-    ) -> chess.Move | None:
+    def _least_reply(self, table: TableReader, board: chess.Board, plies: int, mate: _Mate | None) -> chess.Move | None:
         """The move after which the table has the least score for the other side, or None if it knows none of them.
 
         For a node all of whose moves failed the table has no move, only what each of them leads to.
