@@ -16,7 +16,7 @@ from psearch.core.records import position_dtype
 _WORDS = CLUSTER_BYTES // 8
 
 
-class TableEntry(NamedTuple):
+class StoredResult(NamedTuple):
     """What the table says of a position."""
 
     move: int
@@ -41,7 +41,7 @@ class TableReader:
         set_position(self._arena.tables, self._scratch, board)
         return int(self._scratch[0]["key"])
 
-    def entry(self, key: int) -> TableEntry | None:
+    def entry(self, key: int) -> StoredResult | None:
         """What is stored under a key. An entry that two workers wrote at once is none."""
         begin = (key * self._clusters >> 64) * _WORDS
         words = self._arena.tt[begin : begin + _WORDS].tolist()
@@ -51,7 +51,7 @@ class TableReader:
         return None
 
 
-def _unpacked(data: int) -> TableEntry:
+def _unpacked(data: int) -> StoredResult:
     """The fields of a data word."""
     score = data >> 16 & 0xFFFF
-    return TableEntry(data & 0xFFFF, (score ^ 0x8000) - 0x8000, data >> 48 & 0xFF, data >> 56 & 3)
+    return StoredResult(data & 0xFFFF, (score ^ 0x8000) - 0x8000, data >> 48 & 0xFF, data >> 56 & 3)

@@ -12,7 +12,7 @@ import chess
 import chess.engine
 
 from psearch.arena.arena import Arena
-from psearch.arena.table_entries import TableEntry, TableReader
+from psearch.arena.table_entries import StoredResult, TableReader
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY, NO_MOVE
 from psearch.results import Info
@@ -54,7 +54,7 @@ class _Mate:
             return None
         return cls(turn, 2 * moves - 1) if moves > 0 else cls(not turn, -2 * moves)
 
-    def is_sure(self, entry: TableEntry, turn: chess.Color, plies: int) -> bool:
+    def is_sure(self, entry: StoredResult, turn: chess.Color, plies: int) -> bool:
         """Whether an entry for a position with this side to move says that the mate comes within so many plies."""
         score = entry.score if turn == self.winner else -entry.score
         wrong_bound = BOUND_UPPER if turn == self.winner else BOUND_LOWER
@@ -113,7 +113,7 @@ class _Walk:
 
         For a node all of whose moves failed the table has no move, only what each of them leads to.
         """
-        found: list[tuple[TableEntry, chess.Move]] = []
+        found: list[tuple[StoredResult, chess.Move]] = []
         for move in board.legal_moves:
             board.push(move)
             if mate is not None and plies == 1 and board.is_checkmate():
