@@ -84,16 +84,16 @@ class _Walk:
         while len(moves) < plies and key not in seen and not _is_drawn(board):
             seen.add(key)
             left = plies - len(moves)
-            move = self._stored_move(self._table, board, key, left, mate)
-            if move is None and (mate is not None or len(moves) == 1):
-                move = self._least_reply(self._table, board, left, mate)
-            if move is None:
+            found = self._stored_move(self._table, board, key, left, mate)
+            if found is None and (mate is not None or len(moves) == 1):
+                found = self._least_reply(self._table, board, left, mate)
+            if found is None:
                 break
-            board.push(move)
+            board.push(found)
             key = self._table.key(board)
             if key in seen and len(moves) > 1:
                 break  # a reply may repeat a position; to go in circles tells nothing
-            moves.append(move)
+            moves.append(found)
         return moves
 
     def _stored_move(
