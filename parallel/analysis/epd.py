@@ -107,7 +107,8 @@ class Table:
         move = position.board.san(position.board.parse_uci(answer.best))
         found = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
         line += f"  {move:<7}  {_cut(_wanted(position), self._wanted):<{self._wanted}}  {found:>8}"
-        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {relative_text(answer.score):>8}  {answer.nodes:>13,}"
+        score = relative_text(answer.score, answer.bound)
+        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {score:>8}  {answer.nodes:>13,}"
         if position.points:
             line += f"  {verdict.points}/{position.most_points}"
         return line.rstrip() + "\n"

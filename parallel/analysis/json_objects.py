@@ -10,14 +10,14 @@ import chess
 from psearch.analysis.accuracy import PlayerSummary
 from psearch.analysis.analyser import Answer
 from psearch.analysis.judgement import MARK_NAMES, JudgedGame, Tally
-from psearch.notation.report import terminal_kind
+from psearch.notation.report import score_object, terminal_kind
 
 
 def answer_fields(answer: Answer) -> dict[str, Any]:
     """What was found in a position."""
     return {
         "bestmove": answer.best,
-        "score": {"cp": answer.cp} if answer.mate is None else {"mate": answer.mate},
+        "score": score_object(answer.score, answer.bound),
         "depth": answer.depth,
         "seldepth": answer.seldepth,
         "nodes": answer.nodes,

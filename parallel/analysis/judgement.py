@@ -104,7 +104,7 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
 def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScore | None:
     """The score of a position; the rules know that of one where the game is over."""
     if answer is not None:
-        return chess.engine.PovScore(answer.score, board.turn)
+        return chess.engine.PovScore(answer.estimate[0], board.turn)
     if board.is_checkmate():
         return chess.engine.PovScore(chess.engine.Mate(0), board.turn)
     return chess.engine.PovScore(chess.engine.Cp(0), board.turn) if board.is_stalemate() else None
@@ -117,17 +117,17 @@ def _loss(
     if best is None or not move:
         return None
     if reached is not None:
-        kept = 1 - expected_points(reached.score, after)
+        kept = 1 - expected_points(reached.estimate[0], after)
     else:
         kept = 1.0 if after.is_checkmate() else 0.5
-    return max(0.0, expected_points(best.score, board) - kept)
+    return max(0.0, expected_points(best.estimate[0], board) - kept)
 
 
 def _scored_moves(moves: list[JudgedMove], first: Answer | None) -> Iterator[ScoredMove]:
     """The moves that have a loss, as the summary wants them."""
     before = None
     if moves and first is not None:
-        before = chess.engine.PovScore(first.score, moves[0].mover)
+        before = chess.engine.PovScore(first.estimate[0], moves[0].mover)
     for move in moves:
         if before is not None and move.score is not None and move.loss is not None:
             before_cp, after_cp = capped_cp(before.white()), capped_cp(move.score.white())

@@ -6,6 +6,7 @@ and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from psearch.analysis.analyser import Answer
 from psearch.analysis.judgement import MARKS, JudgedGame
 from psearch.core.records import MAX_HISTORY
 from psearch.notation.pgn import PgnGame, Where
+from psearch.notation.report import relative_text
 
 _NAGS = {mark: nag for _, nag, mark in MARKS}
 _LINE_PLIES = 10
@@ -25,6 +27,8 @@ _LINE_PLIES = 10
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
 """!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
 _COLUMNS = 80
+_EVAL = re.compile(r"\[%eval [^\]]*\]")
+_BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,7 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
             _add_line(node, board, judged.answers[ply])
         board.push(child.move)
         if found.score is not None:
-            reached = judged.answers.get(ply + 1)
-            child.set_eval(found.score, reached.depth if reached is not None else None)
+            _set_eval(child, found.score, judged.answers.get(ply + 1))
         node = child
     if work.problem is not None and work.problem.where is Where.MAIN_LINE:
         last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem.text)}".strip()
@@ -113,6 +116,16 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
                 headers[side + tag] = value
 
 
+def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
+    """The evaluation of a position, of a search or by the rules. The format has no bounds: words behind it tell of one."""
+    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
+    node.set_eval(score, answer.depth if answer is not None else None)
+    bound = answer.estimate[1] if answer is not None else "exact"
+    if bound != "exact":
+        words = "at least" if (bound == "lower") == (score.turn == chess.WHITE) else "at most"
+        node.comment = _EVAL.sub(rf"\g<0> {words} {relative_text(score.white())}", node.comment, count=1)
+
+
 def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> None:
     """The better line as a variation, unless there is one that begins so."""
     walk = board.copy(stack=False)
@@ -123,7 +136,7 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> N
             return
         node = node.add_variation(move)
         if number == 0:
-            node.set_eval(chess.engine.PovScore(best.score, board.turn), best.depth)
+            _set_eval(node, chess.engine.PovScore(best.estimate[0], board.turn), best)
         walk.push(move)
 
 

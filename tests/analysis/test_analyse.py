@@ -10,7 +10,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -298,6 +298,39 @@ def test_evaluations_are_seen_from_white() -> None:
     third = list(game.mainline())[2]
     assert third.clock() == 60
     assert third.comment.startswith("book")
+
+
+@pytest.mark.parametrize(
+    ("bound", "cp", "exact", "white", "words"),
+    [
+        ("lower", 90, 30, -90, "at most -0.90"),  # Black to move
+        ("upper", -90, 30, 90, "at least +0.90"),
+        ("lower", 90, None, -90, "at most -0.90"),
+        ("lower", 90, 95, -95, ""),
+        ("upper", -90, -95, 95, ""),
+    ],
+)
+def test_a_bound_is_the_last_exact_score_or_told_in_words(
+    bound: str, cp: int, exact: int | None, white: int, words: str
+) -> None:
+    """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
+    text = '[Result "*"]\n\n1. e4 {mine} *\n'
+    answers = {1: replace(answer(chess.Board(), "e7e5", cp=cp), bound=bound, exact_cp=exact)}
+    game, _ = annotated(text, answers)
+    node = game.next()
+    assert node is not None
+    assert node.comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
+    again, _ = annotated(str(game), {1: answer(chess.Board(), "e7e5", cp=-20)})
+    assert [child.comment for child in again.mainline()] == ["mine [%eval 0.20,9]"]
+
+
+def test_bounds_of_mates() -> None:
+    found = replace(answer(chess.Board(), "e2e4", cp=None, mate=4), bound="lower", exact_cp=400)
+    assert found.estimate == (chess.engine.Mate(4), "lower")
+    assert replace(found, exact_cp=None, exact_mate=3).estimate == (chess.engine.Mate(3), "exact")
+    verdict = judge(suite_line(f"{START} bm e4;"), found)
+    assert " >=#4 " in Table(Survey()).row(verdict)
+    assert json_object(verdict, "a.epd")["score"] == {"mate": 4, "bound": "lower"}
 
 
 @pytest.mark.parametrize(("loss_index", "mark"), [(0, "??"), (1, "?"), (2, "?!"), (None, None)])
@@ -701,6 +734,8 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
         {"time_s": -1},
         {"pv": "e2e4"},
         {"pv": [1]},
+        {"bound": "about"},
+        {"exact_mate": 1.5},
         {"choices": []},
         {"choices": [{"move": "e2e4"}]},
         {"more": 1},
