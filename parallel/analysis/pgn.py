@@ -117,7 +117,7 @@ def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSu
 
 
 def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
-    """The evaluation of a position, of a search or by the rules. The format has no bounds: words behind it tell of one."""
+    """The evaluation of a position, by a search or the rules. The format has no bounds: words behind it tell of one."""
     node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
     node.set_eval(score, answer.depth if answer is not None else None)
     bound = answer.estimate[1] if answer is not None else "exact"
