@@ -39,8 +39,9 @@ Search a chess position with several worker processes and print the best move.
 
 FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
 castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
-side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3. Without a
-limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
+side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3, and after
+>= or <= stands a bound (in JSON "bound": "lower" or "upper"). Without a limit the
+search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 

@@ -78,6 +78,8 @@ def parse_suite(source: Source) -> list[SuitePosition]:
 
 def _parse_line(text: str, number: int) -> SuitePosition:
     """A position and its operations; a FEN's two counters may stand between them."""
+    if text.split(maxsplit=1)[0].rstrip(";") == "startpos":
+        text = text.replace("startpos", chess.STARTING_FEN, 1)
     count = _fields_of_position(text)
     fields = text.split(maxsplit=count)
     rest = fields[count] if len(fields) > count else ""
