@@ -30,6 +30,7 @@ QUIET_SHORTCUT = _technique("quiet_shortcut", "futile nodes", "quiet moves not g
 NULL_MOVE_PRUNING = _technique("null_move", "null moves searched", "cut the node")
 NULL_VERIFY = _technique("null_verify", "null moves verified", "found wrong")
 REVERSE_FUTILITY = _technique("reverse_futility", "nodes", "cut")
+MATE_IN_ONE = _technique("mate_in_one", "nodes about to be cut", "not cut, for one threatens")
 RAZORING = _technique("razoring", "nodes", "left to quiescence")
 PROBCUT = _technique("probcut", "nodes tried with captures", "cut")
 IID = _technique("iid", "nodes searched for a move", "found one")
