@@ -150,6 +150,14 @@ class Pruning:
     reverse_futility_margin: int = _margin("centipawns per ply, one ply less if the evaluation is improving", 80)
     reverse_futility_net: int = _switch("not with the own king in a mating net", modern=1)
     reverse_futility_net_depth: int = _depth("from this depth on", 4)
+    mate_in_one: int = _technique(
+        "neither reverse futility nor null move where a mate in one threatens, nor razoring where there is one",
+        "nodes about to be cut",
+        "not cut",
+        modern=1,
+    )
+    mate_in_one_depth: int = _depth("reverse futility looks for one from this depth on", 2)
+    reply_depth: int = _depth("none of the three cuts a reply to a root move up to this depth", 0, modern=2)
     razoring: int = _technique(
         "the evaluation is below alpha by a margin: quiescence decides", "nodes", "left to quiescence", modern=1
     )
