@@ -42,9 +42,10 @@ def noise_cp(elo: int) -> float:
 
 
 def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
-    """One of the best lines by chance, the better the likelier; the first when the level is the highest."""
+    """One of the best lines by chance, the better the likelier; the first when it mates or the level is the highest."""
     noise = noise_cp(elo)
-    if noise == 0 or len(lines) < 2:
+    mate = lines[0].score.relative.mate()
+    if noise == 0 or len(lines) < 2 or (mate is not None and mate > 0):
         return lines[0]
     scores = [line.score.relative.score(mate_score=_MATE_CP) or 0 for line in lines]
     weights = [math.exp((score - scores[0]) / noise) for score in scores]
