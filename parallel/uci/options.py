@@ -22,12 +22,11 @@ from psearch.defaults import (
 )
 from psearch.uci.notices import quoted
 from psearch.uci.numbers import whole_number
+from psearch.uci.strength import MAX_ELO, MIN_ELO
 
 MAX_MULTIPV = 256
 DEFAULT_OVERHEAD_MS = 30
 MAX_OVERHEAD_MS = 5000
-MIN_ELO = 1000
-MAX_ELO = 2200
 EMPTY = "<empty>"
 """How UCI writes a string without characters."""
 
