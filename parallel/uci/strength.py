@@ -6,6 +6,7 @@ fitted by bench/tuning/fit_strength.py. Nothing here depends on the clock, so ne
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ _MATE_CP = 10_000
 
 def _between(elo: int) -> tuple[Level, Level, float]:
     """The measured levels below and above, and how far it is from the one to the other, 0 to 1."""
-    for low, high in zip(LEVELS, LEVELS[1:], strict=False):
+    for low, high in itertools.pairwise(LEVELS):
         if elo <= high.elo:
             return low, high, (elo - low.elo) / (high.elo - low.elo)
     raise ValueError(f"no level of Elo {elo}")
