@@ -34,7 +34,7 @@ def _main(words: list[str]) -> int:
     if not words:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
-            say("psearch speaks UCI now; `quit` ends it, `psearch --help` tells what else there is")
+            say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
     name = words.pop(0) if words[0] in COMMANDS else SEARCH
     command = load(name)
     options = parser_of(name, command).parse_intermixed_args(words)

@@ -1,7 +1,7 @@
 """Playing below full strength: fewer nodes, and now and then not the best move.
 
 The Elo numbers are those of games against Stockfish at its limited strengths (docs/guides/uci.md); measured again and
-fitted by bench/tuning/fit_strength.py. Nothing here depends on the clock, so neither does the strength.
+fitted by bench/match/fit_strength.py. Nothing here depends on the clock, so neither does the strength.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Level(NamedTuple):
 
 
 LEVELS = (
-    Level(1200, 80, 200),
-    Level(1400, 220, 100),
+    Level(1050, 80, 200),
+    Level(1300, 220, 100),
     Level(1600, 850, 65),
-    Level(1800, 4500, 35),
-    Level(2000, 40_000, 0),
+    Level(1900, 4500, 35),
+    Level(2100, 40_000, 0),
 )
 """Measured. Between two of them the noise is interpolated, and the logarithm of the nodes."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
