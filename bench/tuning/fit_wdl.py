@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("tuning_file", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--positions", type=int, default=30_000)
-    parser.add_argument("--nodes", type=int, default=50_000)
+    parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
