@@ -31,6 +31,7 @@ class Level(NamedTuple):
 LEVELS = (
     Level(1050, 80, 200),
     Level(1300, 220, 100),
+    Level(1400, 430, 80),
     Level(1600, 850, 65),
     Level(1900, 4500, 35),
     Level(2100, 40_000, 0),
