@@ -53,7 +53,7 @@ def _between(elo: int) -> tuple[Level, Level, float]:
 def node_limit(elo: int) -> int:
     """Nodes that a move may cost at this level, MIN_ELO to MAX_ELO."""
     low, high, share = _between(elo)
-    return round(low.nodes * (high.nodes / low.nodes) ** share)
+    return round(math.exp((1 - share) * math.log(low.nodes) + share * math.log(high.nodes)))
 
 
 def noise_cp(elo: int) -> float:
