@@ -7,49 +7,38 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fit_strength import Played, expected_score, fit, intervals, main
+from fit_strength import expected_score, fit, interval, main
 
-PAIRS = 200
-RATINGS = {1200: 1100.0, 1500: 1480.0, 1800: 1900.0}
-STEEPNESS = 1.4
+PAIRS = 400
+RATING = 1480.0
+OPPONENTS = np.array([1400.0, 1500.0])
 
 
-def games(seed: int) -> list[Played]:
-    """Pairs of games without draws, between levels of known ratings and opponents near them."""
+def games(seed: int, pairs: int = PAIRS) -> np.ndarray:
+    """Pairs of games without draws, against opponents near the rating."""
     dice = np.random.default_rng(seed)
-    matches = []
-    for level, rating in RATINGS.items():
-        for opponent in (level - 100, level + 100):
-            score = expected_score(rating, opponent, STEEPNESS)
-            won = dice.binomial(2, score, PAIRS)
-            pairs = tuple(int((won == points).sum()) for points in (0, 0.5, 1, 1.5, 2))
-            matches.append(Played(level, opponent, pairs, int(won.sum()), 0, int((2 - won).sum())))
-    return matches
+    won = [dice.binomial(2, expected_score(RATING, opponent), pairs) for opponent in OPPONENTS]
+    return np.array([[(one == points).sum() for points in (0, 0.5, 1, 1.5, 2)] for one in won])
 
 
-def test_the_ratings_behind_the_games_are_found() -> None:
-    matches = games(1)
-    found, steepness = fit(matches, np.array([match.pairs for match in matches]))
-    assert steepness == pytest.approx(STEEPNESS, rel=0.25)
-    for level, rating in RATINGS.items():
-        assert found[level] == pytest.approx(rating, abs=45)
+def test_the_rating_behind_the_games_is_found() -> None:
+    assert fit(OPPONENTS, games(1)) == pytest.approx(RATING, abs=25)
 
 
 def test_intervals_hold_the_truth_and_shrink_with_games() -> None:
-    matches = games(2)
-    ends = intervals(matches, rounds=60)
-    fewer = [Played(m.level, m.opponent, tuple(n // 8 for n in m.pairs), 0, 0, 0) for m in matches]
-    wide = intervals(fewer, rounds=60)
-    for level, rating in RATINGS.items():
-        low, high = ends[level]
-        assert low - 20 < rating < high + 20
-        assert wide[level][1] - wide[level][0] > 1.5 * (high - low)
+    low, high = interval(OPPONENTS, games(2))
+    assert low < RATING < high
+    wide = interval(OPPONENTS, games(2, PAIRS // 8))
+    assert wide[1] - wide[0] > 2 * (high - low)
+
+
+def test_one_opponent_is_elos_formula() -> None:
+    """Three quarters of the points are 191 Elo; the one drawn game more hardly counts."""
+    assert fit(np.array([1500.0]), np.array([[0, 0, 500, 0, 500]])) == pytest.approx(1690.8, abs=1)
 
 
 def test_a_result_without_a_point_has_a_rating() -> None:
-    match = Played(1200, 1350, (20, 0, 0, 0, 0), 0, 0, 40)
-    found, _ = fit([match], np.array([match.pairs]))
-    assert 400 < found[1200] < 1100
+    assert 400 < fit(np.array([1350.0]), np.array([[20, 0, 0, 0, 0]])) < 1100
 
 
 def summary(path: Path, **changes: object) -> Path:
