@@ -7,7 +7,12 @@ import numpy as np
 from psearch.core.entries import fill_tables
 from psearch.core.evaluation import weights
 from psearch.core.records import tables_dtype
-from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS
+from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
+
+
+def term_pairs(term: Term) -> tuple[tuple[int, int], ...]:
+    """The weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted it."""
+    return weights.TERM_VALUES.get(term.name, ((0, 0),) * term.count)
 
 
 def fill_weights(tb: np.ndarray) -> None:
@@ -24,8 +29,10 @@ def fill_weights(tb: np.ndarray) -> None:
             record["psq_mg"][black][square ^ 56] = -weights.PSQT_MG[piece][square]
             record["psq_eg"][black][square ^ 56] = -weights.PSQT_EG[piece][square]
         record["phase"][piece + 1] = record["phase"][8 + piece + 1] = weights.PHASE[piece]
+    if unknown := weights.TERM_VALUES.keys() - {term.name for term in TERMS}:
+        raise AssertionError(f"weights for terms that core/terms.py does not have: {sorted(unknown)}")
     for term in TERMS:
-        pairs = weights.TERM_VALUES[term.name]
+        pairs = term_pairs(term)
         if len(pairs) != term.count:
             raise AssertionError(f"{term.name} has {len(pairs)} weights, not {term.count}")
         record["terms"][term.first : term.first + term.count] = [(mg << PAIR_SHIFT) + eg for mg, eg in pairs]

@@ -1,6 +1,7 @@
 """Parallel chess search over several processes.
 
-`psearch.search(fen, threads=8)` searches once, `psearch.Engine` again and again; the command line is `psearch.cli`,
+`psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again;
+the command line is `psearch.cli`,
 the UCI engine `psearch.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any
 kernel.
 """
@@ -8,6 +9,7 @@ kernel.
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import (
@@ -15,6 +17,8 @@ from psearch.defaults import (
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     MAX_DEPTH,
+    MAX_MOVETIME_MS,
+    MAX_NODES,
     MAX_THREADS,
     POLICY_NAMES,
     PRUNING_MODES,
@@ -22,11 +26,13 @@ from psearch.defaults import (
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import chess
 
-    from psearch.engine import Analysis, Engine
+    from psearch.engine.analysis_result import Analysis
+    from psearch.engine.arguments import RootMoves
+    from psearch.engine.asynchronous import AsyncAnalysis, AsyncEngine
+    from psearch.engine.blocking import Engine
+    from psearch.notation.wdl import pov_wdl as wdl
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 
 __all__ = [
@@ -38,6 +44,8 @@ __all__ = [
     "POLICY_NAMES",
     "PRUNING_MODES",
     "Analysis",
+    "AsyncAnalysis",
+    "AsyncEngine",
     "Engine",
     "Info",
     "Limits",
@@ -47,11 +55,14 @@ __all__ = [
     "WorkerStats",
     "__version__",
     "search",
+    "wdl",
 ]
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
-    **dict.fromkeys(("Analysis", "Engine"), "psearch.engine"),
+    "Analysis": "psearch.engine.analysis_result",
+    **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.engine.asynchronous"),
+    "Engine": "psearch.engine.blocking",
 }
 """Where the names are that need python-chess, or numba."""
 
@@ -60,12 +71,12 @@ def search(
     position: str | chess.Board,
     threads: int = 1,
     depth: int | None = None,
-    movetime_ms: int | None = None,
+    movetime_ms: float | None = None,
     nodes: int | None = None,
     hash_mb: int = 64,
     mate: int | None = None,
     multipv: int = 1,
-    root_moves: Sequence[chess.Move] | None = None,
+    root_moves: RootMoves | None = None,
     policy: str = DEFAULT_POLICY,
     pruning: str = DEFAULT_PRUNING,
 ) -> Result:
@@ -86,35 +97,40 @@ def search(
     >>> result.bestmove, result.info.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.notation.fen import check_position, checked_moves, parse_position
+    from psearch.engine.arguments import MAX_LINES, board_of, moves_of, number, whole
+    from psearch.engine.settings import Settings
     from psearch.notation.report import finished_result
-    from psearch.options import SearchOptions, check_limits, pruning_named
+    from psearch.options import DEFAULT_SPLIT_DEPTH
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
 
-    if isinstance(position, str):
-        board = parse_position(position)
-    else:
-        board = position
-        check_position(board)
-    limits = Limits(depth, movetime_ms, nodes, mate)
-    check_limits(limits)
+    board = board_of(position)
+    limits = Limits(
+        depth=None if depth is None else whole("depth", depth, 1, MAX_DEPTH),
+        movetime_ms=None if movetime_ms is None else number("movetime_ms", movetime_ms, 1, MAX_MOVETIME_MS),
+        nodes=None if nodes is None else whole("nodes", nodes, 1, MAX_NODES),
+        mate=None if mate is None else whole("mate", mate, 1, MAX_NODES),
+    )
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
-    options = SearchOptions(policy=policy, pruning=pruning_named(pruning))
-    request = SearchRequest(board, limits, options, checked_moves(board, root_moves), multipv)
-    finished = finished_result(board)
-    if finished is not None:
-        return finished
+    settings = Settings.of(threads, hash_mb, policy, pruning, DEFAULT_SPLIT_DEPTH)
+    lines = whole("multipv", multipv, 1, MAX_LINES)
+    request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
+    result = finished_result(board)
+    if result is None:
+        from psearch.processes.supervisor import Supervisor
 
-    from psearch.processes.supervisor import Supervisor
-
-    with Supervisor(threads=threads, hash_mb=hash_mb) as supervisor:
-        return supervisor.search(request)
+        with Supervisor(settings.threads, settings.hash_mb) as supervisor:
+            result = supervisor.search(request)
+    return replace(result, board=board)
 
 
 def __getattr__(name: str) -> Any:
     """What takes long to import, on demand: `psearch --help` should not wait for it."""
+    if name == "wdl":
+        from psearch.notation.wdl import pov_wdl
+
+        return pov_wdl
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,6 +9,7 @@ import chess
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.kernels import Progress
+from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
@@ -36,10 +37,10 @@ BENCH_POSITIONS = (
 )
 
 
-def run_bench(progress: Progress | None = None) -> tuple[int, float]:
+def run_bench(progress: Progress | None = None, pruning: Pruning = MODES[DEFAULT_MODE]) -> tuple[int, float]:
     """Search every position to `BENCH_DEPTH` from an empty table; nodes and seconds in all."""
     arena = Arena(workers=1, hash_mb=BENCH_HASH_MB)
-    options = SearchOptions(policy="serial")
+    options = SearchOptions(policy="serial", pruning=pruning)
     nodes = 0
     seconds = 0.0
     for number, fen in enumerate(BENCH_POSITIONS, start=1):

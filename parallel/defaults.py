@@ -27,7 +27,10 @@ POLICY_NAMES = (
     "lazy",
     "abdada",
 )
-"""How work can be split; see `psearch.scheduler.policy`."""
+"""How work can be split; see `psearch.scheduler.policy`. Its numbers, options, help and tests follow from this list."""
+PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
+"""Those that predict types of nodes and go by them; the others expect what garms does (`psearch.scheduler.node_types`).
+What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"

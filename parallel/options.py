@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
-from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES, POLICY_NAMES
-from psearch.results import Limits, PsearchError
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.results import PsearchError
 
 DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
@@ -20,20 +20,10 @@ _LONGEST_SHOWN = 40
 """characters"""
 
 
-def check_limits(limits: Limits) -> None:
-    """Raise PsearchError for a limit that no search can have."""
-    most = {"depth": MAX_DEPTH, "movetime_ms": MAX_MOVETIME_MS, "nodes": MAX_NODES, "mate": MAX_NODES}
-    for name, high in most.items():
-        value = getattr(limits, name)
-        # no other order: a comparison with NaN is false
-        if value is not None and not (isinstance(value, (int, float)) and 1 <= value <= high):
-            raise PsearchError(f"{name} must be a number from 1 to {high}, not {shown(value)}")
-
-
 def shown(value: object) -> str:
     """A wrong argument for a message, in one short line."""
     try:
-        text = repr(value)
+        text = " ".join(repr(value).split())
     except ValueError:  # Python does not write whole numbers of more than 4,300 digits
         text = "a number of thousands of digits"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."

@@ -5,12 +5,16 @@ Nothing here imports anything heavy, so the command line can import it before an
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import chess
     import chess.engine
+
+_MOVES_SHOWN = 6
+_PICTURE_SIZE = 320
 
 
 class PsearchError(Exception):
@@ -29,7 +33,7 @@ class Limits:
     """When to stop a search. Every limit that is set applies; the first one reached ends the search."""
 
     depth: int | None = None
-    movetime_ms: int | None = None
+    movetime_ms: float | None = None
     nodes: int | None = None
     mate: int | None = None
     """stop when a mate in this many moves, given or taken, has been found"""
@@ -50,7 +54,7 @@ class WorkerStats:
     """share of the search's wall time spent without a stack to work on, 0 to 1"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Info:
     """The state of a search at one moment: after an iteration, after an aspiration failure, or at the end."""
 
@@ -73,6 +77,17 @@ class Info:
     """the move being searched at the root; in live reports"""
     currmovenumber: int = 0
     """its number at the root, from 1"""
+
+    def __repr__(self) -> str:
+        return f"<psearch.Info {self._summary()}>"
+
+    @property
+    def _bound_mark(self) -> str:
+        return {"lower": ">=", "upper": "<="}.get(self.bound, "")
+
+    def _summary(self) -> str:
+        line = " ".join(move.uci() for move in self.pv[:_MOVES_SHOWN]) + " ..." * (len(self.pv) > _MOVES_SHOWN)
+        return f"score={self._bound_mark}{self.score.relative} depth={self.depth} nodes={self.nodes} pv={line or None}"
 
     @property
     def nps(self) -> int:
@@ -100,7 +115,7 @@ class Info:
         return info
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
     """The answer to a search."""
 
@@ -113,6 +128,34 @@ class Result:
     """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
     notes: list[str] = field(default_factory=list)
     """what went wrong on the way, a line each: workers that were lost and replaced"""
+
+    board: chess.Board | None = None
+    """what was searched, if `psearch.search` was asked"""
+
+    def __repr__(self) -> str:
+        move = self.bestmove.uci() if self.bestmove else None
+        more = f" lines={len(self.lines)}" * (len(self.lines) > 1) + " interrupted" * self.interrupted
+        return f"<psearch.Result bestmove={move} {self.info._summary()}{more}>"
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: the board with the best move, and the lines."""
+        if self.board is None:
+            return None
+        import chess.svg
+
+        board = self.board
+        last = board.peek() if board.move_stack else None
+        arrows = [chess.svg.Arrow(self.bestmove.from_square, self.bestmove.to_square)] if self.bestmove else []
+        check = board.king(board.turn) if board.is_check() else None
+        picture = chess.svg.board(
+            board, orientation=board.turn, lastmove=last, arrows=arrows, check=check, size=_PICTURE_SIZE
+        )
+        lines = [
+            f"<div>{html.escape(line._bound_mark + str(line.score.relative))}, depth {line.depth}: "
+            f"{html.escape(board.variation_san(line.pv))}</div>"
+            for line in self.lines or [self.info]
+        ]
+        return "".join([picture, *lines])
 
     @property
     def ponder(self) -> chess.Move | None:

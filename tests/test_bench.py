@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import chess
 import pytest
+from fingerprint import BENCH_NODES
 
 from psearch import bench
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS, run_bench
+from psearch.core.pruning.modes import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.entries import step_worker
 
-BENCH_NODES = 5_344_409
-"""A commit that changes this number changes the search; it says so as `Bench: N`."""
 SHALLOW = 5
 
 
@@ -45,6 +45,7 @@ def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPat
     for turn in range(300):
         step_worker(other.context, turn % 3, 100)
     assert run_bench()[0] == first
+    assert run_bench(pruning=MODES["ael"])[0] != first
     other.close()
 
 

@@ -20,7 +20,7 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.engine import time_manager, to_limits
+from psearch.engine.limits import time_manager, to_limits
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")
 MATE_IN_1 = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
@@ -203,7 +203,7 @@ def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture
         ({"hash_mb": 0}, "hash"),
         ({"hash_mb": 1 << 23}, "not enough memory"),
         ({"policy": "best"}, "policy must be one of"),
-        ({"split_depth": 10**30}, "split_depth must be from 0"),
+        ({"split_depth": 10**30}, "split_depth must be a whole number from 0"),
     ],
 )
 def test_bad_arguments(arguments: dict[str, int], message: str) -> None:
@@ -224,9 +224,8 @@ def test_bad_searches() -> None:
             engine.analyse(chess.Board(), Limit(depth=1), multipv=0)
         with pytest.raises(psearch.PsearchError, match="illegal position"):
             engine.analyse(chess.Board(None), Limit(depth=1))
-        analysis = engine.analysis(chess.Board(None))
         with pytest.raises(psearch.PsearchError, match="illegal position"):
-            next(analysis)
+            engine.analysis(chess.Board(None))
         assert engine.analyse(chess.Board(), Limit(depth=2))["depth"] == 2
 
 
@@ -261,7 +260,7 @@ def test_times_without_end_are_no_limit() -> None:
 )
 def test_search_refuses_such_numbers_too(limit: dict[str, Any]) -> None:
     (name,) = limit
-    with pytest.raises(psearch.PsearchError, match=f"{name} must be a number from 1 to"):
+    with pytest.raises(psearch.PsearchError, match=f"{name} must be a (whole )?number from 1 to"):
         psearch.search("startpos", **limit)
 
 
@@ -352,7 +351,9 @@ with psearch.Engine(threads=2, hash_mb=1) as engine:
 
 DOCUMENTED = (
     "psearch",
-    "psearch.engine",
+    "psearch.engine.blocking",
+    "psearch.engine.asynchronous",
+    "psearch.notation.wdl",
     "psearch.processes.time_manager",
     "psearch.uci.strength",
     "psearch.uci.go_command",

@@ -61,7 +61,7 @@ class Installation:
 
     def bench(self) -> tuple[int, int]:
         """Nodes, and nodes per second."""
-        words = self.run(BENCH)[1].split()
+        words = self.run(BENCH)[1].splitlines()[-1].split()
         return int(words[0]), int(words[2])
 
 

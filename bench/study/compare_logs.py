@@ -63,7 +63,7 @@ def table(rows: dict[str, list[Row]]) -> str:
             str(row.threads),
             str(row.positions),
             f"{row.speedup:.2f}",
-            f"{row.low:.2f} - {row.high:.2f}",
+            row.interval,
             f"{row.nps_scaling:.2f}",
             f"{row.node_overhead:.2f}",
             f"{row.idle_share:.1%}",

@@ -42,7 +42,7 @@ from processes import holdings
 from uci_session import PSEARCH, UciSession
 
 from psearch.bench import BENCH_POSITIONS
-from psearch.engine import Engine
+from psearch.engine.blocking import Engine
 from psearch.results import PsearchError
 from psearch.studies.raw_log import RawLog
 from psearch.terminal.status import StatusLine

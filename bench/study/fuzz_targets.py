@@ -27,11 +27,13 @@ from fuzz_mutations import mutated, mutated_bytes
 from psearch.analysis.analyser import Answer, Choice
 from psearch.analysis.epd import Summary, Survey, Table, json_object, judge, summary_text
 from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
-from psearch.analysis.pgn import Tally, annotate, count_tasks, tasks
+from psearch.analysis.json_objects import game_object
+from psearch.analysis.judgement import Tally, judge_game
+from psearch.analysis.pgn import annotate, count_tasks, tasks
 from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
 from psearch.cli.numbers import worker_counts
 from psearch.cli.root import choose, play
-from psearch.engine import time_manager, to_limits
+from psearch.engine.limits import time_manager, to_limits
 from psearch.notation.epd import read_positions
 from psearch.notation.fen import check_position, parse_position
 from psearch.notation.perft_epd import parse_perft_suite
@@ -139,9 +141,9 @@ def run_epd(data: bytes) -> None:
         rows, summary = Table(survey), Summary()
         for position in read_positions(source):
             verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
-            summary.add(verdict)
+            summary.add(verdict, "a file")
             _check_shown(rows.head() + rows.row(verdict) + summary.standing)
-            json.loads(json.dumps(json_object(verdict)))
+            json.loads(json.dumps(json_object(verdict, "a file")))
         _check_shown(summary_text(summary.figures(survey.positions)))
 
 
@@ -159,7 +161,10 @@ def run_pgn(data: bytes) -> None:
             if count_tasks(work) > 300:
                 continue  # slow, not wrong
             answers = {task.ply: _answer(task.board) for task in tasks(work)}
-            written = annotate(work, answers, tally)
+            judged = judge_game(work, answers)
+            tally.add(judged)
+            json.loads(json.dumps(game_object(judged, "a file")))
+            written = annotate(judged, "psearch, depth 1")
             if work.readable:
                 again = list(read_games(Source.of_text("again", written)))
                 moves = [move.uci() for move in work.game.mainline_moves()]

@@ -71,7 +71,7 @@ def iterations(task: Task, depth: int, cap: int, hash_mb: int) -> list[Iteration
     position, step = task
     arena = Arena(workers=1, hash_mb=hash_mb)
     try:
-        options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS[step]))
+        options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS.get(step, step)))
         write_search(arena, position.board, Limits(depth=depth, nodes=cap), options)
         work_alone(arena.context)
         return list(_finished(arena, position, step))
@@ -96,12 +96,18 @@ def _finished(arena: Arena, position: SuitePosition, step: str) -> Iterator[Iter
             )
 
 
+def _steps(found: Sequence[Iteration]) -> list[str]:
+    """The configurations that were searched: those of STEPS in their order, then others."""
+    names = dict.fromkeys(one.step for one in found)
+    return [*(name for name in STEPS if name in names), *(name for name in names if name not in STEPS)]
+
+
 def table(found: Sequence[Iteration]) -> str:
     """By depth and configuration: nodes against the step before and against the first, and positions solved."""
     by_case: dict[tuple[int, str], dict[str, Iteration]] = defaultdict(dict)
     for one in found:
         by_case[one.depth, one.step][one.fen] = one
-    steps = [step for step in STEPS if any(one.step == step for one in found)]
+    steps = _steps(found)
     rows = []
     for depth in sorted({one.depth for one in found}):
         shared = set.intersection(*(set(by_case[depth, step]) for step in steps))
@@ -129,7 +135,7 @@ def plot(path: Path, found: Sequence[Iteration]) -> None:
     cases: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
     for one in found:
         cases[one.step, one.depth][one.fen] = one.nodes
-    steps = [step for step in STEPS if any(one.step == step for one in found)]
+    steps = _steps(found)
     for step in steps:
         depths, means = [], []
         for depth in sorted({one.depth for one in found if one.step == step}):
@@ -151,6 +157,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", type=Path)
     parser.add_argument("--every", type=int, default=1, metavar="K", help="only every K-th position")
+    parser.add_argument(
+        "--step",
+        action="append",
+        metavar="MODE[,NAME=VALUE...]",
+        help="search this configuration in place of those of STEPS; may be given again",
+    )
     parser.add_argument("--depth", type=int, default=10)
     parser.add_argument("--cap", type=int, default=20_000_000, metavar="NODES")
     parser.add_argument("--hash", type=int, default=64, metavar="MB")
@@ -159,6 +171,11 @@ def main() -> None:
     parser.add_argument("--from-log", type=Path, metavar="FILE")
     parser.add_argument("--plot", type=Path, metavar="PNG")
     options = parser.parse_args()
+    try:
+        for text in options.step or ():
+            parse_pruning(text)
+    except ValueError as error:
+        parser.error(str(error))
     if options.plot:
         check_replaceable(options.plot, "a PNG picture", is_png)
     if options.from_log:
@@ -176,8 +193,9 @@ def _measure(options: argparse.Namespace) -> list[Iteration]:
     suite = [p for p in parse_suite(read_source(str(options.suite))) if p.scored][:: options.every]
     found: list[Iteration] = []
     about = {"study": "pruning", "suite": options.suite.name, "every": options.every, "depth": options.depth}
-    about |= {"cap": options.cap, "hash": options.hash, "steps": STEPS}
-    tasks = [(position, step) for position in suite for step in STEPS]
+    steps = {text: text for text in options.step} if options.step else STEPS
+    about |= {"cap": options.cap, "hash": options.hash, "steps": steps}
+    tasks = [(position, step) for position in suite for step in steps]
     make = partial(_begin_job, options.depth, options.cap, options.hash)
     with RawLog(options.log, about) as log, StatusLine() as status:
         for number, (_, answers) in enumerate(share_out(make, tasks, options.jobs), start=1):

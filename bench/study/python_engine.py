@@ -14,7 +14,7 @@ import sys
 import chess
 import chess.engine
 
-from psearch.engine import Engine
+from psearch.engine.blocking import Engine
 from psearch.notation.report import uci_line
 from psearch.results import PsearchError
 from psearch.uci.position import CurrentPosition

@@ -25,6 +25,7 @@ from psearch.cli.arguments import add_hash
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
+from psearch.studies.plots import whiskers
 from psearch.studies.progress import Progress
 from psearch.studies.raw_log import RawLog, read_log
 from psearch.studies.speedup import Row, summarise
@@ -137,14 +138,11 @@ def draw(path: Path, curves: dict[str, dict[tuple[str, int], Curve]]) -> None:
     for panel, where in zip(PANELS, axes, strict=False):
         for (policy, threads), curve in sorted(curves[panel.name].items()):
             style = {"color": f"C{('calibrated', 'ybw').index(policy)}", "linestyle": "-" if threads > 16 else "--"}
-            low = [
-                max(row.speedup - row.low, 0.0) for row in curve.rows
-            ]  # an interval may be a point, but for rounding
-            high = [max(row.high - row.speedup, 0.0) for row in curve.rows]
+            below, above = zip(*(whiskers(row) for row in curve.rows), strict=True)
             label = f"{policy}, {threads} workers"
             speedups = [row.speedup for row in curve.rows]
             where.errorbar(
-                curve.values, speedups, yerr=[low, high], marker="o", markersize=4, capsize=3, label=label, **style
+                curve.values, speedups, yerr=[below, above], marker="o", markersize=4, capsize=3, label=label, **style
             )
         if panel.log_scale:
             where.set_xscale("log")

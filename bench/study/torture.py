@@ -30,13 +30,14 @@ import chess
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
+from psearch.defaults import PREDICTING_POLICIES
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 
-POLICIES = ("ybw", "knuth", "garms", "kannan", "felten", "calibrated")
+POLICIES = ("ybw", *PREDICTING_POLICIES)
 _SERIAL_NODES = 20_000
 """The deepest search that one worker needs no more for is done by all."""
 _DEEPEST = 6

@@ -21,9 +21,12 @@ from psearch.core.entries import complete
 def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -> None:
     """Fill an array of one `position_dtype` record from a valid board (Chess960 included)."""
     record = position[0]
-    record["board"] = 0
-    for square, piece in board.piece_map().items():
-        record["board"][square] = (0 if piece.color else 8) + piece.piece_type
+    squares = bytearray(64)
+    for piece in chess.PIECE_TYPES:
+        for color, code in ((chess.WHITE, piece), (chess.BLACK, 8 + piece)):
+            for square in chess.scan_forward(board.pieces_mask(piece, color)):
+                squares[square] = code
+    record["board"] = np.frombuffer(squares, np.uint8)
     record["side"] = 0 if board.turn else 1
     record["castling_bb"] = board.clean_castling_rights()
     record["ep"] = NO_SQUARE if board.ep_square is None else board.ep_square

@@ -14,9 +14,21 @@ import chess
 import numpy as np
 
 from psearch.core.board.checks import gives_check
+from psearch.core.board.mate_in_one import mate_in_one
 from psearch.core.board.movegen import generate_quiet_checks, generate_underpromotions
 from psearch.core.board.position import find_pins
-from psearch.core.constants import ALL_NODE, BOUND_NONE, INFINITE, MOVE_MASK, NO_MOVE, NO_SCORE, PASS_MAIN, PV_NODE
+from psearch.core.constants import (
+    ALL_NODE,
+    BLACK,
+    BOUND_NONE,
+    INFINITE,
+    MOVE_MASK,
+    NO_MOVE,
+    NO_SCORE,
+    PASS_MAIN,
+    PV_NODE,
+    WHITE,
+)
 from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
 from psearch.core.intrinsics import view
@@ -50,6 +62,12 @@ _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 def check_given(tables, position, move):
     """1 if a legal move gives check, else 0."""
     return 1 if gives_check(tables_at(tables), position_at(position), move) else 0
+
+
+@entry(i64(i64, i64, i64), INSPECT)
+def find_mate_in_one(tables, position, side):
+    """A move of `side` that mates, whoever is to move; NO_MOVE if none is found. Neither king is in check."""
+    return mate_in_one(tables_at(tables), position_at(position), side)
 
 
 @entry(i64(i64, i64), INSPECT)
@@ -156,6 +174,10 @@ class PruningProbe(NodeProbe):
     def gives_check(self, move: int) -> bool:
         """Whether a legal move gives check."""
         return bool(check_given(self.tables.ctypes.data, self._address, move))
+
+    def mate_in_one(self, color: chess.Color) -> int:
+        """The code of a move of `color` that mates, were it to move; NO_MOVE if none is found."""
+        return int(find_mate_in_one(self.tables.ctypes.data, self._address, WHITE if color else BLACK))
 
     def quiet_checks(self) -> list[int]:
         """The codes of the legal moves that give check and neither capture nor promote. Not when in check."""

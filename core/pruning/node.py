@@ -9,6 +9,7 @@ H. G. Muller; the others are common ground of today's engines.
 
 from __future__ import annotations
 
+from psearch.core.board.mate_in_one import mate_in_one
 from psearch.core.board.movegen import king_can_step
 from psearch.core.board.position import has_pieces, king_square
 from psearch.core.constants import (
@@ -29,7 +30,14 @@ from psearch.core.jit import kernel
 from psearch.core.ordering.see import see_value
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.scores import clear_of_mates, is_mate_bound
-from psearch.core.techniques import DEEP_FUTILITY, LIMITED_RAZORING, NULL_MOVE_PRUNING, RAZORING, REVERSE_FUTILITY
+from psearch.core.techniques import (
+    DEEP_FUTILITY,
+    LIMITED_RAZORING,
+    MATE_IN_ONE,
+    NULL_MOVE_PRUNING,
+    RAZORING,
+    REVERSE_FUTILITY,
+)
 from psearch.core.views import Node, Position, PruningRecord, Tables, Worker, boolean, i64, void
 
 PRUNE_NOTHING, PRUNE_RETURN, PRUNE_NULL, PRUNE_RAZOR = range(4)
@@ -134,6 +142,18 @@ def _is_netted(tb, pos):
     return taken >= 2
 
 
+@kernel(boolean(Worker, PruningRecord, Tables, Position, i64))
+def _mates(wk, pruning, tb, pos, side):
+    """Whether a side could mate at once: no material is worth anything then (docs/decisions/015)."""
+    if not pruning.mate_in_one:
+        return False
+    count_tried(wk, MATE_IN_ONE)
+    if mate_in_one(tb, pos, side) == NO_MOVE:
+        return False
+    count_pruned(wk, MATE_IN_ONE)
+    return True
+
+
 @kernel(i64(Worker, PruningRecord, Tables, Position, Node, i64))
 def prune_node(wk, pruning, tb, pos, node, came_by):
     """Before the first move, at a node with a null window below the root: PRUNE_RETURN leaves a value in `wk.value`.
@@ -148,18 +168,26 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
     estimate = node.estimate
     if is_mate_bound(beta) or is_mate_bound(alpha):
         return PRUNE_NOTHING
+    if node.ply == 1 and depth <= pruning.reply_depth:
+        return PRUNE_NOTHING
     if pruning.razoring and depth <= pruning.razoring_depth:
         count_tried(wk, RAZORING)
-        if estimate + pruning.razoring_margin * depth <= alpha:
+        if estimate + pruning.razoring_margin * depth <= alpha and not _mates(wk, pruning, tb, pos, pos.side):
             return PRUNE_RAZOR
+    is_threat_known = False
     if pruning.reverse_futility and depth <= pruning.reverse_futility_depth:
         count_tried(wk, REVERSE_FUTILITY)
         surplus = estimate - pruning.reverse_futility_margin * (depth - node.improving) - beta
-        careful = pruning.reverse_futility_net != 0 and depth >= pruning.reverse_futility_net_depth
-        if surplus >= 0 and not is_mate_bound(estimate) and not (careful and _is_netted(tb, pos)):
-            count_pruned(wk, REVERSE_FUTILITY)
-            wk.value = clear_of_mates(beta + surplus // 2)
-            return PRUNE_RETURN
+        if surplus >= 0 and not is_mate_bound(estimate):
+            if depth >= pruning.mate_in_one_depth:
+                if _mates(wk, pruning, tb, pos, 1 - pos.side):
+                    return PRUNE_NOTHING
+                is_threat_known = True
+            careful = pruning.reverse_futility_net != 0 and depth >= pruning.reverse_futility_net_depth
+            if not (careful and _is_netted(tb, pos)):
+                count_pruned(wk, REVERSE_FUTILITY)
+                wk.value = clear_of_mates(beta + surplus // 2)
+                return PRUNE_RETURN
     if pruning.deep_futility and 1 < depth <= 3 + null_reduction(pruning, pos, node):
         count_tried(wk, DEEP_FUTILITY)
         most = node.eval + _two_most_valuable(pos, 1 - pos.side) + 2 * pruning.deep_futility_margin
@@ -174,6 +202,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
         and node.futility == NO_SCORE
         and came_by != NULL_MOVE
         and has_pieces(pos, pos.side)
+        and (is_threat_known or not _mates(wk, pruning, tb, pos, 1 - pos.side))
     ):
         count_tried(wk, NULL_MOVE_PRUNING)
         return PRUNE_NULL

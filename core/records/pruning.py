@@ -44,6 +44,13 @@ _MOST = 999_999
 _MOST_PER_PLY = 100
 
 
+class Technique(NamedTuple):
+    """What a worker counts as tried, and as pruned (reduced, extended)."""
+
+    tried: str
+    pruned: str
+
+
 class Parameter(NamedTuple):
     """Meaning, and the least and greatest value that a user may give."""
 
@@ -52,10 +59,10 @@ class Parameter(NamedTuple):
     most: int = _MOST
 
 
-def _declared(parameter: Parameter, value: int, modes: dict[str, int]) -> Any:
+def _declared(parameter: Parameter, value: int, modes: dict[str, int], counted: Technique | None = None) -> Any:
     if not modes.keys() <= set(MODE_NAMES):
         raise AssertionError(f"no such modes: {sorted(modes)}")
-    return field(default=value, metadata={"parameter": parameter, "modes": modes})
+    return field(default=value, metadata={"parameter": parameter, "modes": modes, "counted": counted})
 
 
 def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **modes: int) -> Any:
@@ -65,6 +72,11 @@ def _number(meaning: str, value: int, least: int = -_MOST, most: int = _MOST, **
 
 def _switch(meaning: str, value: int = 0, **modes: int) -> Any:
     return _declared(Parameter(meaning, 0, 1), value, modes)
+
+
+def _technique(meaning: str, tried: str, pruned: str, value: int = 0, most: int = 1, **modes: int) -> Any:
+    """The switch of a technique that is counted: what is tried, and what becomes of it."""
+    return _declared(Parameter(meaning, 0, most), value, modes, Technique(tried, pruned))
 
 
 def _margin(meaning: str, value: int, most: int = _MOST, **modes: int) -> Any:
@@ -86,14 +98,21 @@ def _divisor(meaning: str, value: int, **modes: int) -> Any:
 class Pruning:
     """Every technique is a switch, followed by its margins.
 
-    Switches are 0 or 1 unless said otherwise; margins are centipawns, depths plies to go.
+    Switches are 0 or 1 unless said otherwise; margins are centipawns, depths plies to go. The record that kernels read,
+    the counters (`psearch.core.techniques`), what a user may set, and the help follow from this list.
     """
 
-    futility: int = _switch("futility pruning at depth 1 (Heinz 1998)", ael=1)
+    futility: int = _technique(
+        "futility pruning at depth 1 (Heinz 1998)", "moves at futile nodes of depth 1", "left out", ael=1
+    )
     futility_margin: int = _margin("centipawns a quiet move may gain at depth 1", 200, ael=300)
-    extended_futility: int = _switch("the same at depth 2 (Heinz 1998)", ael=1)
+    extended_futility: int = _technique(
+        "the same at depth 2 (Heinz 1998)", "moves at futile nodes of depth 2", "left out", ael=1
+    )
     extended_futility_margin: int = _margin("centipawns a quiet move and the next one may gain at depth 2", 500)
-    limited_razoring: int = _switch("depth 3 becomes 2 where a queen would not help (Heinz 2000)", ael=1)
+    limited_razoring: int = _technique(
+        "depth 3 becomes 2 where a queen would not help (Heinz 2000)", "nodes of depth 3", "made depth 2", ael=1
+    )
     limited_razoring_margin: int = _number("centipawns for that", 900)
     futility_by_material: int = _switch(
         "1: these margins go on material and piece-square sum, 0: on the evaluation", ael=1
@@ -104,62 +123,114 @@ class Pruning:
     exempt_bishop_pair: int = _switch("nor the capture of one of two bishops")
     exempt_advanced_pawn: int = _switch("nor the capture of a pawn on the own 2nd or 3rd rank")
     exempt_queen: int = _switch("nor the capture of a queen")
-    quiet_shortcut: int = _switch("one quiet move is futile, so all are: they are not generated", 1)
-    deep_futility: int = _switch("depth 2 to 3 + R: the two best enemy pieces would not help (Muller)")
+    quiet_shortcut: int = _technique(
+        "one quiet move is futile, so all are: they are not generated", "futile nodes", "quiet moves not generated", 1
+    )
+    deep_futility: int = _technique(
+        "depth 2 to 3 + R: the two best enemy pieces would not help (Muller)", "nodes", "cut"
+    )
     deep_futility_margin: int = _margin("centipawns for each of the two moves, beside the pieces", 150)
-    null_move: int = _switch("null move pruning", ael=1, modern=1)
+    null_move: int = _technique("null move pruning", "null moves searched", "cut the node", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
     null_base: int = _depth("R = this", 3)
     null_depth_divisor: int = _divisor("+ depth / this", 5)
     null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 200)
-    null_verify: int = _switch("a null move that failed high is verified where zugzwang threatens", 1, ael=0)
+    null_verify: int = _technique(
+        "a null move that failed high is verified where zugzwang threatens",
+        "null moves verified",
+        "found wrong",
+        1,
+        ael=0,
+    )
     null_verify_depth: int = _depth("from this depth on, or with at most one piece at any depth", 12)
-    reverse_futility: int = _switch("the evaluation is above beta by a margin: the node fails high", modern=1)
+    reverse_futility: int = _technique(
+        "the evaluation is above beta by a margin: the node fails high", "nodes", "cut", modern=1
+    )
     reverse_futility_depth: int = _depth("up to this depth", 8)
     reverse_futility_margin: int = _margin("centipawns per ply, one ply less if the evaluation is improving", 80)
     reverse_futility_net: int = _switch("not with the own king in a mating net", modern=1)
     reverse_futility_net_depth: int = _depth("from this depth on", 4)
-    razoring: int = _switch("the evaluation is below alpha by a margin: quiescence decides", modern=1)
+    mate_in_one: int = _technique(
+        "neither reverse futility nor null move where a mate in one threatens, nor razoring where there is one",
+        "nodes about to be cut",
+        "not cut",
+        modern=1,
+    )
+    mate_in_one_depth: int = _depth("reverse futility looks for one from this depth on", 2)
+    reply_depth: int = _depth("none of the three cuts a reply to a root move up to this depth", 0, modern=2)
+    razoring: int = _technique(
+        "the evaluation is below alpha by a margin: quiescence decides", "nodes", "left to quiescence", modern=1
+    )
     razoring_depth: int = _depth("up to this depth", 2)
     razoring_margin: int = _number("centipawns per ply", 250)
-    probcut: int = _switch("a capture that beats beta by a margin at depth - 3 refutes the node")
+    probcut: int = _technique(
+        "a capture that beats beta by a margin at depth - 3 refutes the node", "nodes tried with captures", "cut"
+    )
     probcut_depth: int = _depth("from this depth on", 5, least=4)
     probcut_margin: int = _margin("centipawns above beta", 180)
-    iid: int = _switch("no table move at a PV or expected CUT node: search at depth - 2 for one")
+    iid: int = _technique(
+        "no table move at a PV or expected CUT node: search at depth - 2 for one",
+        "nodes searched for a move",
+        "found one",
+    )
     iid_depth: int = _depth("from this depth on", 4, least=3)
-    iir: int = _switch("no table move at a PV or expected CUT node: depth - 1", modern=1)
+    iir: int = _technique(
+        "no table move at a PV or expected CUT node: depth - 1",
+        "nodes without a table move",
+        "a ply less deep",
+        modern=1,
+    )
     iir_depth: int = _depth("from this depth on", 4, least=2)
-    singular: int = _switch("the table's move alone holds: it is extended; others hold too: the node is cut", modern=1)
+    singular: int = _technique(
+        "the table's move alone holds: it is extended; others hold too: the node is cut",
+        "table moves left out",
+        "extended",
+        modern=1,
+    )
     singular_depth: int = _depth("from this depth on", 8, least=3)
     singular_margin: int = _margin("centipawns per ply below the table's score", 2, most=_MOST_PER_PLY)
     double_margin: int = _number("centipawns below that from which the extension is two plies", 25)
-    check_extension: int = _number(
-        "a ply more for checks: 1 those that lose no material, 2 all", 2, least=0, most=2, modern=1
+    check_extension: int = _technique(
+        "a ply more for checks: 1 those that lose no material, 2 all",
+        "moves that give check",
+        "a ply deeper",
+        2,
+        most=2,
+        modern=1,
     )
-    lmr: int = _switch("late moves are searched less deep first", modern=1)
+    lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
     lmr_base: int = _number("1/100 ply of reduction", 78)
     lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 247)
     lmr_history: int = _divisor("history that is worth a ply", 8192)
-    lmp: int = _switch("late quiet moves are left out", modern=1)
+    lmp: int = _technique("late quiet moves are left out", "quiet moves", "left out", modern=1)
     lmp_depth: int = _depth("up to this depth", 8)
     lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 3)
-    history_pruning: int = _switch("quiet moves that never cut are left out", modern=1)
+    history_pruning: int = _technique("quiet moves that never cut are left out", "quiet moves", "left out", modern=1)
     history_pruning_depth: int = _depth("up to this reduced depth", 3)
     history_pruning_margin: int = _number("history per ply below which a move is left out", 4000)
-    move_futility: int = _switch("quiet moves are left out when the evaluation is below alpha by a margin", modern=1)
+    move_futility: int = _technique(
+        "quiet moves are left out when the evaluation is below alpha by a margin", "quiet moves", "left out", modern=1
+    )
     move_futility_depth: int = _depth("up to this reduced depth", 6)
     move_futility_base: int = _margin("centipawns", 100)
     move_futility_margin: int = _margin("+ centipawns per ply of reduced depth", 100)
-    see_quiets: int = _switch("quiet moves that lose material are left out", modern=1)
+    see_quiets: int = _technique("quiet moves that lose material are left out", "quiet moves", "left out", modern=1)
     see_quiets_margin: int = _number("centipawns per reduced depth squared that a move may lose", 20)
-    see_captures: int = _switch("captures that lose material are left out", modern=1)
+    see_captures: int = _technique("captures that lose material are left out", "captures", "left out", modern=1)
     see_captures_margin: int = _number("centipawns per ply that a capture may lose", 95)
     see_depth: int = _depth("both up to this depth", 8)
-    delta: int = _switch("quiescence: captures that cannot reach alpha are left out", modern=1)
+    delta: int = _technique(
+        "quiescence: captures that cannot reach alpha are left out", "captures in quiescence", "left out", modern=1
+    )
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 200)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
-    sound: int = _switch("sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0", sound=1)
-    sound_delta: int = _switch("the same in quiescence", sound=1)
+    sound: int = _technique(
+        "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",
+        "moves",
+        "left out",
+        sound=1,
+    )
+    sound_delta: int = _technique("the same in quiescence", "captures in quiescence", "left out", sound=1)
     sound_gates: int = SOUND_GATES
     """which gates of sound futility hold: all, but for tests that want to see one missed; no user sets it"""
 
@@ -180,6 +251,13 @@ PARAMETERS: dict[str, Parameter] = {
     one.name: one.metadata["parameter"] for one in fields(Pruning) if "parameter" in one.metadata
 }
 """Those that a user may set, by name."""
+TECHNIQUES: dict[str, Technique] = {
+    one.name: one.metadata["counted"] for one in fields(Pruning) if one.metadata.get("counted")
+}
+"""Those that are counted, by name, in the order of their numbers. The last two have no switch here: multicut goes with
+`singular`, see_quiescence is an option of the search."""
+TECHNIQUES["multicut"] = Technique("such searches finished", "cut the node")
+TECHNIQUES["see_quiescence"] = Technique("captures in quiescence", "left out")
 MODES = {mode: Pruning(**{one.name: _in_mode(one, mode) for one in fields(Pruning)}) for mode in MODE_NAMES}
 
 pruning_dtype = record(

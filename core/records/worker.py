@@ -5,7 +5,7 @@ from __future__ import annotations
 from psearch.core.records.evaluation import evaluation_dtype
 from psearch.core.records.layout import MAX_PLY, record
 from psearch.core.records.prediction import outcomes_dtype
-from psearch.core.techniques import TECHNIQUES
+from psearch.core.records.pruning import TECHNIQUES
 
 TECHNIQUE_ROOM = 32
 """For the counts of techniques."""

@@ -54,6 +54,11 @@ class Answer:
     pv: list[str]
     choices: list[Choice] = field(default_factory=list)
     """the best move and its predecessors, each where it became the best; the last one is `best`"""
+    bound: str = "exact"
+    """what the score is: `exact`, `lower` or `upper`, as in `Info`"""
+    exact_cp: int | None = None
+    """the last exact score of the same move, where the score is a bound and there is one; a mate is in `exact_mate`"""
+    exact_mate: int | None = None
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Answer:
@@ -63,7 +68,20 @@ class Answer:
     @property
     def score(self) -> chess.engine.Score:
         """For the side to move."""
-        return chess.engine.Cp(self.cp or 0) if self.mate is None else chess.engine.Mate(self.mate)
+        return _score(self.cp, self.mate)
+
+    @property
+    def estimate(self) -> tuple[chess.engine.Score, str]:
+        """For formats that have no bounds: the last exact score if it may still be right, else the bound; and which."""
+        if self.exact_cp is None and self.exact_mate is None:
+            return self.score, self.bound
+        exact = _score(self.exact_cp, self.exact_mate)
+        holds = exact >= self.score if self.bound == "lower" else exact <= self.score
+        return (exact, "exact") if holds else (self.score, self.bound)
+
+
+def _score(cp: int | None, mate: int | None) -> chess.engine.Score:
+    return chess.engine.Cp(cp or 0) if mate is None else chess.engine.Mate(mate)
 
 
 class Stopped(Exception):
@@ -71,14 +89,18 @@ class Stopped(Exception):
 
 
 class _Choices:
-    """A listener to a search that notes when the preferred move changes, and passes reports on."""
+    """A listener to a search that notes when the preferred move changes and the last exact score, and passes reports
+    on."""
 
     def __init__(self, board: chess.Board, on_info: Callable[[Info], None]) -> None:
         self.board = board
         self.on_info = on_info
         self.found: list[Choice] = []
+        self.exact: Info | None = None
 
     def __call__(self, info: Info) -> None:
+        if info.bound == "exact" and not info.is_live:
+            self.exact = info
         if info.depth > 0 and info.pv:
             self.note(info.pv[0], info)
         self.on_info(info)
@@ -87,6 +109,10 @@ class _Choices:
         word = self.board.uci(move)
         if not self.found or self.found[-1].move != word:
             self.found.append(Choice(word, round(info.time_s, 4), info.depth, info.nodes))
+
+    def exact_score(self, move: chess.Move) -> chess.engine.Score | None:
+        """The last one, if it is this move's."""
+        return self.exact.score.relative if self.exact is not None and self.exact.pv[0] == move else None
 
 
 class Analyser:
@@ -154,6 +180,7 @@ class Analyser:
             raise ValueError("no legal move")
         choices.note(result.bestmove, info)
         score = info.score.pov(board.turn)
+        exact = choices.exact_score(result.bestmove) if info.bound != "exact" else None
         return Answer(
             best=board.uci(result.bestmove),
             cp=score.score(),
@@ -163,5 +190,8 @@ class Analyser:
             nodes=info.nodes,
             time_s=round(info.time_s, 4),
             pv=uci_line(board, info.pv[:_MOST_PV_PLIES]),
+            bound=info.bound,
+            exact_cp=None if exact is None else exact.score(),
+            exact_mate=None if exact is None else exact.mate(),
             choices=choices.found,
         )

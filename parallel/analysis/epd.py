@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psearch.analysis.analyser import Answer, Choice
+from psearch.analysis.json_objects import answer_fields
 from psearch.notation.epd import SuitePosition
 from psearch.notation.report import relative_text, terminal_kind
 from psearch.terminal.streams import printable
@@ -106,7 +107,8 @@ class Table:
         move = position.board.san(position.board.parse_uci(answer.best))
         found = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
         line += f"  {move:<7}  {_cut(_wanted(position), self._wanted):<{self._wanted}}  {found:>8}"
-        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {relative_text(answer.score):>8}  {answer.nodes:>13,}"
+        score = relative_text(answer.score, answer.bound)
+        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {score:>8}  {answer.nodes:>13,}"
         if position.points:
             line += f"  {verdict.points}/{position.most_points}"
         return line.rstrip() + "\n"
@@ -115,6 +117,12 @@ class Table:
 def _cut(text: str, width: int) -> str:
     text = printable(" ".join(text[: 4 * width].split()))
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _end_of(path: str, width: int) -> str:
+    """What tells paths apart is at their end."""
+    text = printable(path)
+    return text if len(text) <= width else "…" + text[1 - width :]
 
 
 def _wanted(position: SuitePosition) -> str:
@@ -136,10 +144,12 @@ class Summary:
         self._all = _Sums()
         self._groups: dict[str, _Sums] | None = {}
         """by theme; None when there are too many to be themes"""
+        self._files: dict[str, _Sums] = {}
 
-    def add(self, verdict: Verdict) -> None:
-        """One finished position more."""
+    def add(self, verdict: Verdict, file: str) -> None:
+        """One finished position more, of the file that the user named so."""
         self._all.add(verdict)
+        self._files.setdefault(file, _Sums()).add(verdict)
         if self._groups is not None:
             self._groups.setdefault(group_of(verdict.position.name), _Sums()).add(verdict)
             if len(self._groups) > _MOST_GROUPS:
@@ -154,12 +164,14 @@ class Summary:
         """total: positions in the file; times in seconds.
 
         `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
-        several themes.
+        several themes, `files` for several files.
         """
         figures = {"positions": total, "finished": self._all.finished, **self._all.figures()}
         groups = self._groups or {}
         if 1 < len(groups) < self._all.finished / 2:
             figures["groups"] = {name: group.figures() for name, group in groups.items()}
+        if len(self._files) > 1:
+            figures["files"] = {name: sums.figures() for name, sums in self._files.items()}
         return figures
 
 
@@ -239,7 +251,9 @@ def summary_text(summary: dict[str, Any]) -> str:
         lines.append(f"points     {_share(summary['points'], summary['most_points'])}")
     nps = round(summary["nodes"] / summary["time"]) if summary["time"] else 0
     lines.append(f"searched   {summary['nodes']:,} nodes in {summary['time']:.1f} s, {nps:,} nps")
-    groups = [(_cut(name, _LONGEST_NAME), figures) for name, figures in summary.get("groups", {}).items()]
+    files, themes = (summary.get(parts, {}).items() for parts in ("files", "groups"))
+    groups = [(_end_of(name, _LONGEST_NAME), figures) for name, figures in files if figures["scored"]]
+    groups += [(_cut(name, _LONGEST_NAME), figures) for name, figures in themes]
     width = max([len(name) for name, _ in groups], default=0)
     for name, figures in groups:
         line = f"  {name:<{width}}  solved {_share(figures['solved'], figures['scored'])}"
@@ -256,10 +270,11 @@ def _share(part: int, whole: int) -> str:
 # -- for programs ----------------------------------------------------------------------------------------------------
 
 
-def json_object(verdict: Verdict) -> dict[str, Any]:
-    """One position as `--json` prints it."""
+def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
+    """One position as `--json` prints it. file: as the user named it."""
     position, answer = verdict.position, verdict.answer
     values: dict[str, Any] = {
+        "file": file,
         "line": position.line,
         "id": position.name,
         "fen": position.board.fen(),
@@ -270,15 +285,7 @@ def json_object(verdict: Verdict) -> dict[str, Any]:
     if position.points:
         values |= {"points": verdict.points, "most_points": position.most_points}
     if answer is not None:
-        values |= {
-            "bestmove": answer.best,
-            "score": {"cp": answer.cp} if answer.mate is None else {"mate": answer.mate},
-            "depth": answer.depth,
-            "seldepth": answer.seldepth,
-            "nodes": answer.nodes,
-            "time": answer.time_s,
-            "pv": answer.pv,
-        }
+        values |= answer_fields(answer)
     if verdict.solved_by is not None:
         since = verdict.solved_by
         values["solution"] = {"time": since.time_s, "depth": since.depth, "nodes": since.nodes}

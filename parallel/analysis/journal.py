@@ -17,7 +17,7 @@ import chess
 from psearch.notation.journal import DamagedLine, Journal
 from psearch.results import PsearchError
 
-_FORMAT = "psearch analysis 1"
+_FORMAT = "psearch analysis 2"
 _SYNC_INTERVAL_S = 1.0
 """least time between two waits for the disk: searches can be shorter than those"""
 
@@ -152,6 +152,10 @@ def _is_score(value: Any) -> bool:
     return value is None or _is_count(value)
 
 
+def _is_bound(value: Any) -> bool:
+    return value in ("exact", "lower", "upper")
+
+
 def _is_line(value: Any) -> bool:
     return isinstance(value, list) and all(map(_is_text, value))
 
@@ -176,6 +180,9 @@ _ANSWER = {
     "nodes": _is_count,
     "time_s": _is_time,
     "pv": _is_line,
+    "bound": _is_bound,
+    "exact_cp": _is_score,
+    "exact_mate": _is_score,
     "choices": _are_choices,
 }
 

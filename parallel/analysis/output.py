@@ -14,7 +14,7 @@ from psearch.notation.source import STANDARD_STREAM
 from psearch.results import PsearchError
 from psearch.terminal.streams import is_terminal, printable
 
-_RESULT = re.compile(rb'position +result|\{"(line|summary)": |(\xef\xbb\xbf)?\s*\[\w+\s+"')
+_RESULT = re.compile(rb'position +result|\{"(file|summary)": |(\xef\xbb\xbf)?\s*\[\w+\s+"')
 """How the table of a suite begins, its JSON, and games."""
 
 

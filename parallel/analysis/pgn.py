@@ -6,31 +6,29 @@ and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import chess
 import chess.engine
 import chess.pgn
 
+from psearch.analysis.accuracy import PlayerSummary
 from psearch.analysis.analyser import Answer
+from psearch.analysis.judgement import MARKS, JudgedGame
 from psearch.core.records import MAX_HISTORY
 from psearch.notation.pgn import PgnGame, Where
-from psearch.notation.wdl import expected_points
+from psearch.notation.report import relative_text
 
-MARKS = (
-    (0.15, chess.pgn.NAG_BLUNDER, "??"),
-    (0.10, chess.pgn.NAG_MISTAKE, "?"),
-    (0.05, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
-)
-"""Least loss of expected points (0 to 1), NAG, and how people write it; the worst first. The thresholds are those of
-lichess.org (0.3, 0.2 and 0.1 on its scale from -1 to 1), the expected points those of `psearch.notation.wdl`."""
-
+_NAGS = {mark: nag for _, nag, mark in MARKS}
 _LINE_PLIES = 10
 """of a variation that shows what was better"""
 _ASSESSMENTS = frozenset(range(chess.pgn.NAG_GOOD_MOVE, chess.pgn.NAG_DUBIOUS_MOVE + 1))
 """!, ?, !!, ??, !? and ?!: a move that has one keeps it"""
 _COLUMNS = 80
+_EVAL = re.compile(r"\[%eval [^\]]*\]")
+_BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
 
 @dataclass(frozen=True)
@@ -73,71 +71,59 @@ def _positions(work: PgnGame) -> Iterator[chess.Board]:
         board.pop()
 
 
-@dataclass
-class Tally:
-    """What was found in the games so far."""
+def annotate(judged: JudgedGame, annotator: str) -> str:
+    """Write what was found into the game; the game as PGN, with an empty line after it.
 
-    games: int = 0
-    positions: int = 0
-    marks: dict[str, int] = field(default_factory=lambda: {mark: 0 for _, _, mark in reversed(MARKS)})
-
-    def text(self) -> str:
-        """One line."""
-        found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
-        return f"{self.games:,} games, {self.positions:,} positions, {found}"
-
-
-def annotate(work: PgnGame, answers: dict[int, Answer], tally: Tally) -> str:
-    """Write the answers (by ply) into the game; the game as PGN, with an empty line after it."""
-    tally.games += 1
-    tally.positions += len(answers)
+    annotator: begins with `psearch `; who is named as annotator already stays.
+    """
+    work = judged.work
     if not work.readable:
         return work.original() + "\n\n"
+    _set_tags(work.game.headers, judged.players, annotator)
     node: chess.pgn.GameNode = work.game
     board = work.game.board()
     last: chess.pgn.GameNode = work.game.end()
-    ply = 0
-    while (child := node.next()) is not None:
-        after = board.copy(stack=False)
-        after.push(child.move)
-        _annotate_move(child, board, after, answers.get(ply), answers.get(ply + 1), tally)
-        node, board, ply = child, after, ply + 1
+    for ply, found in enumerate(judged.moves):
+        child = node.next()
+        assert child is not None
+        if found.mark is not None:
+            if not child.nags & _ASSESSMENTS:
+                child.nags.add(_NAGS[found.mark])
+            _add_line(node, board, judged.answers[ply])
+        board.push(child.move)
+        if found.score is not None:
+            _set_eval(child, found.score, judged.answers.get(ply + 1))
+        node = child
     if work.problem is not None and work.problem.where is Where.MAIN_LINE:
         last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem.text)}".strip()
     exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
     return work.game.accept(exporter) + "\n\n"
 
 
-def _annotate_move(
-    child: chess.pgn.ChildNode,
-    before: chess.Board,
-    after: chess.Board,
-    best: Answer | None,
-    reached: Answer | None,
-    tally: Tally,
-) -> None:
-    """Evaluation, mark and better line of one move. best, reached: answers of the positions before and after it."""
-    if reached is not None:
-        child.set_eval(chess.engine.PovScore(reached.score, after.turn))
-    elif after.is_stalemate():
-        child.set_eval(chess.engine.PovScore(chess.engine.Cp(0), after.turn))
-    if best is None or not child.move or before.parse_uci(best.best) == child.move:
-        return  # nothing to say about a null move
-    loss = expected_points(best.score, before) - _points_of_mover(after, reached)
-    for least, nag, mark in MARKS:
-        if loss >= least:
-            if not child.nags & _ASSESSMENTS:
-                child.nags.add(nag)
-            tally.marks[mark] += 1
-            _add_line(child.parent, before, best)
-            return
+def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSummary], annotator: str) -> None:
+    """Who analysed and what came out, in place of what an earlier analysis has left."""
+    # several names are separated by colons (PGN standard, 9.9.1 and 8.1.1.4)
+    others = [name for name in headers.get("Annotator", "").split(":") if name and not name.startswith("psearch ")]
+    headers["Annotator"] = ":".join([*others, annotator])
+    for color, player in players.items():
+        side = chess.COLOR_NAMES[color].capitalize()
+        for tag, value in (
+            ("Accuracy", None if player.accuracy is None else f"{player.accuracy:.1f}"),
+            ("ACPL", None if player.average_loss is None else f"{player.average_loss:.0f}"),
+        ):
+            headers.pop(side + tag, None)
+            if value is not None:
+                headers[side + tag] = value
 
 
-def _points_of_mover(after: chess.Board, reached: Answer | None) -> float:
-    """What the side that has just moved can expect, 0 to 1."""
-    if reached is not None:
-        return 1 - expected_points(reached.score, after)
-    return 1.0 if after.is_checkmate() else 0.5
+def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: Answer | None) -> None:
+    """The evaluation of a position, by a search or the rules. The format has no bounds: words behind it tell of one."""
+    node.comment = _BOUND_WORDS.sub(r"\1", node.comment)  # from another analysis
+    node.set_eval(score, answer.depth if answer is not None else None)
+    bound = answer.estimate[1] if answer is not None else "exact"
+    if bound != "exact":
+        words = "at least" if (bound == "lower") == (score.turn == chess.WHITE) else "at most"
+        node.comment = _EVAL.sub(rf"\g<0> {words} {relative_text(score.white())}", node.comment, count=1)
 
 
 def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> None:
@@ -150,7 +136,7 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> N
             return
         node = node.add_variation(move)
         if number == 0:
-            node.set_eval(chess.engine.PovScore(best.score, board.turn))
+            _set_eval(node, chess.engine.PovScore(best.estimate[0], board.turn), best)
         walk.push(move)
 
 

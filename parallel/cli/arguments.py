@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import usable_cores
-from psearch.cli.numbers import whole_number
+from psearch.cli.numbers import Duration, duration, whole_number
 from psearch.defaults import (
     DEFAULT_HASH_MB,
     DEFAULT_POLICY,
@@ -20,10 +22,14 @@ from psearch.defaults import (
     POLICY_NAMES,
     PRUNING_MODES,
 )
+from psearch.terminal.streams import is_terminal
 
 if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.results import Limits
+
+_MOST_SECONDS = 60
+"""A number of milliseconds up to this may have been meant as seconds."""
 
 
 def add_position(parser: argparse.ArgumentParser) -> None:
@@ -70,13 +76,36 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """`--depth D`, `--movetime MS` or `--nodes N`."""
+    """`--depth D`, `--movetime TIME` or `--nodes N`."""
     limit = parser.add_mutually_exclusive_group()
-    depth, milliseconds, nodes = (whole_number(1, high) for high in (MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES))
+    depth, nodes = (whole_number(1, high) for high in (MAX_DEPTH, MAX_NODES))
     after = f" {scope}" if scope else ""
     limit.add_argument("--depth", type=depth, metavar="D", help=f"plies{after}, 1 to {MAX_DEPTH}")
-    limit.add_argument("--movetime", type=milliseconds, metavar="MS", help=f"milliseconds{after}")
+    limit.add_argument(
+        "--movetime",
+        action=_MoveTime,
+        type=duration(1, MAX_MOVETIME_MS),
+        metavar="TIME",
+        help=f"milliseconds{after}, or a time like 5s, 500ms, 2m",
+    )
     limit.add_argument("--nodes", type=nodes, metavar="N", help=f"nodes of all workers together{after}")
+
+
+class _MoveTime(argparse.Action):
+    """Keeps milliseconds, with a hint where seconds may have been meant."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        assert isinstance(values, Duration)
+        setattr(namespace, self.dest, values.milliseconds)
+        if not values.has_unit and values.milliseconds <= _MOST_SECONDS and is_terminal(sys.stderr):
+            number = values.milliseconds
+            namespace.hint = f"{option_string} {number} is {number} milliseconds; {number}s would be seconds"
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import argparse
 
+from psearch.cli.arguments import add_pruning
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.signals import Signals
 
 DESCRIPTION = """\
-Search a fixed set of positions on one worker. The last line is `N nodes M nps`; N is the
-same every time and everywhere, and changes only when the search does."""
+Search a fixed set of positions on one worker, from an empty table each. The last line is
+`N nodes M nps`; N is the same every time and everywhere, and changes only when the search
+does. With --pruning it is the number of another search: that of a technique switched on or
+off."""
 
 EXAMPLES = """\
 examples:
-  psearch bench"""
+  psearch bench
+  psearch bench --pruning modern,lmr=0"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`psearch bench` has none."""
+    """Of `psearch bench`."""
+    add_pruning(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search and print the line."""
-    from psearch.bench import run_bench
+    from psearch.bench import BENCH_DEPTH, BENCH_POSITIONS, run_bench
+    from psearch.options import pruning_named
+    from psearch.studies.tree_sizes import scale_line
     from psearch.terminal.status import StatusLine
 
+    pruning = pruning_named(options.pruning)
     prepare_kernels()
     with StatusLine(only_terminal=True) as status:
-        nodes, seconds = run_bench(status)
+        nodes, seconds = run_bench(status, pruning)
+    print(
+        f"{scale_line(len(BENCH_POSITIONS), nodes / len(BENCH_POSITIONS))}, depth {BENCH_DEPTH}; nps: nodes per second"
+    )
     print(f"{nodes} nodes {round(nodes / seconds)} nps")
     return 0

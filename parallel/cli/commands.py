@@ -24,6 +24,7 @@ COMMANDS = {
     "calibrate": "what virtual time charges, measured on this machine",
     "verify-sound": "whether `--pruning sound` keeps every value, as it must",
     "leaves": "the leaves alpha-beta must visit, by formula and counted",
+    "version": "what a report of a problem should say: versions, processor, cores, memory",
     "completion": "completion of commands and options by the shell",
 }
 """What each does, in a line."""

@@ -41,6 +41,11 @@ examples:
   psearch leaves --count 0 --json 35 100"""
 
 
+_LEGEND = """\
+Leaves that alpha-beta visits in one tree of so many plies, in total and by the type of
+the leaf; counted: whether a search of such a tree, where it is small enough, found the same"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch leaves`."""
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
@@ -122,12 +127,14 @@ def _lines(table: list[Leaves], counts: dict[int, Count]) -> list[str]:
         for row in table
     ]
     lines = [text_table(("plies", "total", "PV", "CUT", "ALL", "counted"), rows, left=0)]
+    lines += ["", _LEGEND]
     if counts:
         lines += ["", *_rule_lines(list(counts.values()))]
     return lines
 
 
 def _rule_lines(counts: list[Count]) -> list[str]:
+    from psearch.studies.tree_sizes import counted
     from psearch.terminal.table import text_table
 
     nodes = sum(count.nodes for count in counts)
@@ -141,7 +148,7 @@ def _rule_lines(counts: list[Count]) -> list[str]:
             text += f"; {unlike:,} of the children left out expected to be CUT, by Knuth's rule ALL"
         rows.append((f"  {rule}", text))
     return [
-        f"{nodes:,} nodes visited in {len(counts)} trees; cutoffs left out {skipped:,} of their children",
+        f"{nodes:,} nodes visited in {counted(len(counts), 'tree')}; cutoffs left out {skipped:,} of their children",
         "node types predicted:",
         text_table(("", ""), rows, left=2),
     ]

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 
 from psearch.cli.commands import COMMANDS, SEARCH, Command, load, parser_of
 from psearch.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
-from psearch.cli.output import complain, say, steady_streams
+from psearch.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
+from psearch.cli.output import complain, refuse, say, steady_streams
 from psearch.cli.signals import Signals, leave_quietly
 
 
@@ -35,11 +36,37 @@ def _main(words: list[str]) -> int:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
             say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
-    name = words.pop(0) if words[0] in COMMANDS else SEARCH
-    command = load(name)
-    options = parser_of(name, command).parse_intermixed_args(words)
+    command, options = _understood(words)
+    if hasattr(options, "hint"):  # of an option that was given
+        complain(options.hint)
     with Signals() as signals:
         return _guarded(command, options, signals)
+
+
+def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
+    """The command that a command line means, and its options. What cannot be understood leaves through SystemExit."""
+    words = spelled_out(words)
+    if words and words[0] in COMMANDS:
+        return _parsed(words[0], words[1:])
+    if words and not words[0].startswith("-"):
+        check_command(words)  # before the options, which may be those of the command that was meant
+    command, options = _parsed(SEARCH, words)
+    first = next((word for word in options.fen if word != "--"), None)
+    if first is not None:
+        check_position(words, first)
+        if is_file(first):
+            complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
+            return _parsed(ANALYSE, words)
+    return command, options
+
+
+def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
+    command = load(name)
+    parser = parser_of(name, command)
+    options, others = parser.parse_known_intermixed_args(words)
+    if others:
+        refuse(unknown(parser, others))
+    return command, options
 
 
 def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:

@@ -8,11 +8,21 @@ from __future__ import annotations
 import re
 from argparse import ArgumentTypeError
 from collections.abc import Callable
+from typing import NamedTuple
 
 from psearch.defaults import MAX_THREADS
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
+_TIME = re.compile(rf"({_DECIMAL.pattern})(ms|s|min|m|h)")
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+
+
+class Duration(NamedTuple):
+    """A time as it was given."""
+
+    milliseconds: int
+    has_unit: bool
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
@@ -33,6 +43,39 @@ def decimal_number(low: float, high: float) -> Callable[[str], float]:
         if not _DECIMAL.fullmatch(text) or not low <= float(text) <= high:
             raise ArgumentTypeError(f"must be a number from {low:g} to {high:g}, not {text[:40]!a}")
         return float(text)
+
+    return convert
+
+
+def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
+    """A converter for times: `1500` milliseconds, or `1.5s`, `1500ms`, `2m` (minutes), `1h`."""
+
+    def convert(text: str) -> Duration:
+        match = _TIME.fullmatch(text)
+        if match is not None:
+            number = round(float(match[1]) * _MILLISECONDS[text.lstrip("0123456789.")])
+        elif _WHOLE.fullmatch(text):
+            number = int(text)
+        else:
+            raise ArgumentTypeError(f"must be a time like 1500 (milliseconds), 1.5s or 2m, not {text[:40]!a}")
+        if not low_ms <= number <= high_ms:
+            raise ArgumentTypeError(f"must be from {low_ms} to {high_ms} milliseconds, not {text[:40]!a}")
+        return Duration(number, match is not None)
+
+    return convert
+
+
+def seconds(low: float, high: float) -> Callable[[str], float]:
+    """A converter for times whose number alone is in seconds: `0.5`, `500ms`, `2m`."""
+
+    def convert(text: str) -> float:
+        match = _TIME.fullmatch(text)
+        if match is None:
+            return decimal_number(low, high)(text)
+        number = float(match[1]) * _MILLISECONDS[text.lstrip("0123456789.")] / 1000
+        if not low <= number <= high:
+            raise ArgumentTypeError(f"must be from {low:g} to {high:g} seconds, not {text[:40]!a}")
+        return number
 
     return convert
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from psearch.cli.arguments import add_threads, without_dashes
 from psearch.cli.exit_status import EXIT_WRONG
-from psearch.cli.kernels import prepare_kernels
+from psearch.cli.kernels import ready_engine
 from psearch.cli.numbers import whole_number
-from psearch.cli.output import refuse
+from psearch.cli.output import counted, refuse
 from psearch.cli.signals import Signals
 from psearch.defaults import MAX_DEPTH, MAX_NODES
 
@@ -75,11 +75,7 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
     if any(board.legal_moves):
         from psearch.core.entries import PERFT
 
-        prepare_kernels(PERFT)
-
-        from psearch.processes.supervisor import Supervisor
-
-        with Supervisor(threads=threads, hash_mb=_HASH_MB) as engine:
+        with ready_engine(PERFT, threads=threads, hash_mb=_HASH_MB) as engine:
             divide, seconds = engine.perft(board, depth)
     for move, nodes in sorted((board.uci(move), nodes) for move, nodes in divide.items()):
         print(f"{move}: {nodes}")
@@ -94,10 +90,6 @@ def _check_suite(options: argparse.Namespace) -> int:
     max_nodes = options.max_nodes or DEFAULT_MAX_NODES
 
     from psearch.core.entries import PERFT
-
-    prepare_kernels(PERFT)
-
-    from psearch.processes.supervisor import Supervisor
     from psearch.terminal.status import StatusLine
     from psearch.terminal.streams import printable
 
@@ -105,7 +97,7 @@ def _check_suite(options: argparse.Namespace) -> int:
     failures: list[str] = []
     total = sum(len(case.counts) for case in cases)
     with (
-        Supervisor(threads=options.threads, hash_mb=_HASH_MB) as engine,
+        ready_engine(PERFT, threads=options.threads, hash_mb=_HASH_MB) as engine,
         StatusLine(only_terminal=True) as status,
     ):
         for check in check_suite(engine.perft, cases, max_nodes):
@@ -129,7 +121,8 @@ def _suite_summary(checks: list[PerftCheck], positions: int, max_nodes: int) -> 
     if number[Outcome.UNSUPPORTED]:
         skipped += f", {number[Outcome.UNSUPPORTED]} skipped (more than 16 pieces of one colour)"
     right, wrong = number[Outcome.RIGHT], number[Outcome.WRONG]
-    return f"{positions} positions, {right} counts right, {wrong} wrong, {skipped}\n{_total_line(nodes, seconds)}"
+    counts = f"{counted(right, 'count')} right, {wrong} wrong, {skipped}"
+    return f"{counted(positions, 'position')}, {counts}\n{_total_line(nodes, seconds)}"
 
 
 def _total_line(nodes: int, seconds: float) -> str:

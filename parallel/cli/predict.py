@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from psearch.cli.arguments import add_json, add_pruning
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import whole_number
-from psearch.cli.output import print_json, refuse
+from psearch.cli.output import complain, print_json, refuse
 from psearch.cli.signals import Signals
-from psearch.cli.study import add_plot, add_suite, check_plot, print_table, read_positions
-from psearch.defaults import MAX_DEPTH
+from psearch.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
+from psearch.defaults import MAX_DEPTH, PREDICTING_POLICIES
+
+if TYPE_CHECKING:
+    from psearch.studies.prediction_study import RuleReport
 
 DESCRIPTION = """\
 Judge the rules that predict node types: how often nodes expected to be PV, CUT or ALL
@@ -46,18 +50,31 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     prepare_kernels(PREDICTION)
     from psearch.core.pruning.modes import pruning_text
-    from psearch.studies.prediction_study import as_json, study, table
+    from psearch.studies.prediction_study import WORKERS, as_json, legend, study, table
+    from psearch.studies.tree_sizes import counted, scale, scale_line
     from psearch.terminal.status import StatusLine
 
-    with StatusLine(only_terminal=True) as status:
-        reports = study(positions, options.depth, pruning=pruning, progress=status)
+    reports: list[RuleReport] = []
+    interrupted = False
+    try:
+        with StatusLine(only_terminal=True) as status:
+            study(positions, options.depth, pruning=pruning, progress=status, on_report=reports.append)
+    except KeyboardInterrupt:
+        interrupted = True
     pruned = pruning_text(pruning)
+    nodes = reports[0].tree_nodes if reports else 0.0
     if options.json:
-        print_json({"depth": options.depth, "pruning": pruned, "rules": as_json(reports)})
-    else:
-        print_table(table(reports), pruned)
-    if options.plot is not None:
+        facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
+        print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
+    elif reports:
+        searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
+        print_table(table(reports), searched, pruned, legend())
+    if reports:
+        warn(len(positions), nodes, WORKERS)
+    if interrupted:
+        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(PREDICTING_POLICIES)} finished")
+    if options.plot is not None and reports:
         from psearch.studies.plots import plot_prediction
 
-        plot_prediction(options.plot, reports, f"{len(positions)} positions, depth {options.depth}")
-    return 0
+        plot_prediction(options.plot, reports, f"{scale(len(positions), nodes)}, depth {options.depth}")
+    return signals.exit_status

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from psearch.cli.numbers import whole_number
@@ -27,7 +26,9 @@ _MOST_TABLE_MOVES = 8
 def add_root_options(parser: argparse.ArgumentParser) -> None:
     """`--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
     parser.add_argument(
-        "--moves", metavar='"M M"', help="moves played from the position, UCI or SAN: they count as history"
+        "--moves",
+        metavar='"M M"',
+        help="moves played first (from startpos without a FEN), UCI, SAN or as in a PGN; they count as history",
     )
     parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
     parser.add_argument(
@@ -41,35 +42,15 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--board", action="store_true", help="draw the position")
 
 
-def play(board: chess.Board, text: str) -> None:
-    """Play the moves of `--moves` on the board. Raises PsearchError for the first that is not legal."""
-    for number, word in enumerate(text.split(), start=1):
-        board.push(_move(board, word, f"--moves, move {number}"))
+def moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] | None:
+    """Play `--moves` on the board; the moves of `--searchmoves` there, None for all. Raises PsearchError."""
+    if options.moves is None and options.searchmoves is None:
+        return None
+    from psearch.notation.moves import choose_moves, play_moves
 
-
-def choose(board: chess.Board, text: str) -> list[chess.Move]:
-    """The moves of `--searchmoves`, each once. Raises PsearchError for what is not legal, and for none at all."""
-    from psearch.results import PsearchError
-
-    moves = [_move(board, word, "--searchmoves") for word in text.split()]
-    if not moves:
-        raise PsearchError("--searchmoves names no move")
-    return list(dict.fromkeys(moves))
-
-
-def _move(board: chess.Board, word: str, where: str) -> chess.Move:
-    """A legal move in UCI or standard algebraic notation."""
-    from psearch.results import PsearchError
-
-    parsers: tuple[Callable[[str], chess.Move], ...] = (board.parse_uci, board.parse_san)
-    for parse in parsers:
-        try:
-            move = parse(word)
-        except ValueError:
-            continue
-        if move:  # a null move is no move to search
-            return move
-    raise PsearchError(f"{where}: {word[:40]!a} is not a legal move in {board.fen()}")
+    if options.moves is not None:
+        play_moves(board, options.moves, "--moves")
+    return None if options.searchmoves is None else choose_moves(board, options.searchmoves, "--searchmoves")
 
 
 def probe(board: chess.Board, path: str) -> RootProbe | None:
@@ -91,10 +72,12 @@ def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[
 
 def table_line(board: chess.Board, found: RootProbe) -> str:
     """What the tables say, in one line for people."""
+    from psearch.notation.report import LABEL_WIDTH
+
     names = [board.san(move) for move in found.best]
     moves = " ".join(names[:_MOST_TABLE_MOVES]) + (" ..." if len(names) > _MOST_TABLE_MOVES else "")
     distance = f", DTZ {found.dtz}" if found.dtz else ""
-    return f"{'tables':<10} {_VERDICTS[found.wdl]}{distance}: {moves}"
+    return f"{'tables':<{LABEL_WIDTH}} {_VERDICTS[found.wdl]}{distance}: {moves}"
 
 
 def table_object(board: chess.Board, found: RootProbe) -> dict[str, Any]:

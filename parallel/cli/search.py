@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,9 +19,9 @@ from psearch.cli.arguments import (
     search_options,
 )
 from psearch.cli.commands import COMMANDS
-from psearch.cli.kernels import prepare_kernels
+from psearch.cli.kernels import ready_engine
 from psearch.cli.output import complain, print_json, refuse
-from psearch.cli.root import add_root_options, candidates, choose, play, probe, table_line, table_object
+from psearch.cli.root import add_root_options, candidates, moved, probe, table_line, table_object
 from psearch.cli.signals import Signals
 from psearch.cli.traces import add_trace, traced
 from psearch.defaults import DEFAULT_MOVETIME_MS
@@ -38,8 +39,9 @@ Search a chess position with several worker processes and print the best move.
 
 FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
 castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
-side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3. Without a
-limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
+side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3, and after
+>= or <= stands a bound (in JSON "bound": "lower" or "upper"). Without a limit the
+search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
@@ -53,7 +55,7 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 10 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
-  psearch --multipv 3 --moves "e4 e5 Nf3" --board startpos
+  psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
   psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
@@ -77,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
     add_trace(parser)
-    parser.add_argument("--version", action="version", version=f"psearch {__version__}")
+    parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -85,7 +87,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.notation.fen import parse_position
     from psearch.notation.report import finished_result, json_object, terminal_line
 
-    words = position_words(options)
+    words = position_words(options) or ([] if options.moves is None else ["startpos"])
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
     if options.board and options.json:
@@ -95,9 +97,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.trace.trace_file import check_trace
 
         check_trace(options.trace)
-    if options.moves is not None:
-        play(board, options.moves)
-    named = choose(board, options.searchmoves) if options.searchmoves is not None else None
+    named = moved(board, options)
     found = probe(board, options.syzygy) if options.syzygy is not None else None
     if options.board:
         from psearch.terminal.board_drawing import draw
@@ -154,13 +154,10 @@ def searched(
     """
     check_hash(options.hash)
     how = search_options(options)
-    prepare_kernels()
-
-    from psearch.processes.request import SearchRequest
-    from psearch.processes.supervisor import Supervisor
-
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with Supervisor(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+    with ready_engine(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+        from psearch.processes.request import SearchRequest
+
         signals.searching = True
         with traced(engine, trace, facts):
             with display or nullcontext() as on_info:
@@ -196,11 +193,13 @@ def _print_json(
 def _print_text(
     board: chess.Board, options: argparse.Namespace, result: Result, engine: Supervisor, found: RootProbe | None
 ) -> None:
-    from psearch.notation.report import final_report
+    from psearch.notation.report import LABEL_WIDTH, final_report
+    from psearch.terminal.streams import folded
 
-    print(final_report(board, result), flush=True)
+    answer = final_report(board, result)
     if found is not None:
-        print(table_line(board, found), flush=True)
+        answer += f"\n{table_line(board, found)}"
+    print(folded(answer, sys.stdout, LABEL_WIDTH + 1), flush=True)
     if options.stats:
         from psearch.studies.pruning_counts import collect, stats_table
 

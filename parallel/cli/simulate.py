@@ -1,6 +1,6 @@
 """`psearch simulate`: the speedup study in virtual time.
 
-Ctrl-C ends the study with a table of what is finished; the raw log holds those searches.
+Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ from psearch.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.cli.output import print_json, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
-    about,
     add_study_options,
     check_study,
-    log_path,
+    log_text,
     policies,
     print_table,
     pruning_of,
+    raw_log,
     read_positions,
     report_log,
+    warn,
 )
 from psearch.cli.traces import add_trace, report_trace
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
@@ -122,23 +123,17 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
-    if options.from_log is not None:
-        path, interrupted = options.from_log, False
-        samples = _read(path)
-    else:
-        path = log_path("simulate", options)
-        samples, interrupted = _simulate(options, path)
+    samples, interrupted = (_read(options.from_log), False) if options.from_log is not None else _simulate(options)
     from psearch.studies.speedup import summarise
     from psearch.studies.time_fit import fit_times
 
     rows = summarise(samples)
-    _print(options, rows, fit_times(rows), pruning_of(samples), path, interrupted)
+    _print(options, samples, rows, fit_times(rows), interrupted)
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_simulation
+        from psearch.studies.tree_sizes import scale, searched
 
-        positions = len({sample.fen for sample in samples})
-        title = f"virtual time to depth, {positions} positions of {_tree_size(samples)} nodes, geometric means"
-        plot_simulation(options.plot, rows, title)
+        plot_simulation(options.plot, rows, f"Virtual time to depth\n{scale(*searched(samples))}")
     return signals.exit_status
 
 
@@ -163,20 +158,19 @@ def _read(path: Path) -> list[VirtualSample]:
     return samples
 
 
-def _simulate(options: argparse.Namespace, path: Path) -> tuple[list[VirtualSample], bool]:
+def _simulate(options: argparse.Namespace) -> tuple[list[VirtualSample], bool]:
     """The searches, and whether they were cut short."""
-    from psearch.studies.raw_log import RawLog
-
     study = _study(options)
     samples: list[VirtualSample] = []
-    with RawLog(path, {**about("simulate", options), "costs": asdict(study.costs)}) as log:
+    with raw_log("simulate", options, costs=asdict(study.costs)) as log:
         from psearch.simulation.entries import VIRTUAL
 
         prepare_kernels(VIRTUAL)
 
         def keep(sample: VirtualSample) -> None:
             samples.append(sample)
-            log.add(sample)
+            if log is not None:
+                log.add(sample)
 
         from psearch.studies.virtual_study import run_study
         from psearch.terminal.status import StatusLine
@@ -244,34 +238,31 @@ def _costs(options: argparse.Namespace) -> Costs:
 
 def _print(
     options: argparse.Namespace,
+    samples: Sequence[VirtualSample],
     rows: Sequence[Row],
     fits: Sequence[Fit],
-    pruning: str,
-    path: Path,
     interrupted: bool,
 ) -> None:
-    from psearch.studies.speedup import table
+    from psearch.studies.speedup import legend, table
     from psearch.studies.time_fit import fit_lines
+    from psearch.studies.tree_sizes import scale_line, searched
 
+    positions, nodes = searched(samples)
     if options.json:
         print_json(
             {
                 "rows": [asdict(row) for row in rows],
-                "pruning": pruning,
+                "positions": positions,
+                "tree_nodes": nodes,
+                "pruning": pruning_of(samples),
                 "fits": [asdict(fit) for fit in fits],
-                "log": str(path),
+                "log": log_text(options),
                 "interrupted": interrupted,
             }
         )
-        return
-    print_table(table(rows), pruning)
-    if fits:
-        print("\n" + fit_lines(fits), flush=True)
-    report_log(options, path, interrupted)
-
-
-def _tree_size(samples: Sequence[VirtualSample]) -> str:
-    """The mean nodes of one worker, in words."""
-    nodes = [sample.nodes for sample in samples if sample.threads == 1]
-    mean = sum(nodes) / max(len(nodes), 1)
-    return f"{mean / 1e6:.1f} M" if mean >= 1e6 else f"{mean / 1e3:.0f} k"
+    else:
+        notes = [legend(rows), fit_lines(fits) if fits else ""] if rows else []
+        print_table(table(rows), scale_line(positions, nodes), pruning_of(samples), *notes)
+        report_log(options, interrupted)
+    if rows:
+        warn(positions, nodes, max(row.threads for row in rows))

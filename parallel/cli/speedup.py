@@ -1,6 +1,6 @@
 """`psearch speedup`: time to depth with real worker processes.
 
-Ctrl-C ends the study with a table of what is finished; the raw log holds those searches.
+Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cli.kernels import prepare_kernels
-from psearch.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.cli.numbers import seconds, whole_number, worker_counts
 from psearch.cli.output import print_json, say
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
-    about,
     add_study_options,
     check_study,
-    log_path,
+    log_text,
     policies,
     print_table,
     pruning_of,
+    raw_log,
     read_positions,
     report_log,
+    warn,
 )
 from psearch.defaults import MAX_DEPTH
 
@@ -49,14 +50,15 @@ Time to depth of real worker processes against one worker. Each position is sear
 the first depth that takes one worker S seconds (or to depth D), from an empty table, with
 the worker counts alternating. The table gives geometric means over the positions with a
 95% bootstrap interval, and the ceiling: what independent searches side by side reach on
-this machine. Every search is a line of the log; --from-log makes the table from it again.
+this machine. --log keeps every search; --from-log makes the table of a log again.
 Either --suite or --from-log is needed."""
 
 EXAMPLES = """\
 examples:
   psearch speedup --suite bratko_kopec_24.epd
   psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
-  psearch speedup --from-log psearch-speedup-20260101-120000.jsonl"""
+  psearch speedup --suite suite.epd --log speedup.jsonl
+  psearch speedup --from-log speedup.jsonl"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
-        type=decimal_number(0.01, _MAX_SECONDS),
+        type=seconds(0.01, _MAX_SECONDS),
         default=DEFAULT_SECONDS,
         metavar="S",
         help=f"what one worker takes at least (default {DEFAULT_SECONDS:g})",
@@ -96,21 +98,16 @@ class _Measured:
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
     check_study("speedup", options, ["suite"])
-    if options.from_log is not None:
-        path = options.from_log
-        found = _read(path)
-    else:
-        path = log_path("speedup", options)
-        found = _measure(options, path)
+    found = _read(options.from_log) if options.from_log is not None else _measure(options)
     from psearch.studies.speedup import summarise
 
     rows = summarise(found.samples)
-    _print(options, rows, found, path)
+    _print(options, rows, found)
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_speedup
+        from psearch.studies.tree_sizes import scale, searched
 
-        positions = len({sample.fen for sample in found.samples})
-        plot_speedup(options.plot, rows, found.ceilings, f"time to depth, {positions} positions, 95% intervals")
+        plot_speedup(options.plot, rows, found.ceilings, f"Time to depth\n{scale(*searched(found.samples))}")
     return signals.exit_status
 
 
@@ -127,16 +124,15 @@ def _read(path: Path) -> _Measured:
     return _Measured(samples, ceilings)
 
 
-def _measure(options: argparse.Namespace, path: Path) -> _Measured:
-    """Search everything, each search in the log when it is finished."""
+def _measure(options: argparse.Namespace) -> _Measured:
+    """Search everything, each search in the log when it is finished, if there is one."""
     suite = read_positions(options)
     names = policies(options.policy)
     from psearch.options import pruning_named
-    from psearch.studies.raw_log import RawLog
 
     pruning = pruning_named(options.pruning)
     found = _Measured()
-    with RawLog(path, about("speedup", options)) as log:
+    with raw_log("speedup", options) as log:
         prepare_kernels()
         try:
             _time_searches(options, suite, names, pruning, found, log)
@@ -145,11 +141,13 @@ def _measure(options: argparse.Namespace, path: Path) -> _Measured:
             found.interrupted = True
             return found
         finally:
-            log.note(ceilings=found.ceilings)
+            if log is not None:
+                log.note(ceilings=found.ceilings)
         searched = {sample.fen for sample in found.samples}
         left_out = [position.name for position in suite if position.board.fen() not in searched]
         if left_out:
-            log.note(left_out=left_out)
+            if log is not None:
+                log.note(left_out=left_out)
             say(f"left out, too quick at any depth: {', '.join(left_out)}")
     return found
 
@@ -160,7 +158,7 @@ def _time_searches(
     names: Sequence[str],
     pruning: Pruning,
     found: _Measured,
-    log: RawLog,
+    log: RawLog | None,
 ) -> None:
     """Raises PsearchError when every position is too quick."""
     from psearch.results import PsearchError
@@ -169,7 +167,8 @@ def _time_searches(
 
     def keep(sample: Sample) -> None:
         found.samples.append(sample)
-        log.add(sample)
+        if log is not None:
+            log.add(sample)
 
     with StatusLine() as status:
         measure(
@@ -205,23 +204,30 @@ def _measure_ceilings(
                 )
 
 
-def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured, path: Path) -> None:
-    from psearch.studies.speedup import table
+def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -> None:
+    from psearch.studies.speedup import legend, table
+    from psearch.studies.tree_sizes import scale_line, searched
 
+    positions, nodes = searched(found.samples)
     pruning = pruning_of(found.samples)
     if options.json:
         print_json(
             {
                 "rows": [asdict(row) for row in rows],
+                "positions": positions,
+                "tree_nodes": nodes,
                 "pruning": pruning,
                 "ceilings": found.ceilings,
-                "log": str(path),
+                "log": log_text(options),
                 "interrupted": found.interrupted,
             }
         )
-        return
-    print_table(table(rows, found.ceilings), pruning)
+    else:
+        notes = [legend(rows, ceilings=True)] if rows else []
+        print_table(table(rows, found.ceilings), scale_line(positions, nodes), pruning, *notes)
+        report_log(options, found.interrupted)
     most = max((row.threads for row in rows), default=1)
     if most > usable_cores() and options.from_log is None:
         say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
-    report_log(options, path, found.interrupted)
+    if rows:
+        warn(positions, nodes, most)

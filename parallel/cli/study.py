@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.cli.numbers import whole_number
-from psearch.cli.output import refuse, say
+from psearch.cli.output import complain, refuse, say
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 
 if TYPE_CHECKING:
     from psearch.notation.epd import SuitePosition
+    from psearch.studies.raw_log import RawLog
 
 _POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 _NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "costs", "trace")
@@ -49,7 +50,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_hash(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
-    parser.add_argument("--log", type=Path, metavar="FILE", help="raw log (default: a new file named by the time)")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
+    )
     parser.add_argument(
         "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
     )
@@ -91,19 +94,18 @@ def policies(text: str) -> list[str]:
     return names
 
 
-def log_path(study: str, options: argparse.Namespace) -> Path:
-    """The given one; else beside the plot; else a new name in the current folder."""
-    if options.log is not None:
-        return Path(options.log)
-    if options.plot is not None:
-        return Path(options.plot).with_suffix(".jsonl")
-    return Path(f"psearch-{study}-{time.strftime('%Y%m%d-%H%M%S')}.jsonl")
+@contextmanager
+def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[RawLog | None]:
+    """The log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
+    if options.log is None:
+        yield None
+        return
+    from psearch.studies.raw_log import RawLog
 
-
-def about(study: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The first line of the log: every argument that changes the figures."""
     arguments = {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
-    return {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments}
+    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments, **facts}
+    with RawLog(options.log, about) as log:
+        yield log
 
 
 def pruning_of(samples: Sequence[Any]) -> str:
@@ -111,17 +113,29 @@ def pruning_of(samples: Sequence[Any]) -> str:
     return str(samples[0].pruning) if samples else ""
 
 
-def print_table(text: str, pruning: str) -> None:
-    """The table on stdout, with what was pruned."""
-    print(text)
-    if pruning:
-        print(f"pruning {pruning}")
-    sys.stdout.flush()
+def print_table(text: str, scale: str, pruning: str, *notes: str) -> None:
+    """The table on stdout, how much was searched with what pruning, and notes on what it shows."""
+    searched = f"{scale}; pruning {pruning}" if pruning else scale
+    print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
 
 
-def report_log(options: argparse.Namespace, path: Path, interrupted: bool) -> None:
+def warn(positions: int, nodes: float, workers: int) -> None:
+    """Say on stderr what keeps the table from meaning much. workers: the most that share a tree."""
+    from psearch.studies.tree_sizes import warnings
+
+    for warning in warnings(positions, nodes, workers):
+        complain(warning)
+
+
+def log_text(options: argparse.Namespace) -> str | None:
+    """The log that was read or written, for JSON."""
+    path = options.from_log or options.log
+    return None if path is None else str(path)
+
+
+def report_log(options: argparse.Namespace, interrupted: bool) -> None:
     """Say where the raw log is, and whether all of the study is in it."""
     if interrupted:
         say("psearch: interrupted; the table is of the searches that were finished")
-    if options.from_log is None:
-        say(f"raw log: {path}")
+    if options.log is not None:
+        say(f"raw log: {options.log}")

@@ -35,6 +35,13 @@ examples:
   psearch verify-sound --epd suite.epd --depth 3 --positions 100 --json"""
 
 
+_LEGEND = """\
+moves checked: moves that sound mode would skip, searched by plain mode; violations: those
+whose value was above the bound they would be skipped for; roots that differ: positions
+where the modes disagree on the value or the best moves. B, in centipawns, is the most that
+the evaluation may add to material and piece-square sum."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch verify-sound`."""
     parser.add_argument(
@@ -110,6 +117,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         print_json(facts)
     else:
         print(_lines(summary, options.depth, len(suite)), flush=True)
+    if summary.sound and not summary.checked:
+        complain("no move was checked: nothing would have been skipped in trees this small; search deeper")
     if interrupted:
         complain(f"interrupted; the figures are of the {summary.positions} positions that were finished")
     return signals.exit_status if summary.sound else EXIT_WRONG
@@ -117,6 +126,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 def _lines(summary: Summary, depth: int, given: int) -> str:
     """The summary as text."""
+    from psearch.studies.tree_sizes import size_text
+
+    whole = summary.positions - summary.too_big
     lines = [f"violation: {example}" for example in summary.examples]
     for compared in summary.differences:
         plain, sound = (f"{found.value} {' '.join(found.best)}" for found in (compared.plain, compared.sound) if found)
@@ -129,5 +141,9 @@ def _lines(summary: Summary, depth: int, given: int) -> str:
         f"violations        {summary.violations:,}",
         f"roots that differ {summary.different_roots:,}",
         f"nodes             plain {summary.plain_nodes:,}, sound {summary.sound_nodes:,} ({-summary.saving:+.1%})",
+        f"nodes a position  plain {size_text(summary.plain_nodes / max(whole, 1))}, sound "
+        f"{size_text(summary.sound_nodes / max(whole, 1))}, by one worker",
+        "",
+        _LEGEND,
     ]
     return "\n".join(lines)

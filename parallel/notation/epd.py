@@ -9,11 +9,15 @@ from typing import Any
 
 import chess
 
-from psearch.notation.fen import check_clocks, parse_position
+from psearch.notation.fen import CASTLING, EN_PASSANT, check_clocks, parse_position
 from psearch.notation.source import Source, parse_lines, read_source
 from psearch.results import PsearchError
 
 _POSITION_FIELDS = 4
+_LEAST_FIELDS = 2
+_OPCODE = re.compile(r"[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|v[0-9]")
+"""The operations of the standard that suites have: the third word of a line without castling and en passant. Any other
+word there is a mistake in one of these."""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _POINTS = re.compile(r"\s*[^\s=,]+(?:=[QRBNqrbn])?[+#]?\s*=\s*[0-9]{1,6}\s*")
 """one of `Nf3=10, e8=Q+=7`: the comment c0 of the Strategic Test Suite"""
@@ -74,9 +78,12 @@ def parse_suite(source: Source) -> list[SuitePosition]:
 
 def _parse_line(text: str, number: int) -> SuitePosition:
     """A position and its operations; a FEN's two counters may stand between them."""
-    fields = text.split(maxsplit=_POSITION_FIELDS)
-    rest = fields[_POSITION_FIELDS] if len(fields) > _POSITION_FIELDS else ""
-    position = fields[:_POSITION_FIELDS]
+    if text.split(maxsplit=1)[0].rstrip(";") == "startpos":
+        text = text.replace("startpos", chess.STARTING_FEN, 1)
+    count = _fields_of_position(text)
+    fields = text.split(maxsplit=count)
+    rest = fields[count] if len(fields) > count else ""
+    position = fields[:count]
     counters = rest.split(maxsplit=2)
     if len(counters) >= 2 and all(_NUMBER.fullmatch(word.rstrip(";")) for word in counters[:2]):
         position += [word.rstrip(";") for word in counters[:2]]
@@ -96,6 +103,15 @@ def _parse_line(text: str, number: int) -> SuitePosition:
         points=_read_points(board, operations),
         line=number,
     )
+
+
+def _fields_of_position(text: str) -> int:
+    """2 where the third word is an operation, else what there is of 4; `ce` is an operation, and castling."""
+    words = text.split(maxsplit=_POSITION_FIELDS)
+    third, fourth = ([word.rstrip(";") for word in words[_LEAST_FIELDS:_POSITION_FIELDS]] + ["", ""])[:2]
+    if _OPCODE.fullmatch(third) and not (CASTLING.fullmatch(third) and EN_PASSANT.fullmatch(fourth)):
+        return _LEAST_FIELDS
+    return _POSITION_FIELDS
 
 
 def _operations(board: chess.Board, text: str) -> dict[str, Any]:

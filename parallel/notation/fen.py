@@ -12,8 +12,13 @@ from psearch.results import PsearchError
 _MAX_CLOCK = 10_000
 """Largest half-move clock or move number accepted; no game is longer, and kernels hold these in few bits."""
 
-_CASTLING = re.compile(r"-|[KQA-H]{0,2}[kqa-h]{0,2}")
-_EN_PASSANT = re.compile(r"-|[a-h][36]")
+_RANKS = 8
+_LEAST_FIELDS = 2
+_DEFAULT_FIELDS = ("", "", "-", "-", "0", "1")
+"""What stands for a field that is left out; piece placement and side to move cannot be."""
+
+CASTLING = re.compile(r"-|[KQA-H]{0,2}[kqa-h]{0,2}")
+EN_PASSANT = re.compile(r"-|[a-h][36]")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
 _REASONS = {
@@ -46,10 +51,11 @@ _ODD_BUT_PLAYABLE = (
 def parse_position(text: str | Sequence[str], *, strict: bool = True) -> chess.Board:
     """The position that a FEN describes.
 
-    `text` is `startpos` or a FEN, whole or as words; the two counters may be left out (EPD). The board is a
-    Chess960 board only where castling needs it: file letters in the castling field, or a king or rook with a
-    right that is not on its standard square. With `strict=False` positions pass that no game can reach but
-    whose moves are well defined (impossible checks, too many pieces), as perft suites have them.
+    `text` is `startpos` or a FEN, whole or as words. Fields may be left out from the end: the two counters (EPD),
+    en passant and castling, which are `-` then, as in python-chess. The board is a Chess960 board only where
+    castling needs it: file letters in the castling field, or a king or rook with a right that is not on its
+    standard square. With `strict=False` positions pass that no game can reach but whose moves are well defined
+    (impossible checks, too many pieces), as perft suites have them.
 
     Raises PsearchError, one line saying what is wrong.
     """
@@ -57,7 +63,7 @@ def parse_position(text: str | Sequence[str], *, strict: bool = True) -> chess.B
     if fields == ["startpos"]:
         return chess.Board()
     _check_fields(fields)
-    fields += ["0", "1"][len(fields) - 4 :]
+    fields += _DEFAULT_FIELDS[len(fields) :]
     try:
         board = chess.Board(" ".join(fields), chess960=True)
     except ValueError as error:  # what is left after the checks on fields is the piece placement
@@ -111,15 +117,20 @@ def _check_fields(fields: list[str]) -> None:
     """Everything about a FEN that can be said without looking at the board."""
     if not fields:
         raise PsearchError("bad FEN: it is empty")
-    if not 4 <= len(fields) <= 6:
-        raise PsearchError(f"bad FEN: {_quote(' '.join(fields))} has {len(fields)} fields, not 4 to 6")
+    if len(fields) == 1 and fields[0].count("/") == _RANKS - 1:
+        raise PsearchError(f"bad FEN: {_quote(fields[0])} is not followed by the side to move, w or b")
+    if not _LEAST_FIELDS <= len(fields) <= len(_DEFAULT_FIELDS):
+        count = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+        most = len(_DEFAULT_FIELDS)
+        raise PsearchError(f"bad FEN: {_quote(' '.join(fields))} has {count}, not {_LEAST_FIELDS} to {most}")
     if fields[1] not in ("w", "b"):
         raise PsearchError(f"bad FEN: side to move must be w or b, not {_quote(fields[1])}")
-    if not _CASTLING.fullmatch(fields[2]):
+    fields = [*fields, *_DEFAULT_FIELDS[len(fields) :]]
+    if not CASTLING.fullmatch(fields[2]):
         raise PsearchError(f"bad FEN: castling must be like KQkq, HAha or -, not {_quote(fields[2])}")
-    if not _EN_PASSANT.fullmatch(fields[3]):
+    if not EN_PASSANT.fullmatch(fields[3]):
         raise PsearchError(f"bad FEN: en passant must be like e3, e6 or -, not {_quote(fields[3])}")
-    for name, word in zip(("half-move clock", "move number"), fields[4:], strict=False):
+    for name, word in zip(("half-move clock", "move number"), fields[4:], strict=True):
         if not _NUMBER.fullmatch(word) or int(word) > _MAX_CLOCK:
             raise PsearchError(f"bad FEN: {name} must be a number from 0 to {_MAX_CLOCK}, not {_quote(word)}")
 

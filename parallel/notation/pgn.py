@@ -110,7 +110,7 @@ def read_games(source: Source) -> Iterator[PgnGame]:
     while cursor.skip_to_game():
         number += 1
         begin = cursor.begin
-        game = chess.pgn.Game()
+        game = chess.pgn.Game.without_tag_roster()  # what was not there is not written
         _read_headers(cursor, game.headers)
         problem = _read_moves(cursor, game)
         yield PgnGame(number, game, problem, source, begin, cursor.begin)

@@ -67,15 +67,23 @@ class Book:
 
         Raises PsearchError when the file cannot be read any more.
         """
-        try:
-            found = [(move, weight) for move, weight in self._moves(board) if weight]
-        except OSError as error:
-            raise PsearchError(f"cannot read the book {self.path}: {error.strerror or error}") from None
+        found = self._weighed(board)
         if not found:
             return None
         moves, weights = zip(*found, strict=True)
         picked: chess.Move = random.choices(moves, weights)[0]
         return picked
+
+    def expected(self, board: chess.Board) -> chess.Move | None:
+        """The move that the book gives most weight, or None. Raises PsearchError as `pick` does."""
+        return max(self._weighed(board), key=lambda found: found[1], default=(None, 0))[0]
+
+    def _weighed(self, board: chess.Board) -> list[tuple[chess.Move, int]]:
+        """The moves with a weight."""
+        try:
+            return [(move, weight) for move, weight in self._moves(board) if weight]
+        except OSError as error:
+            raise PsearchError(f"cannot read the book {self.path}: {error.strerror or error}") from None
 
     def _moves(self, board: chess.Board) -> Iterator[tuple[chess.Move, int]]:
         """The legal moves that the book has for a position, with their weights."""

@@ -11,6 +11,8 @@ from psearch.results import Info, Result, WorkerStats
 if TYPE_CHECKING:
     import chess.engine
 
+LABEL_WIDTH = 10
+"""columns of what stands before the blank in a line of the answer"""
 _BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
@@ -38,13 +40,13 @@ def terminal_line(board: chess.Board) -> str:
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
     """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3; `>=` or `<=` before a bound."""
-    return _BOUND_MARKS[bound] + relative_text(score.pov(board.turn))
+    return relative_text(score.pov(board.turn), bound)
 
 
-def relative_text(score: chess.engine.Score) -> str:
+def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
     """A score from the point of view that it is already seen from, in the notation of `score_text`."""
     mate = score.mate()
-    return f"#{mate}" if mate is not None else f"{(score.score() or 0) / 100:+.2f}"
+    return _BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{(score.score() or 0) / 100:+.2f}")
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
@@ -72,7 +74,7 @@ def iteration_line(board: chess.Board, info: Info) -> str:
     line = f"line {info.multipv}  " if info.multipv > 1 else ""
     return (
         f"depth {info.depth}/{info.seldepth}  {line}score {score_text(info.score, board, info.bound)}  "
-        f"nodes {info.nodes}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
+        f"nodes {info.nodes:,}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
     ).rstrip()
 
 
@@ -91,7 +93,7 @@ def final_report(board: chess.Board, result: Result) -> str:
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
         ("workers", _workers_text(info.workers)),
     ]
-    return "\n".join(f"{name:<10} {text}".rstrip() for name, text in rows)
+    return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
 
 
 def _line_text(board: chess.Board, info: Info) -> str:
@@ -117,7 +119,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
     info = result.info
     report: dict[str, Any] = {
         "bestmove": board.uci(result.bestmove) if result.bestmove else None,
-        "score": _score_object(board, info),
+        "score": score_object(info.score.pov(board.turn), info.bound),
         "pv": uci_line(board, info.pv),
         "depth": info.depth,
         "seldepth": info.seldepth,
@@ -130,7 +132,11 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
     }
     if len(result.lines) > 1:
         report["lines"] = [
-            {"score": _score_object(board, line), "depth": line.depth, "pv": uci_line(board, line.pv)}
+            {
+                "score": score_object(line.score.pov(board.turn), line.bound),
+                "depth": line.depth,
+                "pv": uci_line(board, line.pv),
+            }
             for line in result.lines
         ]
     if not any(board.legal_moves):
@@ -138,10 +144,11 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
     return report
 
 
-def _score_object(board: chess.Board, info: Info) -> dict[str, int | None]:
-    relative = info.score.pov(board.turn)
-    mate = relative.mate()
-    return {"mate": mate} if mate is not None else {"cp": relative.score()}
+def score_object(score: chess.engine.Score, bound: str) -> dict[str, Any]:
+    """A score as JSON has it: `cp` or `mate`, and `bound` (`lower` or `upper`) unless it is exact."""
+    mate = score.mate()
+    values: dict[str, Any] = {"mate": mate} if mate is not None else {"cp": score.score()}
+    return values if bound == "exact" else {**values, "bound": bound}
 
 
 def _worker_object(worker: WorkerStats) -> dict[str, Any]:

@@ -80,6 +80,19 @@ def wdl_of_score(score: chess.engine.Score, board: chess.Board) -> Wdl:
     return (1000, 0, 0) if won else (0, 0, 1000)
 
 
+def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.PovWdl:
+    """The same in python-chess's type, from the score that a search of `board` gave.
+
+    (`score.wdl()` is python-chess's own: a model of Stockfish's games.)
+
+    >>> import chess, chess.engine, psearch
+    >>> psearch.wdl(chess.engine.PovScore(chess.engine.Mate(2), chess.WHITE), chess.Board()).white()
+    Wdl(wins=1000, draws=0, losses=0)
+    """
+    chances = (0, 1000, 0) if board.is_stalemate() else wdl_of_score(score.relative, board)
+    return chess.engine.PovWdl(chess.engine.Wdl(*chances), score.turn)
+
+
 def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
     """What the side to move scores on average, 0 to 1: wins and half the draws."""
     mate = score.mate()

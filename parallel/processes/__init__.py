@@ -1,8 +1,8 @@
 """Worker processes, from the start to the answer. Imports the trace and what is below it, never the simulation.
 
 Begin with `supervisor`, which runs one search or `perft` at a time; then `watch`, one search seen from the program, and
-`worker`, the same from the child. A search is a `request`; what the workers find comes through `reports`; `control`
-steers it from outside, and `time_manager` is its clock.
+`worker`, the same from the child. A search is a `request`; what the workers find comes through `reports`, whose
+last lines are made whole by `lines`; `control` steers it from outside, and `time_manager` is its clock.
 
 When a worker is lost, or stalls (`heartbeat`), all are replaced by others with the same table (`workers`), and where no
 process can be had this one searches alone (`inline`).

@@ -18,6 +18,7 @@ from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.core.entries import evaluate_position
 from psearch.core.records import INFO_RING, evaluation_dtype
+from psearch.processes.lines import whole_line
 from psearch.results import Info, Result, WorkerStats
 from psearch.scheduler.entries import reports_written
 
@@ -71,6 +72,8 @@ class Reports:
         """the last that were shown together"""
         self._new_lines: list[Info] = []
         """of the depth under way"""
+        self._known: dict[chess.Move, list[chess.Move]] = {}
+        """the last line that was complete, by its first move"""
         self._read = 0
         """reports taken from the ring so far, or lost"""
         self._most_nodes = 0
@@ -111,14 +114,15 @@ class Reports:
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
         for record in self._unread():
+            bound = _BOUND_NAMES[int(record["bound"])]
             yield Info(
                 depth=int(record["depth"]),
                 seldepth=int(record["seldepth"]),
                 score=to_score(int(record["score"]), self.board.turn),
-                bound=_BOUND_NAMES[int(record["bound"])],
+                bound=bound,
                 nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
                 time_s=self.elapsed_s,
-                pv=self._moves(record),
+                pv=self._line(self._moves(record), bound, abs(int(record["score"])) >= MATE_IN_MAX_PLY),
                 workers=self._worker_stats(),
                 multipv=int(record["line"]) + 1,
                 hashfull=self.arena.fill_permille(),
@@ -181,11 +185,11 @@ class Reports:
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by its node limit before the first report
             self.latest = replace(self.latest, score=_static_score(self.arena, self.board.turn))
-        info = replace(self.now(), is_live=False)
-        if not info.pv:
-            info = replace(info, pv=[best])
+        info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
         others = [
-            replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
+            self._whole(
+                replace(line, nodes=info.nodes, time_s=info.time_s, hashfull=info.hashfull, workers=info.workers)
+            )
             for line in lines[1:]
         ]
         return Result(best, info, interrupted, [info, *others], list(notes))
@@ -194,6 +198,18 @@ class Reports:
         """A report waits in the ring while the live count goes on: what is shown does not go back."""
         self._most_nodes = max(self._most_nodes, nodes)
         return self._most_nodes
+
+    def _line(self, pv: list[chess.Move], bound: str, is_mate: bool) -> list[chess.Move]:
+        """The line of a report; for a move that missed the window the last line that began with it."""
+        if bound == "exact" or len(pv) > 1:
+            self._known[pv[0]] = pv
+        elif not is_mate:  # the line before led elsewhere
+            return self._known.get(pv[0], pv)
+        return pv
+
+    def _whole(self, info: Info) -> Info:
+        """With all that is known of the line."""
+        return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
 
     def _moves(self, record: Any) -> list[chess.Move]:
         """The principal variation of a report."""

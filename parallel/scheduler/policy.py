@@ -15,23 +15,21 @@ from psearch.core.jit import entry, kernel
 from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.records import CERTAIN, DEPTHS
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
+from psearch.defaults import POLICY_NAMES
 from psearch.scheduler.entries import PREDICTION
 from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, merge_outcomes, p_next_move_needed
 from psearch.scheduler.words import idle_workers
 
-(
-    POLICY_SERIAL,
-    POLICY_ROOT,
-    POLICY_YBW,
-    POLICY_KNUTH,
-    POLICY_GARMS,
-    POLICY_KANNAN,
-    POLICY_FELTEN,
-    POLICY_CALIBRATED,
-    POLICY_LAZY,
-    POLICY_ABDADA,
-) = range(10)
-"""In the order of `POLICY_NAMES`.
+POLICY_SERIAL = POLICY_NAMES.index("serial")
+POLICY_ROOT = POLICY_NAMES.index("root")
+POLICY_YBW = POLICY_NAMES.index("ybw")
+POLICY_KNUTH = POLICY_NAMES.index("knuth")
+POLICY_KANNAN = POLICY_NAMES.index("kannan")
+POLICY_FELTEN = POLICY_NAMES.index("felten")
+POLICY_CALIBRATED = POLICY_NAMES.index("calibrated")
+POLICY_LAZY = POLICY_NAMES.index("lazy")
+POLICY_ABDADA = POLICY_NAMES.index("abdada")
+"""Numbers of the policies that a rule names; garms needs none, it does what is said last everywhere.
 
 serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
 knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose

@@ -35,6 +35,7 @@ from psearch.studies.progress import Progress
 from psearch.studies.raw_log import machine
 from psearch.studies.speedup import hardware_ceiling
 from psearch.studies.time_fit import non_negative_pair
+from psearch.studies.tree_sizes import scale_line
 from psearch.terminal.table import text_table
 
 _BURSTS_PER_SLICE = 64
@@ -60,6 +61,9 @@ class Calibration:
     """root mean square error of the slices' times, relative"""
     slices: int
     joins: int
+    positions: int
+    tree_nodes: float
+    """of one worker, mean over the positions"""
 
     def table(self) -> str:
         """One line for each cost."""
@@ -77,8 +81,12 @@ class Calibration:
             ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
         ]
         table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
-        side_by_side = f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs"
-        return f"{table}\n{side_by_side}\nmachine: {costs.machine}, {costs.measured}"
+        notes = [
+            f"{scale_line(self.positions, self.tree_nodes)}; ns: nanoseconds that `psearch simulate` charges each time",
+            f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs (not charged)",
+            f"machine: {costs.machine}, {costs.measured}",
+        ]
+        return f"{table}\n\n" + "\n".join(notes)
 
 
 def calibrate(
@@ -92,7 +100,7 @@ def calibrate(
     cycles_per_ns = _cycles_per_ns()
     report("calibrate: small operations")
     micro = _micro_costs(boards[0], cycles_per_ns)
-    node, qnode, error, slices = _node_costs(boards, depth, report)
+    node, qnode, error, slices, nodes = _node_costs(boards, depth, report)
     join, joins = _join_cost(boards, join_depth, cycles_per_ns, report)
     report("calibrate: two searches side by side")
     suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
@@ -108,7 +116,7 @@ def calibrate(
         measured=time.strftime("%Y-%m-%d"),
         **{name: round(value, 2) for name, value in micro.items()},
     )
-    return Calibration(costs, error, slices, joins)
+    return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards))
 
 
 def _ignore(text: str, done: float = 0, total: float = 0) -> None:
@@ -143,8 +151,8 @@ def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[in
     return counts, times
 
 
-def _node_costs(boards: Sequence[chess.Board], depth: int, report: Progress) -> tuple[float, float, float, int]:
-    """Nanoseconds of a node and of a quiescence node, the relative error, and the number of slices."""
+def _node_costs(boards: Sequence[chess.Board], depth: int, report: Progress) -> tuple[float, float, float, int, int]:
+    """Nanoseconds of a node and of a quiescence node, the relative error, the number of slices, all nodes of a pass."""
     arena = Arena(workers=1, hash_mb=_HASH_MB)
     all_counts: list[tuple[int, int]] = []
     all_times: list[float] = []
@@ -160,7 +168,7 @@ def _node_costs(boards: Sequence[chess.Board], depth: int, report: Progress) -> 
     full = counts[:, 0] > counts[:, 0].max() / 20  # the last slice of a search may be almost nothing
     node, qnode = non_negative_pair(terms[full], times[full])
     relative = terms[full] @ np.array([node, qnode]) / times[full] - 1
-    return node, qnode, float(np.sqrt(np.mean(relative**2))), int(full.sum())
+    return node, qnode, float(np.sqrt(np.mean(relative**2))), int(full.sum()), int(counts[:, 0].sum())
 
 
 # -- joins -----------------------------------------------------------------------------------------------------------

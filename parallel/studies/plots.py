@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 _DPI = 150
 _IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
+_THINNEST = 1.2
+_THICKER = 1.2
+_THICKEST = 6.0
+"""Points: the last of several lines, what one has more than the next, if that does not get the first one too thick."""
+_MARKERS = "osD^vPX*h"
 
 
 def check_plot(path: Path) -> None:
@@ -40,6 +45,25 @@ def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:
     return figure, axes
 
 
+def _line(number: int, lines: int) -> dict[str, Any]:
+    """The style of one of several lines, each thinner than the one before: where two agree, both are seen."""
+    width = _THINNEST + (lines - 1 - number) * min(_THICKER, (_THICKEST - _THINNEST) / max(lines - 1, 1))
+    return {"color": f"C{number}", "linewidth": width, "marker": _MARKERS[number % len(_MARKERS)],
+            "markersize": width + 3, "solid_capstyle": "butt"}  # fmt: skip
+
+
+def whiskers(row: Row) -> tuple[float, float]:
+    """How far the interval goes below and above the speedup; nothing where there is none, or rounding has moved it."""
+    if row.low is None or row.high is None:
+        return 0.0, 0.0
+    return max(row.speedup - row.low, 0.0), max(row.high - row.speedup, 0.0)
+
+
+def _save(figure: Any, path: Path, labels: Iterable[str]) -> None:
+    """The picture, with the words of its legend as its description."""
+    figure.savefig(path, dpi=_DPI, metadata={"Description": "; ".join(labels)})
+
+
 def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
     """Speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
@@ -48,16 +72,17 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
     counts = sorted({1, *(row.threads for row in rows)})
     upper.plot(counts, counts, label="ideal", **_IDEAL)
     idle = lower.twinx()
-    for number, policy in enumerate(dict.fromkeys(row.policy for row in rows)):
+    policies = list(dict.fromkeys(row.policy for row in rows))
+    for number, policy in enumerate(policies):
         own = [row for row in rows if row.policy == policy]
         x = [1, *(row.threads for row in own)]
-        color = f"C{number}"
-        speedups = [1.0, *(row.speedup for row in own)]
-        upper.plot(x, speedups, marker="o", markersize=4, color=color, label=policy)
-        low, high = [1.0, *(row.low for row in own)], [1.0, *(row.high for row in own)]
-        upper.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
-        lower.plot(x, [1.0, *(row.node_overhead for row in own)], marker="o", markersize=4, color=color)
-        idle.plot(x, [0.0, *(row.idle_share for row in own)], linestyle=":", marker="x", markersize=4, color=color)
+        style = _line(number, len(policies))
+        upper.plot(x, [1.0, *(row.speedup for row in own)], label=policy, **style)
+        low = [1.0, *(row.speedup - whiskers(row)[0] for row in own)]
+        high = [1.0, *(row.speedup + whiskers(row)[1] for row in own)]
+        upper.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        lower.plot(x, [1.0, *(row.node_overhead for row in own)], **style)
+        idle.plot(x, [0.0, *(row.idle_share for row in own)], linestyle=":", **{**style, "marker": "x"})
     upper.set_xscale("log", base=2)
     upper.set_yscale("log", base=2)
     for axis in (upper.xaxis, upper.yaxis):
@@ -75,7 +100,7 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
     idle.set_ylabel("idle share (dotted)")
     idle.set_ylim(bottom=0)
     idle.yaxis.set_major_formatter(PercentFormatter(1.0))
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path, policies)
 
 
 def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], title: str) -> None:
@@ -87,10 +112,11 @@ def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], ti
     for row in rows:
         number = policies.index(row.policy)
         x = counts.index(row.threads) + (number - (len(policies) - 1) / 2) * width
-        interval = [[max(row.speedup - row.low, 0)], [max(row.high - row.speedup, 0)]]
         label = row.policy if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
         axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
-        axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
+        if row.low is not None:
+            interval = [[way] for way in whiskers(row)]
+            axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
         axes.text(x, 0.05, f"{row.speedup:.2f}", ha="center", va="bottom", color="white")
     for place, count in enumerate(counts):
         if count in ceilings:
@@ -98,13 +124,14 @@ def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], ti
             axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
     axes.set_xticks(range(len(counts)), [str(count) for count in counts])
     axes.set_xlim(-0.6, len(counts) - 0.4)
-    axes.set_ylim(0, 1.25 * max([*ceilings.values(), *(row.high for row in rows)], default=1.0))
+    axes.set_ylim(0, 1.25 * max([*ceilings.values(), *(row.speedup + whiskers(row)[1] for row in rows)], default=1.0))
     axes.set_xlabel("worker processes")
-    axes.set_ylabel("speedup against one worker")
+    several = any(row.low is not None for row in rows)
+    axes.set_ylabel("speedup against one worker" + (" (95% interval)" if several else ""))
     axes.set_title(title)
     axes.legend(loc="upper left", fontsize="small")
     axes.grid(axis="y", alpha=0.3)
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path, policies)
 
 
 def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str) -> None:
@@ -115,19 +142,20 @@ def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str) -> No
     figure = Figure(figsize=(11, 5.5), layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
-    for report in reports:
-        _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})")
-        _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})")
+    for number, report in enumerate(reports):
+        style = _line(number, len(reports))
+        _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)
+        _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})", style)
     for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
         axes.plot((0, 1), (0, 1), **_IDEAL)
         axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(title)
-    figure.savefig(path, dpi=_DPI)
+    _save(figure, path, [report.rule for report in reports])
 
 
-def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str) -> None:
+def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str, style: dict[str, Any]) -> None:
     """One curve; bins of fewer than 20 nodes say nothing."""
     solid = [b for b in bins if b.count >= 20]
-    axes.plot([b.predicted for b in solid], [b.observed for b in solid], marker="o", markersize=4, label=label)
+    axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)

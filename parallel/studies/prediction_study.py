@@ -10,7 +10,7 @@ are inside has a P(needed); whether its result was used in the end is counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from psearch.arena.setup import write_search
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.records import BINS, CERTAIN, DEPTHS
+from psearch.defaults import PREDICTING_POLICIES
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
@@ -29,9 +30,10 @@ from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.studies.progress import Progress
-from psearch.terminal.table import text_table
+from psearch.terminal.table import glossary, text_table
 
-RULES = ("knuth", "garms", "kannan", "felten", "calibrated")
+WORKERS = 8
+"""In virtual time."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class RuleReport:
     """What one rule predicted over a suite."""
 
     rule: str
+    tree_nodes: float
+    """of one worker, mean over the positions; the same for every rule"""
     nodes: dict[str, int]
     """judged nodes by expected type"""
     right: dict[str, float]
@@ -103,13 +107,15 @@ class _Tally:
         return self.sums[name]
 
 
-def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
+def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> int:
+    """The nodes searched."""
     arena.forget()
     write_search(arena, position.board, Limits(depth=depth), options)
     work_alone(arena.context)
     merge_now(arena.context)
     names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
     tally.add(arena.header[0]["prediction"], names)
+    return int(arena.worker[0]["nodes"])
 
 
 def _search_together(
@@ -125,7 +131,7 @@ def _ratio(part: float, whole: float) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> RuleReport:
+def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared_nodes: int) -> RuleReport:
     seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
     cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
     right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
@@ -136,6 +142,7 @@ def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> Rul
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
         rule=rule,
+        tree_nodes=tree_nodes,
         nodes={name: int(seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right_by_depth={
@@ -157,28 +164,34 @@ def _report(rule: str, serial: _Tally, shared: _Tally, shared_nodes: int) -> Rul
 def study(
     suite: Sequence[SuitePosition],
     depth: int,
-    rules: Sequence[str] = RULES,
-    workers: int = 8,
+    rules: Sequence[str] = PREDICTING_POLICIES,
+    workers: int = WORKERS,
     hash_mb: int = 64,
     costs: Costs | None = None,
     pruning: Pruning = MODES[DEFAULT_MODE],
     progress: Progress | None = None,
+    on_report: Callable[[RuleReport], None] | None = None,
 ) -> list[RuleReport]:
-    """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed)."""
+    """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
+
+    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted.
+    """
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs())
     reports = []
     try:
         for round_number, rule in enumerate(rules):
-            serial, shared, shared_nodes = _Tally(), _Tally(), 0
+            serial, shared, serial_nodes, shared_nodes = _Tally(), _Tally(), 0, 0
             options = SearchOptions(policy=rule, pruning=pruning)
             for number, position in enumerate(suite, start=1):
-                _search_serially(arena, position, depth, options, serial)
+                serial_nodes += _search_serially(arena, position, depth, options, serial)
                 shared_nodes += _search_together(simulator, position, depth, options, shared)
                 if progress:
                     done = round_number * len(suite) + number
                     progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
-            reports.append(_report(rule, serial, shared, shared_nodes))
+            reports.append(_report(rule, serial_nodes / len(suite), serial, shared, shared_nodes))
+            if on_report:
+                on_report(reports[-1])
     finally:
         arena.close()
         simulator.close()
@@ -210,6 +223,33 @@ def table(reports: Sequence[RuleReport]) -> str:
         for report in reports
     ]
     return text_table([*head, "wasted PV", "CUT", "ALL"], rows)
+
+
+def legend() -> str:
+    """What the columns of the table are."""
+    types = ", ".join(TYPE_NAMES)
+    return (
+        "Searched by one worker:\n"
+        + glossary(
+            [
+                (
+                    f"{types} right",
+                    "of the nodes expected to be so, the share that were: CUT failed high, the others not",
+                ),
+                ("1st move", "of the CUT nodes that failed high, the share that did so on their first move"),
+                ("Brier class", "mean squared error (0 is best, 0.25 a coin) if the class is taken as certain"),
+                ("calibrated", "the same of P(no cutoff), counted while searching, when a node is entered"),
+                ("later", "the same of P(no cutoff) after one or more moves"),
+            ]
+        )
+        + f"\nSearched by {WORKERS} workers in virtual time:\n"
+        + glossary(
+            [
+                ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
+                (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
+            ]
+        )
+    )
 
 
 def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:

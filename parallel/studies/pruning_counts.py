@@ -11,7 +11,7 @@ from psearch.core.pruning.modes import MODES
 from psearch.core.records.pruning import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.scheduler.entries import merge_now
-from psearch.terminal.table import text_table
+from psearch.terminal.table import glossary, text_table
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,17 @@ def _share(part: int, whole: int) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
+_LEGEND = glossary(
+    [
+        ("tried, pruned", "how often each technique was asked, and how often it left out, reduced or extended"),
+        ("expected", "the type a node was expected to have; nodes: those searched to their end at depth 1 or more"),
+        ("right", "nodes that turned out so: CUT failed high, PV and ALL did not"),
+        ("cut by 1st move", "nodes that failed high on their first move; share: of those that failed high"),
+    ]
+)
+"""What the columns are."""
+
+
 def stats_table(stats: SearchStats) -> str:
     """The counters as text, without the techniques that never came up."""
     techniques = [
@@ -96,7 +107,7 @@ def stats_table(stats: SearchStats) -> str:
     ]
     head = ["expected", "nodes", "right", "share", "cut by 1st move", "share"]
     counted = text_table(["technique", "tried", "pruned", "share", "what is counted"], techniques, left=(0, 4))
-    return f"{counted}\n\n{text_table(head, types)}"
+    return f"{counted}\n\n{text_table(head, types)}\n\n{_LEGEND}"
 
 
 def _counted(technique: str) -> str:

@@ -33,6 +33,8 @@ _LONGEST_LIST = 200
 """Characters of the names of runs in a message."""
 _LONGEST_LINE = 1 << 24
 """Characters; more than any line of a log has."""
+_SIGNED = ("score",)
+"""Fields of numbers that may be less than zero."""
 
 
 def machine() -> dict[str, Any]:
@@ -133,7 +135,8 @@ def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
     for field in fields(make) if isinstance(make, type) and is_dataclass(make) else ():
         value = values.get(field.name, field.default)
         wanted = kinds.get(str(field.type), (type(value),))
-        if type(value) not in wanted or (isinstance(value, (int, float)) and not 0 <= value < 2**63):
+        least = -(2**63) if field.name in _SIGNED else 0
+        if type(value) not in wanted or (isinstance(value, (int, float)) and not least <= value < 2**63):
             raise ValueError
 
 

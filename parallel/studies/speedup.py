@@ -25,7 +25,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
 from psearch.studies.progress import Progress
-from psearch.terminal.table import text_table
+from psearch.terminal.table import glossary, text_table
 
 if TYPE_CHECKING:
     from psearch.simulation.simulator import VirtualSample
@@ -65,15 +65,20 @@ class Row:
     positions: int
     speedup: float
     """geometric mean over positions of the median time of one worker over the median time of this count"""
-    low: float
-    high: float
-    """bootstrap interval of 95% over positions and repeats"""
+    low: float | None
+    high: float | None
+    """bootstrap interval of 95% over positions and repeats; None: one position has none"""
     nps_scaling: float
     node_overhead: float
     idle_share: float
     splits: float
     joins: float
     aborted_share: float
+
+    @property
+    def interval(self) -> str:
+        """In words."""
+        return "-" if self.low is None or self.high is None else f"{self.low:.2f} - {self.high:.2f}"
 
 
 def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions) -> int | None:
@@ -247,7 +252,7 @@ def summarise(samples: Samples) -> list[Row]:
         group = [sample for sample in compared if (sample.policy, sample.threads) == (policy, count)]
         times = _ratios(group, base, "seconds")
         nodes = _ratios(group, base, "nodes")
-        low, high = _bootstrap(group, base)
+        low, high = _bootstrap(group, base) if len(times) > 1 else (None, None)
         rows.append(
             Row(
                 policy=policy,
@@ -339,7 +344,7 @@ def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
                 row.policy,
                 f"{row.threads}",
                 f"{row.speedup:.2f}",
-                f"{row.low:.2f} - {row.high:.2f}",
+                row.interval,
                 f"{ceiling:.2f}" if ceiling is not None else "-",
                 f"{row.nps_scaling:.2f}",
                 f"{row.node_overhead:.2f}",
@@ -353,3 +358,21 @@ def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
         for line in [head, *lines]:
             del line[4]
     return text_table(head, lines)
+
+
+def legend(rows: Sequence[Row], ceilings: bool = False) -> str:
+    """What the columns of the table are."""
+    meanings = [
+        ("speedup", "time of one worker over that of so many workers"),
+        ("95% interval", "of the speedup, by drawing positions and repeats again (bootstrap)"),
+        ("ceiling", "speed of so many searches side by side that share nothing"),
+        ("nps, nodes", "nodes per second, and nodes in all, times those of one worker"),
+        ("idle", "share of the workers' time without work"),
+        ("splits, joins", "nodes that had helpers, and moves that helpers took there, a search"),
+        ("aborted", "share of the nodes that were thrown away, because a cutoff came meanwhile"),
+    ]
+    if any(row.low is None for row in rows):
+        meanings[1] = ("95% interval", "-: one position has none, for it says nothing about others")
+    if not ceilings:
+        del meanings[2]
+    return "Means over the positions, against one worker on the same trees:\n" + glossary(meanings)

@@ -57,9 +57,11 @@ def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, flo
 
 
 def fit_lines(fits: Sequence[Fit]) -> str:
-    """The fits as text."""
-    lines = []
+    """The fits as text, and what they are."""
+    lines = [
+        "Fitted to these times: T(P)/T(1) = c + w/P, of P workers. c cannot be shared, w can:",
+    ]
     for fit in fits:
-        most = f"at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit in sight"
-        lines.append(f"{fit.policy:<11}T(P)/T(1) = {fit.c:.5f} + {fit.w:.3f}/P  (error {fit.error:.1%}; {most})")
+        most = f"a speedup of at most {1 / fit.c:,.0f}" if fit.c > 0 else "no limit in sight"
+        lines.append(f"  {fit.policy:<10}  {fit.c:.5f} + {fit.w:.3f}/P: {most} (error of the fit {fit.error:.1%})")
     return "\n".join(lines)

@@ -19,7 +19,7 @@ import numpy as np
 
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.records import TYPES
-from psearch.defaults import POLICY_NAMES
+from psearch.defaults import POLICY_NAMES, PREDICTING_POLICIES
 from psearch.studies.entries import search_uniform
 from psearch.studies.leaf_formulas import Leaves
 
@@ -27,8 +27,6 @@ RULES = len(POLICY_NAMES)
 INFINITE = 1 << 40
 """above every value: the root's is 0, and a ply changes it by no more than `SPREAD`"""
 SPREAD = 16
-_PREDICTING = ("knuth", "garms", "kannan", "felten", "calibrated")
-"""the rest expect what garms does"""
 _NODES_AT_ONCE = 1 << 18
 """between two looks at signals and at the progress"""
 
@@ -106,7 +104,7 @@ def count_uniform(breadth: int, depth: int, seed: int = 1) -> Iterator[Count]:
 
 def _count(breadth: int, depth: int, state: np.void) -> Count:
     def of_rules(field: str) -> dict[str, int]:
-        return {name: int(state[field][POLICY_NAMES.index(name)]) for name in _PREDICTING}
+        return {name: int(state[field][POLICY_NAMES.index(name)]) for name in PREDICTING_POLICIES}
 
     leaves, inner = state["leaves"], state["inner"]
     return Count(

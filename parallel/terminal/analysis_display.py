@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
 
 from psearch.notation.report import relative_text
 from psearch.results import Info
+from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.terminal.streams import can_redraw, is_terminal, printable
 from psearch.terminal.time_left import WHOLE_WORK
 
@@ -37,13 +41,16 @@ class AnalysisProgress:
             self._column,
             TextColumn("left"),
             TextColumn("{task.fields[search]}", markup=False),
-            console=Console(file=sys.stderr, force_terminal=True) if self._shown else None,
+            speed_estimate_period=WHOLE_WORK,
+            disable=not self._shown,
+        )
+        self._bar.live = ShrinkableLive(
+            console=Console(file=sys.stderr, force_terminal=self._shown or None),
             auto_refresh=False,
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            speed_estimate_period=WHOLE_WORK,
-            disable=not self._shown,
+            get_renderable=self._bar.get_renderable,
         )
         self._number = self._bar.add_task("", total=total, news="", search="")
 
@@ -61,14 +68,29 @@ class AnalysisProgress:
             self._shown = False
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """While something is printed on stdout: without the bar, if both are terminals."""
-        hidden = self._shown and is_terminal(sys.stdout)
+    def aside(self, stream: TextIO | None) -> Iterator[None]:
+        """While something is printed on stdout or stderr: without the bar, if both are terminals."""
+        hidden = self._shown and is_terminal(stream)
         if hidden:
             self._bar.stop()
         yield
         if hidden:
             self._bar.start()
+
+    def show_table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A few rows under a title, on stderr, if someone watches it; the first column is cut where it is too wide."""
+        if not is_terminal(sys.stderr):
+            return
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column(Text(head[0]), no_wrap=True, overflow="ellipsis")
+        for name in head[1:]:
+            table.add_column(Text(name), justify="right", no_wrap=True)
+        for row in rows:
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        console = Console(file=sys.stderr)
+        with self.aside(sys.stderr):
+            console.print(Text(printable(title), no_wrap=True, overflow="ellipsis"))
+            console.print(table)
 
     def say(self, news: str) -> None:
         """A few words on how it goes."""

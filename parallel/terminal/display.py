@@ -10,7 +10,9 @@ import chess
 
 from psearch.notation.report import iteration_line
 from psearch.results import Info
-from psearch.terminal.streams import can_redraw
+from psearch.terminal.streams import can_redraw, folded
+
+_INDENT = 4
 
 
 def search_display(board: chess.Board) -> AbstractContextManager[Callable[[Info], None]]:
@@ -40,4 +42,4 @@ class LineDisplay:
         news = (info.depth, info.bound, info.score, tuple(info.pv))
         if info.depth > 0 and news != self._shown.get(info.multipv):
             self._shown[info.multipv] = news
-            print(iteration_line(self._board, info), flush=True)
+            print(folded(iteration_line(self._board, info), sys.stdout, _INDENT), flush=True)

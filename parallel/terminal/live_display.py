@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import chess
 from rich.console import Console, ConsoleDimensions, Group
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from psearch.notation.report import san_line, score_text
 from psearch.results import Info, WorkerStats
+from psearch.terminal.shrinkable import ShrinkableLive
 
 MOST_WORKER_ROWS = 16
 """With more workers than this the display shows the extremes and the mean instead of one row each."""
@@ -30,7 +30,7 @@ class LiveDisplay:
         self._board = board
         self._console = Console(file=sys.stdout)
         self._lines: dict[int, Info] = {}
-        self._live = Live(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
+        self._live = ShrinkableLive(console=self._console, auto_refresh=False, transient=True, redirect_stderr=False)
 
     def __enter__(self) -> LiveDisplay:
         self._live.start()

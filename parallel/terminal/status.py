@@ -63,11 +63,12 @@ class StatusLine:
 
     def _redraw(self, text: str) -> None:
         from rich.console import Console
-        from rich.live import Live
         from rich.text import Text
 
+        from psearch.terminal.shrinkable import ShrinkableLive
+
         if self._live is None:
-            self._live = Live(
+            self._live = ShrinkableLive(
                 console=Console(file=self._stream, force_terminal=True),
                 auto_refresh=False,
                 transient=True,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import textwrap
 from typing import TextIO
 
 
@@ -27,3 +29,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() or mark == "\n" else ascii(mark)[1:-1] for mark in text)
+
+
+def folded(text: str, stream: TextIO | None, indent: int) -> str:
+    """Lines as they are for files and pipes; broken between words where a terminal is too narrow for them.
+
+    indent: blanks before what does not fit into the first row.
+    """
+    if not is_terminal(stream):
+        return text
+    width = shutil.get_terminal_size().columns
+    blanks = " " * (indent if 2 * indent < width else 0)
+    lines = (
+        textwrap.wrap(line, width, subsequent_indent=blanks, break_long_words=False, break_on_hyphens=False) or [""]
+        for line in text.splitlines()
+    )
+    return "\n".join(row for rows in lines for row in rows)

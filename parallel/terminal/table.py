@@ -35,3 +35,14 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
     out = io.StringIO()
     Console(file=out, width=_WIDEST, color_system=None).print(table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def glossary(meanings: Sequence[tuple[str, str]]) -> str:
+    """Below a table: its columns and what they mean, a line each.
+
+    >>> print(glossary([("idle", "time without work"), ("nps", "nodes per second")]))
+      idle  time without work
+      nps   nodes per second
+    """
+    widest = max(len(name) for name, _ in meanings)
+    return "\n".join(f"  {name:<{widest}}  {meaning}" for name, meaning in meanings)

@@ -126,6 +126,12 @@ class Resources:
         """A move drawn from the book; None without a book, or when the position is not in it."""
         return self._book.ask(lambda book: book.pick(board, self.dice))
 
+    def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
+        """What the book expects after a move; None where it ends."""
+        after = board.copy(stack=False)
+        after.push(move)
+        return self._book.ask(lambda book: book.expected(after))
+
     def probe(self, board: chess.Board) -> RootProbe | None:
         """What the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))

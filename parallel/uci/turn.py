@@ -64,7 +64,7 @@ class Turn:
         book_move = self._book_move()
         if book_move is not None:
             self.go.say(f"info string book move {self.board.uci(book_move)}")
-            self._answer(book_move)
+            self._answer(book_move, self.resources.book_reply(self.board, book_move))
             return False
         if self.elo is None:
             self.probe = self.resources.probe(self.board)

@@ -10,7 +10,7 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,13 @@ from psearch.analysis import output as output_module
 from psearch.analysis.analyser import Analyser, Answer, Choice, Stopped
 from psearch.analysis.epd import Summary, Survey, Table, Verdict, group_of, json_object, judge, summary_text
 from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
+from psearch.analysis.judgement import MARKS, Tally, judge_game
 from psearch.analysis.output import Output, check_place, place_of
-from psearch.analysis.pgn import MARKS, Tally, annotate, count_tasks, tasks
+from psearch.analysis.pgn import annotate, count_tasks, tasks
 from psearch.cli.analyse import is_epd
 from psearch.core.records import MAX_HISTORY
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
-from psearch.notation.pgn import Where, read_games
+from psearch.notation.pgn import PgnGame, Where, read_games
 from psearch.notation.source import Source, read_source
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
@@ -57,7 +58,7 @@ def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | Non
 def summarise(verdicts: list[Verdict], total: int) -> dict[str, Any]:
     summary = Summary()
     for verdict in verdicts:
-        summary.add(verdict)
+        summary.add(verdict, "a.epd")
     return summary.figures(total)
 
 
@@ -85,7 +86,7 @@ def test_what_a_suite_can_hold() -> None:
     ("line", "reason"),
     [
         ("8/8/8/8/8/8/8/8 w - - bm e4;", "board is empty"),
-        ("4k3/8/8/8/8/8/8/4K3 w -", "3 fields"),
+        ("4k3/8/8/8/8/8/8/4K3", "side to move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
         ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),
@@ -100,6 +101,28 @@ def test_malformed_lines_are_named(line: str, reason: str) -> None:
     assert str(raised.value).startswith("a file, line 4: ")
     assert reason in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("line", ["startpos", "startpos;", "startpos bm e4;", f"{START}", f"{START} bm e4;"])
+def test_positions_without_operations(line: str) -> None:
+    position = suite_line(line)
+    assert position.board == chess.Board()
+    assert [move.uci() for move in position.best] == (["e2e4"] if "bm" in line else [])
+
+
+def test_several_suites_are_summed_up_apart() -> None:
+    position = suite_line(f"{START} bm e4;")
+    summary = Summary()
+    long = "/somewhere/" * 9 + "b.epd"
+    for file, move in (("a.epd", "e2e4"), (long, "d2d4"), (long, "e2e4")):
+        summary.add(judge(position, answer(position.board, move)), file)
+    figures = summary.figures(3)
+    assert {file: (part["solved"], part["scored"]) for file, part in figures["files"].items()} == {
+        "a.epd": (1, 1),
+        long: (1, 2),
+    }
+    assert "/somewhere/b.epd  solved 1 of 2 (50.0%)" in summary_text(figures)
+    assert max(map(len, summary_text(figures).splitlines())) < 80
 
 
 def test_empty_suites() -> None:
@@ -181,9 +204,11 @@ def test_themes_are_summed_up_apart() -> None:
 
 def test_json_of_a_position() -> None:
     position = suite_line(f'{START} bm e4; c0 "e4=10"; id "x";')
-    values = json.loads(json.dumps(json_object(judge(position, answer(position.board, "e2e4", cp=None, mate=3)))))
+    values = json.loads(
+        json.dumps(json_object(judge(position, answer(position.board, "e2e4", cp=None, mate=3)), "a.epd"))
+    )
     assert values == {
-        "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
+        "file": "a.epd", "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
         "most_points": 10, "bestmove": "e2e4", "score": {"mate": 3}, "depth": 9, "seldepth": 15, "nodes": 1000,
         "time": 1.0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
     }  # fmt: skip
@@ -224,6 +249,7 @@ def test_clocks_that_no_game_has_are_refused(clock: str) -> None:
 
 # -- games -----------------------------------------------------------------------------------------------------------
 
+ANNOTATOR = "psearch 1.0, depth 9"
 SHORT_GAME = """\
 [Event "Scholar"]
 [Result "1-0"]
@@ -234,12 +260,19 @@ SHORT_GAME = """\
 
 def annotated(text: str, answers: dict[int, Answer]) -> tuple[chess.pgn.Game, Tally]:
     """The first game of `text` with answers by ply, read again from what was written."""
+    judged = judge_game(next(read_games(source(text))), answers)
     tally = Tally()
-    written = annotate(next(read_games(source(text))), answers, tally)
+    tally.add(judged)
+    written = annotate(judged, ANNOTATOR)
     game = chess.pgn.read_game(io.StringIO(written))
     assert game is not None
     assert not game.errors
     return game, tally
+
+
+def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
+    """What becomes of a game."""
+    return annotate(judge_game(work, answers), ANNOTATOR)
 
 
 def level_answers(text: str) -> dict[int, Answer]:
@@ -267,6 +300,39 @@ def test_evaluations_are_seen_from_white() -> None:
     assert third.comment.startswith("book")
 
 
+@pytest.mark.parametrize(
+    ("bound", "cp", "exact", "white", "words"),
+    [
+        ("lower", 90, 30, -90, "at most -0.90"),  # Black to move
+        ("upper", -90, 30, 90, "at least +0.90"),
+        ("lower", 90, None, -90, "at most -0.90"),
+        ("lower", 90, 95, -95, ""),
+        ("upper", -90, -95, 95, ""),
+    ],
+)
+def test_a_bound_is_the_last_exact_score_or_told_in_words(
+    bound: str, cp: int, exact: int | None, white: int, words: str
+) -> None:
+    """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
+    text = '[Result "*"]\n\n1. e4 {mine} *\n'
+    answers = {1: replace(answer(chess.Board(), "e7e5", cp=cp), bound=bound, exact_cp=exact)}
+    game, _ = annotated(text, answers)
+    node = game.next()
+    assert node is not None
+    assert node.comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
+    again, _ = annotated(str(game), {1: answer(chess.Board(), "e7e5", cp=-20)})
+    assert [child.comment for child in again.mainline()] == ["mine [%eval 0.20,9]"]
+
+
+def test_bounds_of_mates() -> None:
+    found = replace(answer(chess.Board(), "e2e4", cp=None, mate=4), bound="lower", exact_cp=400)
+    assert found.estimate == (chess.engine.Mate(4), "lower")
+    assert replace(found, exact_cp=None, exact_mate=3).estimate == (chess.engine.Mate(3), "exact")
+    verdict = judge(suite_line(f"{START} bm e4;"), found)
+    assert " >=#4 " in Table(Survey()).row(verdict)
+    assert json_object(verdict, "a.epd")["score"] == {"mate": 4, "bound": "lower"}
+
+
 @pytest.mark.parametrize(("loss_index", "mark"), [(0, "??"), (1, "?"), (2, "?!"), (None, None)])
 def test_marks_follow_the_loss_of_expected_points(
     loss_index: int | None, mark: str | None, monkeypatch: pytest.MonkeyPatch
@@ -274,7 +340,7 @@ def test_marks_follow_the_loss_of_expected_points(
     """A move that loses just as much as the threshold gets the mark, one that loses less the next one."""
     loss = MARKS[loss_index][0] + 0.001 if loss_index is not None else MARKS[-1][0] - 0.001
     expected = {0: 0.5 + loss, 1: 0.5}  # of White before and of Black after 1. e4
-    monkeypatch.setattr("psearch.analysis.pgn.expected_points", lambda score, board: expected[board.ply()])
+    monkeypatch.setattr("psearch.analysis.judgement.expected_points", lambda score, board: expected[board.ply()])
     text = '[Result "*"]\n\n1. e4 *\n'
     board = chess.Board()
     game, tally = annotated(text, {0: answer(board, "d2d4", "d7d5", cp=90), 1: answer(board, "e7e5", cp=0)})
@@ -339,9 +405,9 @@ def test_annotating_twice_changes_nothing() -> None:
     answers = level_answers(SHORT_GAME)
     board = chess.Board()
     answers[0] = answer(board, "d2d4", "d7d5", cp=300)
-    once = annotate(next(read_games(source(SHORT_GAME))), answers, Tally())
+    once = written_of(next(read_games(source(SHORT_GAME))), answers)
     assert "1. d4" in once
-    assert annotate(next(read_games(source(once))), answers, Tally()) == once
+    assert written_of(next(read_games(source(once))), answers) == once
 
 
 BROKEN = """\
@@ -403,7 +469,7 @@ def test_broken_and_odd_games() -> None:
 def test_a_broken_game_says_where_it_ends() -> None:
     work = next(read_games(source(BROKEN)))
     answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in tasks(work)}
-    game = chess.pgn.read_game(io.StringIO(annotate(work, answers, Tally())))
+    game = chess.pgn.read_game(io.StringIO(written_of(work, answers)))
     assert game is not None
     assert not game.errors
     end = game.end()
@@ -426,7 +492,7 @@ def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> 
     assert work.problem is not None
     assert work.problem.where is Where.VARIATION
     assert work.problem.text.startswith("in a variation, ")
-    moves = annotate(work, {}, Tally()).split("\n\n")[1]
+    moves = written_of(work, {}).split("\n\n")[1]
     assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
     assert [task.ply for task in tasks(work)] == [5, 4, 3, 2, 1, 0]
 
@@ -445,7 +511,7 @@ def test_a_result_in_a_variation_is_no_error() -> None:
 
 def test_an_unreadable_game_stays_as_it_is() -> None:
     work = list(read_games(source(BROKEN)))[1]
-    written = annotate(work, {}, Tally())
+    written = written_of(work, {})
     assert "{" not in written
     assert "1. e4 e5 *" in written
 
@@ -453,7 +519,7 @@ def test_an_unreadable_game_stays_as_it_is() -> None:
 def test_stalemate_is_level() -> None:
     work = list(read_games(source(BROKEN)))[4]
     best = Answer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)])
-    written = annotate(work, {0: best}, Tally())
+    written = written_of(work, {0: best})
     assert "1. Qf7 $4 { [%eval 0.00] }" in written
     assert "1. Qc8#" in written
 
@@ -489,6 +555,8 @@ def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> N
         ("-", SHORT_GAME, False),
         ("-", "; comment\n1. e4 *", False),
         ("games.txt", "1. e4 e5 *", False),
+        ("-", "startpos", True),
+        ("-", "# mine\nstartpos; bm e4;", True),
         ("-", "", True),
     ],
 )
@@ -666,6 +734,8 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
         {"time_s": -1},
         {"pv": "e2e4"},
         {"pv": [1]},
+        {"bound": "about"},
+        {"exact_mate": 1.5},
         {"choices": []},
         {"choices": [{"move": "e2e4"}]},
         {"more": 1},
@@ -723,7 +793,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 def test_what_is_no_result_is_not_replaced(tmp_path: Path) -> None:
     file = tmp_path / "out"
-    for ours in ("position  result     move\n", '{"line": 1, "id": "x"}\n', '\ufeff\n[Event "x"]\n', ""):
+    for ours in ("position  result     move\n", '{"file": "x", "line": 1}\n', '\ufeff\n[Event "x"]\n', ""):
         file.write_text(ours)
         check_place(file)
     for other in ("alias ls=ls\n", "[section]\n", "{}", "position\n"):

@@ -51,3 +51,14 @@ def test_the_log_gives_the_table_again(tmp_path: Path) -> None:
     again = run("--from-log", str(log), *(["--plot", str(picture)] if draws else []))
     assert (again.returncode, again.stdout) == (0, done.stdout), again.stderr
     assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_configurations_of_one_s_own(tmp_path: Path) -> None:
+    suite, log = tmp_path / "suite.epd", tmp_path / "log.jsonl"
+    suite.write_text(f"{QUEEN_HANGS}\n", "utf-8")
+    common = ("--suite", str(suite), "--depth", "3", "--hash", "1", "--log", str(log))
+    done = run(*common, "--step", "modern,lmr=0", "--step", "modern")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:3]] == ["modern", "modern,lmr=0"]
+    wrong = run(*common, "--step", "modern,speed=1")
+    assert wrong.returncode == 2 and "no pruning parameter is called 'speed'" in wrong.stderr

@@ -5,17 +5,18 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import chess
 import chess.pgn
 import pytest
 from paths import DATA
+from terminals import CONTROL, line_before, on_terminal
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 MIXED = str(DATA / "suites" / "mixed.epd")
@@ -207,6 +208,59 @@ def test_no_game_ends_the_analysis(tmp_path: Path) -> None:
     assert (again.returncode, out.read_text()) == (1, written)
 
 
+def test_json_of_games_of_several_files(tmp_path: Path) -> None:
+    """The same with one worker and a fixed depth, whether they come one by one or together."""
+    (tmp_path / "a.pgn").write_text(GAME)
+    (tmp_path / "b.pgn").write_text('[White "x"]\n\n1. e4 Ke2 *\n')
+    files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
+
+    def run(*names: str) -> list[dict[str, Any]]:
+        done = analyse("--depth", "4", "--threads", "1", "--json", *names)
+        assert done.returncode == (1 if files[1] in names else 0)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        for position in (position for values in found[:-1] for position in values["positions"]):
+            position.pop("time", None)
+        return found
+
+    together = run(*files)
+    assert [(values["file"], values["game"]) for values in together[:-1]] == [
+        (files[0], 1),
+        (files[0], 2),
+        (files[1], 1),
+    ]
+    assert "Ke2" in together[2]["problem"]
+    assert together[3]["summary"]["positions"] == POSITIONS_IN_GAME + 2
+    assert together[:-1] == run(files[0])[:-1] + run(files[1])[:-1]
+
+
+def test_startpos_from_a_pipe() -> None:
+    done = analyse("--depth", "3", "--threads", "1", "--json", "-", text="startpos\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    position, summary = map(json.loads, done.stdout.splitlines())
+    assert (position["file"], position["fen"]) == ("-", chess.STARTING_FEN)
+    assert summary["summary"]["finished"] == 1
+
+
+def test_suites_of_several_files(tmp_path: Path) -> None:
+    (tmp_path / "b.fen").write_text("startpos\n")
+    done = analyse("--depth", "3", "--threads", "1", MIXED, str(tmp_path / "b.fen"))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[1] == f"{MIXED}:"
+    assert lines[11] == f"{tmp_path / 'b.fen'}:"
+    assert lines[12].startswith("line 1 ")
+
+
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    names = [os.fsdecode(os.fsencode(tmp_path) + b"/\xff%d.epd" % number) for number in range(2)]
+    for name in names:
+        Path(name).write_text("startpos\n")
+    for words in ([], ["--json"]):
+        done = analyse("--depth", "2", "--threads", "1", *words, *names)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("udcff") == (4 if words else 2)
+
+
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -216,7 +270,12 @@ def test_no_game_ends_the_analysis(tmp_path: Path) -> None:
         ([], "no file given"),
         (["nowhere.epd"], "cannot read nowhere.epd: No such file"),
         (["."], "cannot read .: Is a directory"),
-        (["a.epd", "b.epd"], "b.epd"),
+        (["SUITE", "nowhere.epd"], "cannot read nowhere.epd: No such file"),
+        (["SUITE", "EMPTY"], "empty.epd has no positions"),
+        (["PGN", "EMPTY_PGN"], "empty.pgn has no game with moves"),
+        (["SUITE", "PGN"], "suite.epd is a test suite, game.pgn has games: analyse them in two calls"),
+        (["-", "SUITE", "-"], "standard input can be read only once"),
+        (["--out", "PGN", "SUITE", "PGN"], "is the input itself"),
         (["--depth", "0", "SUITE"], "1 to 100"),
         (["--depth", "3", "--movetime", "5", "SUITE"], "not allowed with"),
         (["--policy", "magic", "SUITE"], "magic"),
@@ -229,7 +288,6 @@ def test_no_game_ends_the_analysis(tmp_path: Path) -> None:
         (["EMPTY"], "has no positions"),
         (["EMPTY_PGN"], "has no game with moves"),
         (["BINARY"], "is not a text file"),
-        (["--json", "PGN"], "--json is for EPD"),
         (["--out", "BINARY", "SUITE"], "is not a result of psearch analyse"),
         (["/dev/zero"], "is not a text file"),
         (["CLOCK"], "half-move clock"),
@@ -364,6 +422,45 @@ def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["out.jsonl"]
 
 
+def test_several_files_go_on_as_one(tmp_path: Path) -> None:
+    """Killed in the second file: nothing of the first is searched again; with another order nothing goes on."""
+    for name in ("a.pgn", "b.pgn"):
+        (tmp_path / name).write_text(GAME.replace("Scholar", name))
+    files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
+    words = ["--depth", "8", "--threads", "1"]
+    out, journal = tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    with start(*words, "--out", str(out), *files) as running:
+        wait_for_lines(journal, 1 + POSITIONS_IN_GAME + 2)
+        running.kill()
+    assert not out.exists()
+    other = analyse(*words, "--out", str(out), *reversed(files))
+    assert (other.returncode, "another analysis (different: input)" in other.stderr) == (2, True)
+    kept = len(keys_of(journal))
+    done = analyse(*words, "--out", str(out), *files)
+    assert done.returncode == 0
+    assert f"{kept} of {2 * POSITIONS_IN_GAME} positions are in {journal}: going on from there" in done.stderr
+    assert f"4 games, {2 * POSITIONS_IN_GAME} positions" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["a.pgn", "b.pgn", "out.pgn"]
+    with out.open() as stream:
+        games = [chess.pgn.read_game(stream) for _ in range(4)]
+        assert chess.pgn.read_game(stream) is None
+    assert [game.headers["Event"] for game in games if game is not None] == ["a.pgn", "Fischer", "b.pgn", "Fischer"]
+    assert all(node.eval() for game in games if game is not None for node in list(game.mainline())[:6])
+
+
+def test_json_of_games_that_is_interrupted_is_whole_lines(tmp_path: Path) -> None:
+    (tmp_path / "x.pgn").write_text("1. e4 *\n\n" + GAME)
+    with start("--movetime", "200", "--threads", "1", "--json", str(tmp_path / "x.pgn")) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        rest, err = running.communicate(timeout=TIMEOUT_S)
+    assert (running.returncode, err) == (130, "psearch: interrupted\n")
+    games = [json.loads(line) for line in [first, *rest.splitlines()]]
+    assert games[0]["game"] == 1
+    assert (games[-1]["summary"]["games"], games[-1]["summary"]["finished"]) == (3, len(games) - 1)
+
+
 def test_interrupted_on_stdout_what_is_finished_has_been_printed() -> None:
     with start("--movetime", "300", "--threads", "2", MIXED) as running:
         assert running.stdout is not None
@@ -411,26 +508,20 @@ def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.S
     assert sorted(os.listdir(tmp_path)) == ["out"]
 
 
+# -- terminals -------------------------------------------------------------------------------------------------------
+
+
+def at_terminal(columns: int, words: list[str], stdout_too: bool) -> tuple[str, str, int]:
+    command = [*PSEARCH, "analyse", "--hash", "1", "--threads", "1", *words]
+    return on_terminal(command, columns, stdout_too)
+
+
 def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     """stderr is a terminal: a bar with the count and the time left, gone at the end."""
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
-    ours, theirs = pty.openpty()
-    command = [*PSEARCH, "analyse", "--hash", "1", "--movetime", "400", "--threads", "1", str(suite)]
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as running:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:  # how Linux says that the other end was closed
-            pass
-        assert running.stdout is not None
-        rows = running.stdout.read()
-        assert running.wait(TIMEOUT_S) == 0
-    os.close(ours)
-    text = shown.decode()
+    text, rows, status = at_terminal(100, ["--movetime", "400", str(suite)], stdout_too=False)
+    assert status == 0
     assert "2/4" in text
     assert " left" in text
     assert "solved 0/3" in text
@@ -438,3 +529,19 @@ def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     assert "\x1b[?25h" in text, "the cursor is back"
     assert "\x1b" not in rows
     assert rows.count("\n") >= 7
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("to_file", [True, False])
+def test_nothing_is_glued_to_the_bar(tmp_path: Path, columns: int, to_file: bool) -> None:
+    """A warning, the players' table and the last line each begin a line of their own."""
+    file = tmp_path / "x.pgn"
+    file.write_text(f'[White "{"Long Name, " * 12}"]\n\n1. e4 e5 2. Ke3 *\n')
+    words = ["--nodes", "500", str(file), *(["--out", str(tmp_path / "out.pgn")] if to_file else [])]
+    text, _, status = at_terminal(columns, words, stdout_too=True)
+    assert status == 1
+    for begin in ("psearch: ", "game 1\r\n", "player", "White, Long Name", "Black ", "1 game, 3 positions, "):
+        assert line_before(text, begin) == "", begin
+    table = CONTROL.sub("", text[text.index("game 1\r\n") :]).splitlines()[:4]
+    assert max(map(len, table)) <= columns
+    assert "…" in table[2]

@@ -22,6 +22,7 @@ from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
 from psearch.cli import main as cli
 from psearch.cli.commands import COMMANDS
+from psearch.notation.report import final_report, iteration_line
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
@@ -101,7 +102,11 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     modules: dict[str, dict[str, object]] = {
         "psearch.processes.supervisor": {"Supervisor": stand_in},
         "psearch.scheduler.entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
-        "psearch.bench": {"run_bench": lambda progress: (123456, 0.5)},
+        "psearch.bench": {
+            "run_bench": lambda progress, pruning: (123456, 0.5),
+            "BENCH_POSITIONS": ("a", "b"),
+            "BENCH_DEPTH": 9,
+        },
     }
     for name, contents in modules.items():
         module = types.ModuleType(name)
@@ -145,13 +150,13 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--hash", "0", "startpos"], "--hash"),
         (["--hash", "16000000", "startpos"], "--hash 16000000 does not fit"),
         (["--depth", "3", "--nodes", "5", "startpos"], "not allowed with"),
-        (["--frobnicate", "startpos"], "--frobnicate"),
-        (["--thr", "2", "startpos"], "--thr"),
+        (["--frobnicate", "startpos"], "no option --frobnicate (see psearch --help)"),
+        (["--movetime", "5x", "startpos"], "--movetime: must be a time like 1500 (milliseconds), 1.5s or 2m, not '5x'"),
         (["--depth", "3"], "no position"),
         ([""], "empty"),
         (["8/8/8/8/8/8/8/8 w - - 0 1"], "board is empty"),
         (["nonsense\nin two lines"], "side to move"),
-        (["\x1b[31mred"], "1 fields"),
+        (["\x1b[31mred"], "1 field, not 2 to 6"),
         (["perft"], "DEPTH and FEN"),
         (["perft", "3"], "DEPTH and FEN"),
         (["perft", "startpos", "3"], "DEPTH must be"),
@@ -162,7 +167,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["perft", "--epd", "/nowhere/suite.epd"], "No such file"),
         (["perft", "--epd", "/"], "directory"),
         (["perft", "--epd", "\0"], "null"),
-        (["bench", "5"], "5"),
+        (["bench", "5"], "psearch bench takes no '5'"),
         (["--multipv", "0", "startpos"], "1 to 256"),
         (["--board", "--json", "startpos"], "--board draws"),
         (
@@ -173,6 +178,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--searchmoves", "", "startpos"], "names no move"),
         (["--searchmoves", "e2e4 Ke2", "startpos"], "'Ke2' is not a legal move"),
         (["--syzygy", "/nowhere", "startpos"], "cannot read endgame tables in /nowhere: No such file"),
+        (["bench", "--pruning", "modern,speed=1"], "no pruning parameter is called 'speed'"),
         (["completion"], "SHELL"),
         (["completion", "tcsh"], "tcsh"),
     ],
@@ -294,6 +300,12 @@ def test_options_reach_the_engine(engine: StandInEngine) -> None:
     assert engine.limits == Limits(nodes=500)
 
 
+@pytest.mark.parametrize(("text", "milliseconds"), [("700", 700), ("5s", 5000), ("500ms", 500), ("2m", 120_000)])
+def test_times_have_units(engine: StandInEngine, text: str, milliseconds: int) -> None:
+    assert cli.main(["--movetime", text, "startpos"]) == 0
+    assert engine.limits == Limits(movetime_ms=milliseconds)
+
+
 def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
     """UCI and SAN may be mixed; the position searched is the one after them."""
     assert cli.main(["--moves", "e2e4 e5 Nf3", "startpos"]) == 0
@@ -301,6 +313,15 @@ def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
     assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
     assert cli.main(["--moves", "O-O", "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]) == 0
     assert engine.board.king(chess.WHITE) == chess.G1
+
+
+def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "1. e4! e5 {open} 2. Nf3 *", "startpos"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--searchmoves", "1. d4 c4", "8/8/8/8/8/8/2PP4/K1k5 w"]) == 0
+    assert engine.only == moves("d2d4", "c2c4")
+    assert cli.main(["--moves", "1. e4"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4"]
 
 
 def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
@@ -347,6 +368,13 @@ def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInE
     assert lines[15] == "1 | | | |♔| | | |♖|"
     assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
     assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
+
+
+def test_numbers_are_grouped_alike() -> None:
+    info = Info(9, 9, cp(1), "exact", 1_234_567, 1.0, moves("e2e4"))
+    assert "nodes 1,234,567  nps 1,234,567" in iteration_line(chess.Board(), info)
+    answer = final_report(chess.Board(), Result(info.pv[0], info))
+    assert "nodes      1,234,567 in 1.00 s, 1,234,567 nps" in answer
 
 
 def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
@@ -440,7 +468,9 @@ def test_games_that_are_over(
 
 def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["bench"]) == 0
-    assert capsys.readouterr().out == "123456 nodes 246912 nps\n"
+    head, last = capsys.readouterr().out.splitlines()
+    assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
+    assert last == "123456 nodes 246912 nps"
 
 
 def test_broken_pipe_is_quiet() -> None:
@@ -534,6 +564,9 @@ def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, 
     path.write_text(SUITE)
     assert cli.main(["perft", "--epd", str(path), "--max-nodes", "100"]) == 0
     assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
+    path.write_text(f"{KIWIPETE} ;D1 48\n")
+    assert cli.main(["perft", "--epd", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("1 position, 1 count right, 0 wrong, 0 skipped")
 
 
 def test_perft_suite_from_standard_input() -> None:

@@ -131,6 +131,40 @@ def test_movetime_is_kept() -> None:
     assert 0.5 < report["time"] < 3
 
 
+SLOW_START = """
+import time
+from psearch.processes import supervisor, workers
+from psearch.scheduler import entries
+
+def slowly(function):
+    def after_a_second(*arguments, **options):
+        time.sleep(1)
+        return function(*arguments, **options)
+    return after_a_second
+
+entries.load_kernels = supervisor.load_kernels = slowly(entries.load_kernels)
+workers.WorkerPool.wait_until_ready = slowly(workers.WorkerPool.wait_until_ready)
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from psearch.cli.main import main; main(['--json', '--threads', '2', '--movetime', '0.4s', 'startpos'])",
+        "import psearch; print(dict(time=psearch.search('startpos', threads=2, movetime_ms=400).info.time_s))",
+        "import chess, psearch; from chess.engine import Limit\n"
+        "with psearch.Engine(2, 1) as e: print(dict(time=e.analyse(chess.Board(), Limit(time=0.4))['time']))",
+    ],
+)
+def test_the_clock_starts_when_everything_is_ready(program: str) -> None:
+    """Loading and starting workers take two or three seconds here, of which none is the search's."""
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_START + program], capture_output=True, text=True, timeout=TIMEOUT_S
+    )
+    assert done.returncode == 0, done.stderr
+    assert 0.35 <= json.loads(done.stdout.replace("'", '"'))["time"] < 0.95
+
+
 @pytest.mark.parametrize(("depth", "total"), [("1", 48), ("3", 97862), ("4", 4085603)])
 def test_perft_counts(depth: str, total: int) -> None:
     fen = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

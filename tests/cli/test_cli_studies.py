@@ -80,7 +80,7 @@ def suite(tmp_path: Path) -> str:
         (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jobs", "0"], "whole number"),
         (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--seed", "-1"], "whole number"),
         (["calibrate", "--out", "no/such/folder/costs.json"], "its folder does not exist"),
-        (["calibrate", "more"], "unrecognized arguments"),
+        (["calibrate", "more"], " takes no "),
     ],
 )
 def test_bad_input_is_one_line_and_2(
@@ -143,13 +143,82 @@ def test_plots_that_cannot_be_written(run: Callable[..., tuple[int, str, str]], 
 # Answers
 
 
+def explained(out: str) -> set[str]:
+    """The columns that a table's glossary explains."""
+    return {name for line in out.splitlines() if line.startswith("  ") for name in line[2:].split("  ")[0].split(", ")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["speedup", "--repeat", "1", "--threads", "1,2", "--depth", "4"],
+        ["simulate", "--workers", "2", "--depth", "4"],
+        ["predict", "--depth", "4"],
+    ],
+)
+def test_no_file_is_written_unasked(
+    run: Callable[..., tuple[int, str, str]],
+    suite: str,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for more in ([], ["--json"]):
+        status, out, err = run(*words, "--suite", suite, *more)
+        assert status == 0, err
+        assert "raw log" not in err
+    assert json.loads(out).get("log") is None
+    assert os.listdir(tmp_path) == ["suite.epd"]
+
+
+def test_predict(run: Callable[..., tuple[int, str, str]], suite: str) -> None:
+    words = ["predict", "--suite", suite, "--depth", "5"]
+    status, out, err = run(*words, "--json")
+    assert status == 0, err
+    report = json.loads(out)
+    assert (report["depth"], report["positions"], report["interrupted"]) == (5, 2, False)
+    assert [rule["tree_nodes"] for rule in report["rules"]] == [report["tree_nodes"]] * 5
+    status, out, err = run(*words)
+    assert status == 0 and "small trees: " in err and "few positions: " in err
+    assert "\n\n2 positions, " in out and ", depth 5; pruning modern\n" in out
+    columns = {"1st move", "Brier class", "calibrated", "later", "needed", "PV", "wasted PV", "CUT", "ALL right"}
+    assert explained(out) >= columns
+
+
+def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from psearch.studies import prediction_study
+
+    study = prediction_study.study
+
+    def interrupted(*arguments: Any, **named: Any) -> None:
+        study(*arguments, rules=("garms", "kannan"), **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prediction_study, "study", interrupted)
+    _, out, err = run("predict", "--suite", suite, "--depth", "4")
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["garms", "kannan"]
+    assert "interrupted; 2 rules of 5 finished" in err
+
+
+def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]) -> None:
+    logs = Path(__file__).parents[2] / "docs" / "measurements" / "study-selective" / "logs.jsonl.xz"
+    status, out, err = run("simulate", "--from-log", f"{logs}#large-plain")
+    assert status == 0, err
+    assert [line.split()[1] for line in out.splitlines()[1:8]] == ["4", "8", "16", "32", "64", "256", "1024"]
+    assert "12 positions, 10.2 M nodes a tree (those of one worker, mean); pruning plain" in out
+
+
 def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
     log = str(tmp_path / "log.jsonl")
     words = ["--suite", suite, "--threads", "1,2", "--depth", "5", "--repeat", "2", "--hash", "2", "--log", log]
     status, out, err = run("speedup", *words, "--json")
     assert status == 0, err
     report = json.loads(out)
-    assert set(report) == {"rows", "pruning", "ceilings", "log", "interrupted"}
+    assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "ceilings", "log", "interrupted"}
+    assert (report["positions"], report["log"]) == (2, log) and report["tree_nodes"] > 100
     (row,) = report["rows"]
     assert set(row) == ROW_FIELDS
     assert (row["policy"], row["threads"], row["positions"]) == ("calibrated", 2, 2), "the third position is the first"
@@ -165,8 +234,20 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     again = json.loads(out)
     assert (again["rows"], again["ceilings"]) == (report["rows"], report["ceilings"])
     status, out, err = run("speedup", "--from-log", log)
-    assert (status, err) == (0, "")
+    assert status == 0 and [line[:12] for line in err.splitlines()] == ["psearch: sma", "psearch: few"]
     assert out.splitlines()[1].split()[:2] == ["calibrated", "2"]
+    assert explained(out) >= {
+        "speedup",
+        "95% interval",
+        "ceiling",
+        "nps",
+        "nodes",
+        "idle",
+        "splits",
+        "joins",
+        "aborted",
+    }
+    assert "\n\n2 positions, " in out and "pruning modern\n" in out
 
 
 def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
@@ -187,7 +268,8 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
-        assert set(report) == {"rows", "pruning", "fits", "log", "interrupted"}
+        assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "fits", "log", "interrupted"}
+        assert report["positions"] == 2 and report["tree_nodes"] > 100
         assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
         return report["rows"], log
 
@@ -203,7 +285,9 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
     assert about["costs"]["node"] > 0 and about["arguments"]["depth"] == 5
     status, out, _ = run("simulate", "--from-log", log)
     assert status == 0
-    assert out.count("T(P)/T(1) = ") == 2
+    assert out.count("/P: a speedup of at most ") == 2 and "T(P)/T(1) = c + w/P" in out
+    assert explained(out) >= {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
+    assert "ceiling" not in out
 
 
 def test_simulate_with_validation_and_costs(
@@ -213,10 +297,11 @@ def test_simulate_with_validation_and_costs(
     Path("costs.json").write_text('{"node": 500.0, "qnode": 500.0, "machine": "made up"}')
     words = ["--workers", "3", "--suite", suite, "--depth", "2", "--hash", "1", "--split-depth", "1"]
     more = ["--validate", "--costs", "costs.json", "--positions", "1", "--jitter", "0.5", "--seed", "7"]
-    status, _, err = run("simulate", *words, *more)
+    log = Path("log.jsonl")
+    status, out, err = run("simulate", *words, *more, "--log", str(log))
     assert status == 0, err
-    assert "raw log: psearch-simulate-" in err, "without --log there is one all the same"
-    (log,) = Path().glob("psearch-simulate-*.jsonl")
+    assert "raw log: log.jsonl\n" in err
+    assert out.splitlines()[1].split()[3] == "-" and "one position has none" in out
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert lines[0]["about"]["costs"]["machine"] == "made up"
     assert lines[0]["about"]["costs"]["jitter"] == 0.5
@@ -230,7 +315,7 @@ def test_plots(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: P
     status, _, err = run("simulate", *words)
     assert status == 0, err
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert plot.with_suffix(".jsonl").exists(), "the log lies beside the plot"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "suite.epd"]
 
 
 def test_an_interrupt_keeps_what_is_finished(suite: str, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from psearch.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.cli.numbers import decimal_number, duration, seconds, whole_number, worker_counts
 
 
 @pytest.mark.parametrize(("text", "number"), [("1", 1), ("+7", 7), ("-3", -3), ("007", 7)])
@@ -29,6 +29,31 @@ def test_decimal_numbers(text: str, number: float) -> None:
 def test_what_is_no_decimal_number(text: str) -> None:
     with pytest.raises(ArgumentTypeError, match="must be a number from 0 to 2, not "):
         decimal_number(0, 2)(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("1500", 1500), ("5s", 5000), (".5s", 500), ("1.5s", 1500), ("500ms", 500), ("2m", 120_000), ("2min", 120_000)],
+)
+def test_times(text: str, milliseconds: int) -> None:
+    """A number alone is milliseconds, or seconds where seconds are asked for."""
+    assert duration(1, 10**6)(text) == (milliseconds, not text.isdigit())
+    if not text.isdigit():
+        assert seconds(0.01, 1000)(text) == milliseconds / 1000
+    assert seconds(0.01, 10)("0.25") == 0.25
+    assert duration(1, 10**7)("1h") == (3_600_000, True)
+
+
+@pytest.mark.parametrize("text", ["", "s", "5 s", "5S", "1.5", "-5s", "1e3s", "5sec", "٣s", "nan", "0", "0.1ms", "2h"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"must be (a time like|from 1 to 1000000 milliseconds)"):
+        duration(1, 10**6)(text)
+
+
+@pytest.mark.parametrize("text", ["", "5x", "1ms", "1h", "11", "-1"])
+def test_what_is_no_number_of_seconds(text: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"must be (a number )?from 0.01 to 10"):
+        seconds(0.01, 10)(text)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from psearch.core.evaluation.endgames import SCALING_PHASE
 from psearch.core.evaluation.weights import TERM_VALUES, UNIT_VALUES
 from psearch.core.inspect.node import NodeProbe
-from psearch.core.tables import make_tables
+from psearch.core.tables import make_tables, term_pairs
 from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
 
 FIRST = {term.name: term.first for term in TERMS}
@@ -123,6 +123,20 @@ def test_count(tables: np.ndarray, name: str, place: int, fen: str, expected: in
 def test_every_term_has_a_case_that_counts() -> None:
     seen = {name for name, _, _, expected in CASES if expected}
     assert {term.name for term in TERMS} - seen == {"DANGER", "RESTRICTED"}  # the two have tests of their own
+
+
+def test_a_term_without_weights_counts_nothing_and_weights_without_a_term_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    filled = make_tables()[0]["terms"].tolist()
+    doubled = next(term for term in TERMS if term.name == "DOUBLED")
+    monkeypatch.delitem(TERM_VALUES, "DOUBLED")
+    assert term_pairs(doubled) == ((0, 0),)
+    without = make_tables()[0]["terms"].tolist()
+    assert [place for place, pair in enumerate(filled) if pair != without[place]] == [doubled.first]
+    monkeypatch.setitem(TERM_VALUES, "DUBLED", ((1, 1),))
+    with pytest.raises(AssertionError, match="DUBLED"):
+        make_tables()
 
 
 def test_restricted_squares(tables: np.ndarray) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
+from fingerprint import BENCH_NODES
 from paths import SUPPORT
 
 from psearch.core.compiler import back_end
@@ -20,7 +21,6 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="its feat
 BASE = ("64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2")
 NEHALEM = (*BASE, "cx16", "popcnt", "sahf", "sse3", "ssse3", "sse4.1", "sse4.2", "crc32")
 HASWELL = (*NEHALEM, "avx", "avx2", "bmi", "bmi2", "lzcnt", "movbe", "fma")
-BENCH_NODES = 5344409
 BMI2 = {"pext", "pdep", "mulx", "rorx", "sarx", "shlx", "shrx", "bzhi"}
 LATER = BMI2 | {"andn", "blsr", "blsi", "blsmsk", "lzcnt"}
 

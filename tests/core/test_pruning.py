@@ -189,6 +189,56 @@ def test_reverse_futility_does_not_believe_a_king_in_a_mating_net(tables: np.nda
             assert off.prune_node()[0] == PRUNE_RETURN
 
 
+THREATENED = "2rr3k/pp3pp1/1nnqbNQp/3pN3/2pP4/2P5/PPB4P/R4RK1 b - - 0 1"
+"""WAC.001 after Qg6: White mates on h6 or h7, whatever the queen costs."""
+
+
+def test_no_cut_where_a_mate_in_one_threatens(tables: np.ndarray) -> None:
+    """Reverse futility from depth 2 on: at depth 1 the search below would not see it."""
+    for technique, cut in (("reverse_futility", PRUNE_RETURN), ("null_move", PRUNE_NULL)):
+        looking = probe_of(tables, THREATENED, **{technique: 1}, mate_in_one=1)
+        blind = probe_of(tables, THREATENED, **{technique: 1})
+        quiet = probe_of(tables, QUIET, **{technique: 1}, mate_in_one=1)
+        for depth in range(2, 9):
+            for probe, expected in ((looking, PRUNE_NOTHING), (blind, cut), (quiet, cut)):
+                probe.enter(depth, probe.evaluate() - 1000)
+                assert probe.prune_node()[0] == expected, (technique, depth)
+        assert looking.counts()["mate_in_one"] == (7, 7)
+        assert quiet.counts()["mate_in_one"] == (7, 0)
+        assert blind.counts()["mate_in_one"] == (0, 0)
+    looking = probe_of(tables, THREATENED, reverse_futility=1, mate_in_one=1)
+    looking.enter(1, looking.evaluate() - 1000)
+    assert looking.prune_node()[0] == PRUNE_RETURN
+
+
+def test_both_cuts_look_for_a_mate_once(tables: np.ndarray) -> None:
+    """Netted, so that reverse futility leaves the node to the null move: it is not looked at twice."""
+    probe = probe_of(tables, QUIET, reverse_futility=1, null_move=1, mate_in_one=1, reverse_futility_depth=3)
+    for depth in (3, 4):
+        probe.enter(depth, probe.evaluate() - 1000)
+        assert probe.prune_node()[0] == (PRUNE_RETURN if depth == 3 else PRUNE_NULL)
+    assert probe.counts()["mate_in_one"] == (2, 0)
+
+
+def test_no_razoring_where_there_is_a_mate_in_one(tables: np.ndarray) -> None:
+    mating = THREATENED.replace(" b ", " w ")
+    for values, expected in (({"mate_in_one": 1}, PRUNE_NOTHING), ({}, PRUNE_RAZOR)):
+        probe = probe_of(tables, mating, razoring=1, **values)
+        for depth in (1, 2):
+            probe.enter(depth, probe.evaluate() + 2000)
+            assert probe.prune_node()[0] == expected
+
+
+def test_replies_to_root_moves_are_searched(tables: np.ndarray) -> None:
+    """A mate in two by a waiting move threatens nothing."""
+    techniques = {"reverse_futility": PRUNE_RETURN, "null_move": PRUNE_NULL}
+    for technique, cut in techniques.items():
+        probe = probe_of(tables, QUIET, **{technique: 1}, reply_depth=2)
+        for ply, depth in ((1, 2), (1, 3), (2, 2), (3, 2)):
+            probe.enter(depth, probe.evaluate() - 1000, None, ply=ply)
+            assert probe.prune_node()[0] == (PRUNE_NOTHING if (ply, depth) == (1, 2) else cut)
+
+
 def test_razoring_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, razoring=1)
     for depth in (1, 2, 3):

@@ -70,9 +70,9 @@ def mates(name: str) -> list[tuple[chess.Board, dict[str, object]]]:
 MATES_IN_1 = "terjekir_mate_in_1.epd"
 MATES_IN_2 = "terjekir_mate_in_2_sample150.epd"
 MATES_IN_3 = "terjekir_mate_in_3_sample80.epd"
+QUIET_MATES = "quiet_mates_in_2.epd"
 MODERN_MATE_DEPTH = 17
-"""Where `modern` sees every mate in 3 and less of these files (docs/design/search.md): before that it believes a
-defender who is far above beta, by reverse futility or after a null move, though a quiet move threatens mate."""
+"""Where `modern` sees every mate in 3 and less of these files (docs/design/search.md)."""
 
 
 @pytest.mark.parametrize(
@@ -103,6 +103,22 @@ def test_mates_at_their_exact_distance(arena: Arena, name: str, moves: int, dept
         if outcome.score != MATE - (2 * moves - 1) or (moves == 1 and not after.is_checkmate()):
             missed.append((operations["id"], outcome.score))
     assert missed == []
+
+
+def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
+    """The defender's node is cut neither by reverse futility nor by the null move (docs/decisions/015)."""
+    cases = mates(QUIET_MATES) + mates(MATES_IN_2)
+    assert len(cases) == 176
+    for board, operations in cases:
+        clear(arena)
+        outcome = search(arena, board, Limits(nodes=50_000, mate=2))
+        assert outcome.score == MATE - 3, operations["id"]
+    blind = without("mate_in_one", "reply_depth")
+    seen = []
+    for board, _ in mates(QUIET_MATES):
+        clear(arena)
+        seen.append(search(arena, board, Limits(nodes=50_000, mate=2), blind).score == MATE - 3)
+    assert seen.count(True) <= 2
 
 
 def test_lines_of_mates_end_in_mate(arena: Arena) -> None:

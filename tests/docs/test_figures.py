@@ -65,6 +65,21 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
 }
 
 
+def _legend(picture: Path) -> list[str]:
+    """The words of its legend, which the study's plots keep as the picture's description."""
+    content = picture.read_bytes()
+    start = content.index(b"tEXtDescription\0")
+    length = int.from_bytes(content[start - 4 : start], "big")
+    return content[start + 4 : start + 4 + length].partition(b"\0")[2].decode("latin-1").split("; ")
+
+
+def test_the_picture_and_the_text_use_the_same_words() -> None:
+    ((alt, path),) = re.findall(r"!\[(.*)\]\((.*\.png)\)", README)
+    measured = [what for what in re.findall(r"^\| 8, 16, 32, 64 workers, (.*?) \|", README, re.MULTILINE)]
+    assert _legend(ROOT / path) == measured
+    assert all(words in alt for words in measured)
+
+
 def test_every_figure_has_a_log() -> None:
     assert [log for log, _ in _figures()] == list(MEASURED)
 

@@ -18,8 +18,6 @@ KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1
 
 # python-chess as a board of standard chess finds no castling here; read as X-FEN it is a Chess960 position
 XFEN_CASE = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1"
-# two fields: python-chess fills in the rest, we ask for the four fields of an EPD
-TOO_SHORT = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b"
 
 
 def fen_cases() -> list[tuple[str, bool]]:
@@ -42,7 +40,7 @@ def refusal(text: str | list[str], *, strict: bool = True) -> str:
 def test_agrees_with_python_chess(fen: str, valid: bool) -> None:
     if fen == XFEN_CASE:
         assert parse_position(fen).chess960
-    elif valid and fen != TOO_SHORT:
+    elif valid:
         assert parse_position(fen).fen() == chess.Board(fen, chess960=False).fen()
     else:
         refusal(fen)
@@ -64,6 +62,15 @@ def test_counters_have_defaults(counters: str) -> None:
     board = parse_position("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - -" + counters)
     assert board.halfmove_clock == (7 if counters else 0)
     assert board.fullmove_number == (23 if counters == " 7 23" else 1)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6])
+def test_fields_are_left_out_from_the_end(count: int) -> None:
+    """As python-chess and Stockfish take them: nobody may castle, nothing may be taken en passant."""
+    fields = ["8/8/8/8/3k4/8/8/3K3R", "b", "-", "-", "0", "1"]
+    assert parse_position(fields[:count]).fen() == "8/8/8/8/3k4/8/8/3K3R b - - 0 1"
+    start = chess.STARTING_FEN.split()[:count]
+    assert parse_position(start) == chess.Board(" ".join(start))
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,10 @@ def test_x_fen_means_the_outermost_rook() -> None:
     ("fen", "words"),
     [
         ("", "empty"),
-        ("hello", "1 fields"),
+        ("hello", "'hello' has 1 field, not 2 to 6"),
+        ("8/8/8/8/8/8/8/4K2k", "'8/8/8/8/8/8/8/4K2k' is not followed by the side to move, w or b"),
+        ("8/8/8/8/8/8/8/4K2k white", "side to move"),
+        ("4k3/8/8/8/8/8/8/4K3 w castle", "castling"),
         ("8/8/8/8/8/8/8/8 w - - 0 1", "board is empty"),
         ("k7/8/8/8/8/8/8/8 w - - 0 1", "White has no king"),
         ("8/8/8/8/8/8/8/K7 w - - 0 1", "Black has no king"),

@@ -61,6 +61,9 @@ def test_drawn_in_proportion_to_the_weights(tmp_path: Path) -> None:
         drawn = Counter(book.pick(board, seeded) for _ in range(2000))
         again = random.Random(7)
         assert drawn == Counter(book.pick(board, again) for _ in range(2000))
+        assert book.expected(board) == e4
+        board.push(e4)
+        assert book.expected(board) is None
     assert set(drawn) == {e4, d4}
     assert 2.5 < drawn[e4] / drawn[d4] < 3.5
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import chess
 import chess.engine
 from reports import cp, moves, workers
 
-from psearch.notation.report import final_report, iteration_line, json_object, score_text
+from psearch.notation.report import final_report, iteration_line, json_object, score_object, score_text
 from psearch.results import Info, Result
+from psearch.uci.messages import info_line
 
 
 def test_several_lines_of_play() -> None:
@@ -39,6 +42,21 @@ def test_score_is_from_the_side_to_move() -> None:
     assert json_object(black_to_move, result, 1)["score"] == {"mate": -3}
 
 
+def test_a_bound_is_told_as_one() -> None:
+    """In whatever way a result is shown."""
+    board = chess.Board()
+    for bound, mark in (("lower", ">="), ("upper", "<=")):
+        info = Info(5, 9, cp(98), bound, 900, 1.0, moves("e2e4", "e7e5"))
+        result = Result(info.pv[0], info, lines=[info, replace(info, multipv=2)])
+        assert f"score      {mark}+0.98 for White\n" in final_report(board, result)
+        assert f"line 2     {mark}+0.98  e4 e5\n" in final_report(board, result)
+        report = json_object(board, result, 1)
+        assert report["score"] == report["lines"][1]["score"] == {"cp": 98, "bound": bound}
+        assert info.as_dict()[f"{bound}bound"] is True  # type: ignore[literal-required]  # not declared
+        assert f"score cp 98 {bound}bound" in info_line(board, info)
+    assert score_object(chess.engine.Mate(-3), "upper") == {"mate": -3, "bound": "upper"}
+
+
 def test_chess960_castling_is_king_takes_rook() -> None:
     board = chess.Board("1r3kr1/8/8/8/8/8/8/1R3KR1 w GBgb - 0 1", chess960=True)
     line = moves("f1g1", "f8b8")
@@ -57,5 +75,5 @@ def test_interrupted_before_anything_was_found() -> None:
 
 def test_iteration_line() -> None:
     info = Info(9, 17, cp(31), "exact", 1234567, 0.82304, moves("e2e4", "e7e5", "g1f3"))
-    expected = "depth 9/17  score +0.31  nodes 1234567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
+    expected = "depth 9/17  score +0.31  nodes 1,234,567  nps 1,500,009  time 0.82  pv e4 e5 Nf3"
     assert iteration_line(chess.Board(), info) == expected

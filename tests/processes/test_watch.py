@@ -157,7 +157,7 @@ def test_when_no_others_can_be_had_what_is_known_is_the_answer(
     request = SearchRequest(KIWIPETE, Limits(depth=8))
     if known:
         result = watch(workers, request).result()
-        assert result.info.depth >= 4 and result.bestmove == result.info.pv[0]
+        assert result.info.depth >= 4 and result.bestmove == result.info.pv[0] and result.ponder is not None
         assert result.notes[-1].endswith("the search was stopped, for others cannot be had: no memory")
     else:
         with pytest.raises(WorkerDied, match="others cannot be had: no memory"):

@@ -47,7 +47,7 @@ JITTER = replace(Costs(), jitter=1.0)
 PERFECT = (Shape(2, 9), Shape(4, 7, seed=2), Shape(8, 5, seed=3), Shape(40, 3, seed=4))
 CAREFUL = ("root", "ybw", "knuth", "garms", "kannan", "felten")
 """Policies that open no node of a perfect tree which is cut off later: they search the least tree and no node more."""
-SPLITTING = (*CAREFUL, "calibrated")
+SPLITTING = tuple(name for name in POLICY_NAMES if name not in ("serial", "lazy", "abdada"))
 
 ROUGH = Shape(6, 5, spread=3, disorder=True)
 CHESSLIKE = Shape(6, 6, spread=3, disorder=True, reduce=True, null=True, noise=True, prune=True)

@@ -398,3 +398,4 @@ def test_calibration_measures_every_cost() -> None:
     assert 0.3 < costs.side_by_side < 6
     assert "cores" in costs.machine
     assert "join that succeeds" in calibration.table()
+    assert "\n2 positions, " in calibration.table() and "ns: nanoseconds that `psearch simulate`" in calibration.table()

@@ -50,6 +50,18 @@ def test_what_is_no_log(tmp_path: Path, text: str) -> None:
         read_log(path, Sample)
 
 
+def test_scores_may_be_negative(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Scored:
+        position: str
+        score: int
+
+    path = tmp_path / "log.jsonl"
+    with RawLog(path, {}) as log:
+        log.add(Scored("a", -49))
+    assert read_log(path, Scored)[0] == [Scored("a", -49)]
+
+
 def test_a_line_cut_short_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with RawLog(path, {}) as log:

@@ -10,7 +10,7 @@ import pytest
 
 from psearch.notation.epd import SuitePosition
 from psearch.results import PsearchError
-from psearch.studies.speedup import Sample, hardware_ceiling, measure, summarise, table
+from psearch.studies.speedup import Sample, hardware_ceiling, legend, measure, summarise, table
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 SUITE = [SuitePosition("start", chess.Board()), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
@@ -53,7 +53,17 @@ def test_summary_of_made_up_searches() -> None:
     assert row.idle_share == pytest.approx(0.05)
     assert (row.splits, row.joins) == (10, 20)
     assert row.aborted_share == pytest.approx(231 / 2310)
+    assert row.low is not None and row.high is not None
     assert 1.0 < row.low < row.speedup < row.high < 3.0
+
+
+def test_one_position_has_no_interval() -> None:
+    (row,) = summarise([sample for sample in study() if sample.fen == "a"])
+    assert (row.positions, row.low, row.high, row.interval) == (1, None, None, "-")
+    lines = table([row]).splitlines()
+    assert lines[1].split()[:4] == ["ybw", "2", "2.00", "-"]
+    assert "one position has none" in legend([row])
+    assert "one position has none" not in legend(summarise(study()))
 
 
 def test_the_interval_of_equal_ratios_is_a_point() -> None:
@@ -72,6 +82,7 @@ def test_more_positions_narrow_the_interval() -> None:
         for number in range(count):
             samples += [made_up(str(number), 1, 4.0), made_up(str(number), 2, 2.0 + number % 3)]
         (row,) = summarise(samples)
+        assert row.low is not None and row.high is not None
         return row.high - row.low
 
     assert width(60) < width(6)

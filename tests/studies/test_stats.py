@@ -24,10 +24,16 @@ Run = Callable[..., tuple[int, str, str]]
 
 def test_every_counter_says_what_it_counts() -> None:
     assert all(one.tried and one.pruned for one in TECHNIQUES.values())
-    # the numbers that kernels count under, by the names that users read
-    numbers = {name: getattr(techniques, name.upper(), None) for name in TECHNIQUE_NAMES}
-    numbers["null_move"] = techniques.NULL_MOVE_PRUNING
-    assert numbers == {name: number for number, name in enumerate(TECHNIQUE_NAMES)}
+    # the numbers that kernels count under, by the names that users read; NULL_MOVE is a move
+    names = [name.upper() if name != "null_move" else "NULL_MOVE_PRUNING" for name in TECHNIQUE_NAMES]
+    assert [getattr(techniques, name) for name in names] == list(range(len(TECHNIQUE_NAMES)))
+    for wrong in ("NULL_MOVE", "RAZOURING", "razoring"):
+        with pytest.raises(AttributeError, match=f"declares no technique '{wrong.lower()}'"):
+            getattr(techniques, wrong)
+
+
+def test_every_technique_can_be_switched_off_and_most_by_their_own_name() -> None:
+    assert [name for name in TECHNIQUE_NAMES if name not in PARAMETERS] == ["multicut", "see_quiescence"]
 
 
 def test_counters_of_one_worker() -> None:
@@ -89,7 +95,9 @@ def test_the_table_names_what_was_on(run: Run) -> None:
     assert "pruning ael,futility_margin=250" in head and "policy ybw" in head and "threads 1" in head
     names = [line.split()[0] for line in lines if line]
     assert "extended_futility" in names and "null_move" in names and "lmr" not in names
-    assert names[-3:] == ["PV", "CUT", "ALL"]
+    assert names[-7:-4] == ["PV", "CUT", "ALL"]
+    legend = [line.split("  ")[1] for line in lines[-4:]]
+    assert legend == ["tried, pruned", "expected", "right", "cut by 1st move"]
 
 
 def test_stats_beside_the_answer(run: Run) -> None:
@@ -161,7 +169,7 @@ def test_studies_say_what_was_pruned(run: Run, tmp_path: Path) -> None:
         nodes.append(lines[1]["nodes"])
     assert nodes[0] != nodes[1]
     status, out, _ = run("simulate", "--from-log", str(log))
-    assert status == 0 and "pruning modern" in out
+    assert status == 0 and "; pruning modern\n" in out
     status, out, _ = run("speedup", *common, "--repeat", "1", "--hash", "1", "--log", str(log), "--threads", "1")
     assert status == 0 and "pruning ael,null_move=0" in out
     status, out, _ = run("predict", *common, "--json")

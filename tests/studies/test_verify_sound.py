@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from paths import DATA
 
+from psearch.cli.verify_sound import _LEGEND
 from psearch.core.pruning.modes import SOUND
 from psearch.core.records import SOUND_BOUND, SOUND_GATES, SOUND_LEGALITY
 from psearch.core.terms import REST_BOUND
@@ -58,7 +59,15 @@ def test_the_lines(run: Run, suite: str) -> None:
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == f"positions         2, depth 3, B = {REST_BOUND}"
-    assert [line[:18].strip() for line in lines[1:]] == ["moves checked", "violations", "roots that differ", "nodes"]
+    assert [line[:18].strip() for line in lines[1:]] == [
+        "moves checked",
+        "violations",
+        "roots that differ",
+        "nodes",
+        "nodes a position",
+        "",
+        *(line[:18].strip() for line in _LEGEND.splitlines()),
+    ]
     assert lines[2].split()[-1] == lines[3].split()[-1] == "0"
     assert "plain " in lines[4] and "%)" in lines[4]
 
@@ -104,7 +113,7 @@ def test_a_position_that_takes_too_much_is_given_up(run: Run, tmp_path: Path) ->
         (["--epd", "SUITE", "--depth", "0"], "whole number from 1 to 100"),
         (["--epd", "SUITE", "--positions", "none"], "whole number"),
         (["--epd", "SUITE", "--max-nodes", "0"], "whole number"),
-        (["--epd", "SUITE", "more"], "unrecognized arguments"),
+        (["--epd", "SUITE", "more"], " takes no "),
     ],
 )
 def test_bad_input_is_one_line_and_2(run: Run, suite: str, tmp_path: Path, words: list[str], said: str) -> None:

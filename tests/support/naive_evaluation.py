@@ -9,8 +9,10 @@ import chess
 from naive import psq_sum, taper
 
 from psearch.core.evaluation import weights
-from psearch.core.terms import DANGER_STEP, DANGER_STEPS, REST_BOUND
+from psearch.core.tables import term_pairs
+from psearch.core.terms import DANGER_STEP, DANGER_STEPS, REST_BOUND, TERMS
 
+TERM = {term.name: term for term in TERMS}
 Counts = Counter[tuple[str, int]]
 """(name of the term, place in its row) -> how often"""
 
@@ -335,8 +337,7 @@ def rest_of(board: chess.Board, phase: int) -> int:
     counts = counts_of_white(board)
     counts.subtract(counts_of_white(board.mirror()))
     middle_game, end_game = (
-        sum(count * weights.TERM_VALUES[name][place][part] for (name, place), count in counts.items())
-        for part in range(2)
+        sum(count * term_pairs(TERM[name])[place][part] for (name, place), count in counts.items()) for part in range(2)
     )
     return taper(middle_game, end_game, phase)
 

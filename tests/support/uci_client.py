@@ -168,7 +168,7 @@ def infos(lines: list[str]) -> list[dict[str, str]]:
 
 
 def check_lines(lines: list[str], board: chess.Board) -> None:
-    """All lines of a search are well formed, all moves are legal."""
+    """All lines of a search are well formed, all moves are legal, and the reply is that of the last line shown."""
     *before, last = lines
     for line in before:
         if line.startswith("info string"):
@@ -193,3 +193,6 @@ def check_lines(lines: list[str], board: chess.Board) -> None:
         board.push_uci(words[1])
         if len(words) > 2:
             board.push_uci(words[3])
+        last_lines = [info["pv"].split() for info in infos(before) if info["multipv"] == "1" and info["pv"]]
+        if last_lines and last_lines[-1][0] == words[1]:
+            assert last_lines[-1][1:2] == words[3:4], last

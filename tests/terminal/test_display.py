@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import sys
+from typing import TextIO
+
 import chess
 import chess.engine
 import pytest
@@ -9,9 +13,10 @@ from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
 
 from psearch.results import Info
-from psearch.terminal.board_drawing import board_text
+from psearch.terminal.board_drawing import board_text, draw
 from psearch.terminal.display import LineDisplay
 from psearch.terminal.live_display import search_view
+from psearch.terminal.streams import folded
 
 ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
 
@@ -25,6 +30,74 @@ def test_the_board_in_colour() -> None:
     assert len({str(span.style) for span in text.spans}) >= 4
     assert not set("♔♕♖♗♘♙") & set(text.plain)
     assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain.splitlines()[0].startswith("1 ")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def draw_on(stream: TextIO, monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> None:
+    for name in ("NO_COLOR", "FORCE_COLOR", "COLORTERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TERM": "xterm-256color", **environment}.items():
+        monkeypatch.setenv(name, value)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        draw(chess.Board(fen))
+
+
+def drawn(monkeypatch: pytest.MonkeyPatch, fen: str, **environment: str) -> str:
+    """What a terminal gets."""
+    terminal = Terminal()
+    draw_on(terminal, monkeypatch, fen, **environment)
+    return terminal.getvalue()
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_a_terminal_without_colours_gets_letters(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
+    """Figures look like the other side's there, if the background is dark, and filled ones are all alike."""
+    lines = drawn(monkeypatch, ROOK_ENDING, **environment).splitlines()
+    assert lines[4] == "4  . . . k . . . ."
+    assert lines[7:] == ["1  . . . K . . . R", "", "   a b c d e f g h", ""]
+    lines = drawn(monkeypatch, ROOK_ENDING.replace("w", "b"), **environment).splitlines()
+    assert (lines[0], lines[-2]) == ("1  R . . . K . . .", "   h g f e d c b a")
+
+
+def test_a_terminal_with_colours_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = drawn(monkeypatch, ROOK_ENDING)
+    assert "♚" in text
+    assert "\x1b[" in text
+
+
+def test_files_get_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding, king in (("utf-8", "|♔|"), ("latin-1", "K")):
+        file = io.BytesIO()
+        stream = io.TextIOWrapper(file, encoding)
+        draw_on(stream, monkeypatch, ROOK_ENDING, NO_COLOR="1")
+        assert king in file.getvalue().decode(encoding)
+
+
+def test_lines_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = "pv         " + "Nf3 Nc6 " * 20
+    monkeypatch.setenv("COLUMNS", "30")
+    rows = folded(f"{line}\ndepth", Terminal(), 11).splitlines()
+    assert rows[0] == "pv         Nf3 Nc6 Nf3 Nc6 Nf3"
+    assert rows[1] == "           Nc6 Nf3 Nc6 Nf3 Nc6"
+    assert rows[-1] == "depth"
+    assert " ".join(rows).split() == f"{line} depth".split()
+    assert folded(line, io.StringIO(), 11) == line
+    for width in ("12", "3"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert all(row in ("Nf3", "Nc6") or len(row) <= int(width) for row in folded(line, Terminal(), 11).split("\n"))
+
+
+def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stdout", stream)
+    LineDisplay(chess.Board())(Info(5, 9, cp(30), "exact", 1900, 1.0, moves("e2e4", "e7e5", "g1f3")))
+    assert stream.getvalue() == "depth 5/9  score +0.30  nodes 1,900  nps\n    1,900  time 1.00  pv e4 e5 Nf3\n"
 
 
 def test_lines_print_what_is_new_of_each(capsys: pytest.CaptureFixture[str]) -> None:

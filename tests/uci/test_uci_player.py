@@ -60,6 +60,9 @@ class StandInBook:
     def pick(self, board: chess.Board, dice: random.Random | None) -> chess.Move | None:
         return chess.Move.from_uci("a2a4") if board == chess.Board() else None
 
+    def expected(self, board: chess.Board) -> chess.Move | None:
+        return chess.Move.from_uci("h7h5") if board.ply() == 1 else None
+
     def close(self) -> None:
         pass
 
@@ -109,7 +112,7 @@ def test_the_book_is_used_when_it_is_ours(talk: Talk) -> None:
     talk.send("setoption name BookFile value book.bin")
     assert infos(talk.go("depth 3", chess.STARTING_FEN))  # OwnBook is off
     talk.send("setoption name OwnBook value true")
-    assert talk.go("depth 3", chess.STARTING_FEN) == ["info string book move a2a4", "bestmove a2a4"]
+    assert talk.go("depth 3", chess.STARTING_FEN) == ["info string book move a2a4", "bestmove a2a4 ponder h7h5"]
     assert infos(talk.go("depth 3", KRK))
     assert infos(talk.go("depth 3 searchmoves e2e4", chess.STARTING_FEN))
     talk.send("go ponder", "ponderhit")  # at the position of before

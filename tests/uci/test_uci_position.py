@@ -23,6 +23,13 @@ def test_a_position_that_goes_on_keeps_the_history() -> None:
     assert [move.uci() for move in position.board(chess960=False).move_stack] == ["e2e4"]
 
 
+@pytest.mark.parametrize("rest", ["", " -", " - -", " - - 0 1"])
+def test_fields_of_a_fen_may_be_left_out(rest: str) -> None:
+    position = CurrentPosition()
+    position.set_up(f"fen 8/8/8/8/3k4/8/8/3K3R b{rest} moves d4e4".split(), chess960=False)
+    assert position.board(chess960=False).fen() == "8/8/8/8/4k3/8/8/3K3R w - - 1 2"
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -7,6 +7,7 @@ import textwrap
 import numpy as np
 
 from psearch.core.evaluation import weights as current_weights
+from psearch.core.tables import term_pairs
 from psearch.core.terms import TERMS, UNITS
 
 from .columns import N_COLUMNS, N_PSQT, PIECES, Array
@@ -18,7 +19,7 @@ def weights_in_use() -> tuple[Array, Array]:
     for row, tables in enumerate((current_weights.PSQT_MG, current_weights.PSQT_EG)):
         weights[row, :N_PSQT] = np.array(tables).ravel()
     for term in TERMS:
-        pairs = np.array(current_weights.TERM_VALUES[term.name])
+        pairs = np.array(term_pairs(term))
         weights[:, N_PSQT + term.first : N_PSQT + term.first + term.count] = pairs.T
     units = np.concatenate([np.array(current_weights.UNIT_VALUES[unit.name], dtype=np.float64) for unit in UNITS])
     return weights, units

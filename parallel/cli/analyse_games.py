@@ -1,0 +1,114 @@
+"""`psearch analyse` of games: PGN with what was found, or JSON, and a summary of each player."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from psearch.analysis.analyser import Stopped
+from psearch.analysis.json_objects import game_object, games_summary
+from psearch.analysis.judgement import JudgedGame, Tally, counted, judge_game
+from psearch.analysis.pgn import annotate, count_tasks, tasks
+from psearch.analysis.player_table import PLAYER_COLUMNS, game_title, player_rows
+from psearch.cli.analysis_session import Input, Session, complain_beside, limit_text, open_session
+from psearch.cli.exit_status import EXIT_WRONG
+from psearch.cli.output import say
+from psearch.notation.pgn import PgnGame, read_games
+from psearch.results import PsearchError
+from psearch.terminal.status import StatusLine
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.cli.signals import Signals
+
+_MOST_PROBLEMS = 10
+"""broken games that are reported one by one"""
+
+
+def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """The exit status."""
+    survey = _survey(inputs)
+    tally = Tally()
+    annotator = f"psearch {__version__}, {limit_text(options)}"
+
+    def summary() -> str:
+        return json.dumps({"summary": games_summary(tally, survey.games)}) + "\n" if options.json else ""
+
+    with open_session(inputs, options, signals, survey.positions) as session:
+        for problem in survey.told():
+            complain_beside(session.progress, problem)
+        try:
+            for number, one in enumerate(inputs, start=1):
+                for work in read_games(one.source):
+                    session.progress.say(f"game {tally.games + 1}")
+                    judged = _judged(work, number, session)
+                    tally.add(judged)
+                    if options.json:
+                        session.put(json.dumps(game_object(judged, one.name)) + "\n")
+                    else:
+                        session.put(annotate(judged, annotator))
+                    if judged.moves:
+                        title = game_title(judged, one.name if len(inputs) > 1 else None)
+                        session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+        except Stopped:
+            session.progress.close()
+            if not session.has_journal:
+                session.put(summary())
+            session.report_interruption()
+            return signals.exit_status
+        session.progress.close()
+        session.put(summary())
+        session.finish()
+        say(tally.text())
+    return EXIT_WRONG if survey.broken else 0
+
+
+@dataclass
+class _Survey:
+    """What must be known before the first search."""
+
+    games: int = 0
+    positions: int = 0
+    """to search"""
+    broken: int = 0
+    """games that cannot be read to their end"""
+    problems: list[str] = field(default_factory=list)
+    """what is wrong with the first of them"""
+
+    def told(self) -> list[str]:
+        """A line for each problem, and one for those that are too many."""
+        more = self.broken - len(self.problems)
+        return [*self.problems, f"{counted(more, 'more game')} like these"] if more else self.problems
+
+
+def _survey(inputs: Sequence[Input]) -> _Survey:
+    """Read everything once. Raises PsearchError for a file without a move."""
+    survey = _Survey()
+    with StatusLine(only_terminal=True) as status:
+        for one in inputs:
+            before = survey.positions
+            for work in read_games(one.source):
+                survey.games += 1
+                survey.positions += count_tasks(work)
+                if work.problem is not None:
+                    survey.broken += 1
+                    if survey.broken <= _MOST_PROBLEMS:
+                        what = f"{work.problem.text}; {work.problem.consequence}"
+                        survey.problems.append(f"{one.source.name}, game {work.number}: {what}")
+                found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
+                status(f"reading {one.source.name}: {found}")
+            if survey.positions == before:
+                own = [problem for problem in survey.problems if problem.startswith(f"{one.source.name}, ")]
+                raise PsearchError(own[0] if own else f"{one.source.name} has no game with moves")
+    return survey
+
+
+def _judged(work: PgnGame, file: int, session: Session) -> JudgedGame:
+    """Search a game's positions, from the last to the first, and judge its moves."""
+    session.analyser.forget()
+    game = f"file {file} game {work.number}"
+    answers = {task.ply: session.answer(f"{game} ply {task.ply}", task.board) for task in tasks(work)}
+    return judge_game(work, answers)

@@ -1,0 +1,214 @@
+"""The recipes of CONTRIBUTING.md: what they name is there, and the one for a pruning technique works as written."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from fingerprint import BENCH_NODES
+from positions import KIWIPETE
+from test_lists import PRUNING_PAGES, section, undescribed
+
+from psearch.cli.commands import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+TITLES = ("A pruning technique", "A policy", "A UCI option", "An evaluation term", "A study")
+
+
+class Step(NamedTuple):
+    """One numbered step of a recipe."""
+
+    text: str
+    """without its block"""
+    block: str
+    """the lines to be typed, at the margin"""
+
+
+def steps_of(title: str) -> list[Step]:
+    """The steps of a recipe, in their order."""
+    found = []
+    for part in re.split(r"^[0-9]\. ", section(CONTRIBUTING, title), flags=re.MULTILINE)[1:]:
+        lines = part.splitlines()
+        block = [line[7:] for line in lines if line.startswith(" " * 7)]
+        text = " ".join(line.strip() for line in lines if not line.startswith(" " * 7))
+        found.append(Step(text, "\n".join(block)))
+    return found
+
+
+def paths_of(text: str) -> list[Path]:
+    """The files and folders that a text names; `pawns.py` alone lies beside the one before."""
+    found: list[Path] = []
+    for code in re.findall(r"`([^`]+)`", text):
+        word = code.removeprefix("python ").split()[0]
+        if re.match(r"(core|parallel|tests|docs|bench)/", word):
+            found.append(ROOT / word)
+        elif re.fullmatch(r"\w+\.(py|md)", word):
+            found.append((found[-1].parent if found else ROOT) / word)
+    return found
+
+
+def unknown_names(text: str) -> set[str]:
+    """Identifiers in `code` that are in none of the files that the text names."""
+    sources = "\n".join(path.read_text("utf-8") for path in paths_of(text) if path.is_file())
+    names = {code for code in re.findall(r"`([^`]+)`", text) if re.fullmatch(r"[A-Za-z_]\w+", code)} - {"NAME"}
+    return {name for name in names if not re.search(rf"\b{name}\b", sources)}
+
+
+def test_there_are_five_recipes_and_each_is_short() -> None:
+    text = section(CONTRIBUTING, "Recipes")
+    assert tuple(re.findall(r"^### (.*)", text, re.MULTILINE)) == TITLES
+    for title in TITLES:
+        steps = steps_of(title)
+        assert 4 <= len(steps) <= 5, title
+        assert sum(len(step.text) for step in steps) < 1500, title
+
+
+@pytest.mark.parametrize("title", TITLES)
+def test_what_a_recipe_names_is_there(title: str) -> None:
+    for step in steps_of(title):
+        assert not [path for path in paths_of(step.text) if not path.exists()]
+        assert unknown_names(step.text) == set()
+        for module in re.findall(r"`(psearch(?:\.\w+)+)`", step.text):
+            assert importlib.util.find_spec(module), module
+        for command in re.findall(r"`psearch (\w+)", step.text):
+            assert command in COMMANDS
+
+
+def test_paths_of_the_other_tables_are_there() -> None:
+    for title in ("Wanted", "How one decides"):
+        paths = paths_of(section(CONTRIBUTING, title))
+        assert paths and not [path for path in paths if not path.exists()]
+
+
+def test_a_name_that_is_not_there_is_noticed() -> None:
+    assert unknown_names("`core/pruning/node.py`: `prune_node`, `prune_everything`") == {"prune_everything"}
+    assert not (paths_of("`core/pruning/node.py` or `leaf.py`")[1]).exists()
+
+
+# -- the first one, followed -----------------------------------------------------------------------------------------
+
+
+class Copy:
+    """The packages, copied to where they can be changed and run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        leave_out = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "parallel", folder / "psearch", ignore=leave_out)
+        shutil.copytree(ROOT / "core", folder / "psearch" / "core", ignore=leave_out)
+
+    def insert(self, path: str, line: int, text: str) -> None:
+        """Before a line, which counts from 1."""
+        file = self.folder / "psearch" / path
+        lines = file.read_text("utf-8").splitlines()
+        lines[line - 1 : line - 1] = text.splitlines()
+        file.write_text("\n".join(lines) + "\n", "utf-8")
+
+    def tree(self, path: str) -> ast.Module:
+        return ast.parse((self.folder / "psearch" / path).read_text("utf-8"))
+
+    def run(self, program: str) -> str:
+        """What a Python program prints that imports from here."""
+        environment = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        words = [sys.executable, "-c", program]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=500, env=environment, cwd=self.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def psearch(self, *words: str) -> str:
+        """What a command prints."""
+        return self.run(f"import sys; from psearch.cli.main import main; sys.exit(main({list(words)!r}))")
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+PROBE = """
+import json, sys
+import chess, chess.engine
+from psearch.core import kernels
+from psearch.core.entries import CHESS, INSPECT
+from psearch.scheduler.entries import load_kernels
+load_kernels()
+kernels.load(CHESS, INSPECT)
+
+from psearch.core.inspect.pruning import PruningProbe
+from psearch.core.pruning.modes import MODES, parse_pruning
+from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_RETURN
+from psearch.core.records.pruning import PARAMETERS
+from psearch.core.tables import make_tables
+
+# the margin to the centipawn, 300 a ply, up to depth 4
+probe = PruningProbe(make_tables(), parse_pruning("plain,alpha_pruning=1"), chess.Board())
+for depth in range(1, 6):
+    alpha = probe.evaluate() + 300 * depth
+    for low, action in ((alpha, PRUNE_RETURN if depth <= 4 else PRUNE_NOTHING), (alpha - 1, PRUNE_NOTHING)):
+        probe.enter(depth, low)
+        assert probe.prune_node()[0] == action, (depth, low)
+counts = probe.counts()["alpha_pruning"]
+
+command = [sys.executable, "-c", "from psearch.cli.main import main; main(['uci'])"]
+nodes = {}
+with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
+    for value in ("", "alpha_pruning=1"):
+        engine.configure({"PruningParameters": value})
+        board = chess.Board("FEN")
+        nodes[value] = engine.analyse(board, chess.engine.Limit(depth=9), game=value)["nodes"]
+
+print(json.dumps({
+    "file": kernels.__file__,
+    "off": [mode for mode in MODES if not MODES[mode].alpha_pruning],
+    "parameters": list(PARAMETERS),
+    "counts": counts,
+    "uci": nodes,
+}))
+""".replace("FEN", KIWIPETE)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
+    declared, decided, described, _, _ = steps_of("A pruning technique")
+    copy = Copy(tmp_path)
+    declaration = paths_of(declared.text)[0].relative_to(ROOT).as_posix()
+    decision = paths_of(decided.text)[0].relative_to(ROOT).as_posix()
+
+    (record,) = (one for one in copy.tree(declaration).body if isinstance(one, ast.ClassDef) and one.name == "Pruning")
+    last = [one for one in record.body if isinstance(one, ast.AnnAssign)][-1]  # the gates, which no user sets
+    copy.insert(declaration, last.lineno, indented(declared.block))
+    body = copy.tree(decision).body
+    (function,) = (one for one in body if isinstance(one, ast.FunctionDef) and one.name == "prune_node")
+    copy.insert(decision, function.body[-1].lineno, indented(decided.block))
+    (first, *_) = (one for one in body if isinstance(one, ast.ImportFrom) and one.module != "__future__")
+    copy.insert(decision, first.lineno, "from psearch.core.techniques import ALPHA_PRUNING")
+
+    # off it is not there, on it is another search
+    assert int(copy.psearch("bench").split()[0]) == BENCH_NODES
+    assert int(copy.psearch("bench", "--pruning", "modern,alpha_pruning=1").split()[0]) != BENCH_NODES
+
+    found = json.loads(copy.run(PROBE))
+    assert Path(found["file"]).is_relative_to(tmp_path)
+    assert found["off"] == ["plain", "sound", "ael", "modern"]
+    assert found["counts"] == [8, 4]
+    assert found["uci"][""] != found["uci"]["alpha_pruning=1"]
+
+    listed = copy.psearch("stats", "--parameters")
+    assert re.search(r"^alpha_pruning +0 +0 +0 +0 +the evaluation is far below alpha", listed, re.MULTILINE)
+    assert re.search(r"^alpha_pruning_margin +300 ", listed, re.MULTILINE)
+    words = ("--pruning", "modern,alpha_pruning=1", "--depth", "9", "--threads", "1", "--hash", "4", *KIWIPETE.split())
+    assert re.search(r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", copy.psearch("stats", *words), re.M)
+
+    pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in PRUNING_PAGES)
+    assert undescribed(found["parameters"], pages) == {"alpha_pruning", "alpha_pruning_margin"}
+    assert not undescribed(found["parameters"], pages + described.block)

@@ -1,0 +1,290 @@
+"""The engine on asyncio: cancelled, timed out, interrupted, dropped with its loop; nothing is left running."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.engine
+import pytest
+
+import psearch
+
+Limit = chess.engine.Limit
+LONG = Limit(time=60)
+MATE_IN_1 = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
+BACK_RANK = chess.Move.from_uci("e1e8")
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """In a loop that tells what is wrong in it; no thread of ours is left afterwards."""
+    before = set(threading.enumerate())
+    asyncio.run(main, debug=True)
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("psearch")]
+    for thread in left:
+        thread.join(5)
+    assert not any(thread.is_alive() for thread in left)
+
+
+def pids(engine: psearch.AsyncEngine) -> list[int]:
+    assert engine._engine is not None and engine._engine._supervisor is not None
+    return [worker.pid for worker in engine._engine._supervisor.pool.workers]
+
+
+def are_gone(numbers: list[int]) -> bool:
+    return not any(Path(f"/proc/{number}").exists() for number in numbers)
+
+
+def test_all_methods() -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(threads=2, hash_mb=4) as engine:
+            await engine.initialize()
+            await engine.ping()
+            assert engine.id["name"].startswith("psearch")
+            info = await engine.analyse("startpos", Limit(depth=5), root_moves=["Nf3"])
+            assert info["pv"][0].uci() == "g1f3"
+            assert info["wdl"] == psearch.wdl(info["score"], chess.Board())
+            assert len(await engine.analyse(chess.Board(), Limit(depth=2), multipv=2)) == 2
+            await engine.configure({"Hash": 1, "Threads": 1})
+            assert repr(engine) == "<psearch.AsyncEngine (threads=1, hash_mb=1)>"
+            await engine.new_game()
+            await engine.send_opponent_information(opponent=chess.engine.Opponent("x", None, 2000, True))
+            played = await engine.play(MATE_IN_1, Limit(depth=3), game=1)
+            assert played.move == BACK_RANK
+            await engine.play(chess.Board(), Limit(depth=3), ponder=True)
+            await engine.send_game_result(chess.Board())
+            workers = pids(engine)
+        assert are_gone(workers)
+        for call in (engine.ping, engine.initialize, lambda: engine.play(MATE_IN_1, Limit(depth=1))):
+            with pytest.raises(psearch.PsearchError, match="closed"):
+                await call()
+        await engine.quit()
+
+    run(main())
+
+
+def test_an_analysis() -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            with await engine.analysis(chess.Board(), multipv=2) as analysis:
+                assert isinstance(analysis, chess.engine.AnalysisResult)
+                async for info in analysis:
+                    if info["depth"] >= 5:
+                        break
+            # the block has stopped it, and the next call waits until it has ended
+            assert (await engine.analyse(MATE_IN_1, Limit(depth=3)))["pv"][0] == BACK_RANK
+            assert (await analysis.wait()).move in chess.Board().legal_moves
+            assert [line["multipv"] for line in analysis.multipv] == [1, 2]
+            assert analysis.info["depth"] >= 5
+            while await analysis.next() is not None:
+                pass
+            assert analysis.empty() and not analysis.would_block()
+            with pytest.raises(chess.engine.AnalysisComplete):
+                await analysis.get()
+
+            ended = await engine.analysis(chess.Board(), Limit(depth=6))
+            assert [info["depth"] async for info in ended][-1] == 6
+            ended.post({"depth": 7, "lowerbound": True})  # type: ignore[typeddict-unknown-key]
+            ended.post({"depth": 8})
+            assert ended.info == {"depth": 8}  # python-chess's own would say that 8 is a lower bound, too
+            with pytest.raises(psearch.PsearchError, match="illegal position"):
+                await engine.analysis("8/8/8/8/8/8/8/8 w - - 0 1")
+
+    run(main())
+
+
+def test_the_board_may_change_meanwhile() -> None:
+    async def main() -> None:
+        board = chess.Board()
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            task = asyncio.create_task(engine.play(board, Limit(time=0.1)))
+            await asyncio.sleep(0.02)
+            board.push_san("e4")
+            assert (await task).move in chess.Board().legal_moves
+
+    run(main())
+
+
+def test_the_loop_goes_on_while_it_searches() -> None:
+    async def main() -> None:
+        engine = psearch.AsyncEngine(hash_mb=1)
+        longest, last = 0.0, time.perf_counter()
+        task = asyncio.create_task(engine.play(chess.Board(), Limit(time=0.5)))
+        while not task.done():
+            await asyncio.sleep(0.005)
+            longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
+        assert longest < 0.4  # a start takes longer, and the search as well
+        await engine.close()
+
+    run(main())
+
+
+def test_a_cancelled_await_stops_the_search() -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(threads=2, hash_mb=1) as engine:
+            for call in (engine.play, engine.analyse):
+                began = time.perf_counter()
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(call(chess.Board(), LONG), 0.2)
+                assert time.perf_counter() - began < 2
+                assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK
+            analysis = await engine.analysis(chess.Board())
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(analysis.wait(), 0.05)  # waiting is not searching: it goes on
+            with pytest.raises(psearch.PsearchError, match="searching already"):
+                await engine.analyse(MATE_IN_1, Limit(depth=1))
+            analysis.stop()
+            task = asyncio.create_task(engine.play(chess.Board(), LONG))
+            await asyncio.sleep(0)
+            task.cancel()  # before it has begun
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            task = asyncio.create_task(engine.play(chess.Board(), LONG))
+            await asyncio.sleep(0.1)
+            engine.stop()
+            assert (await task).move in chess.Board().legal_moves
+
+    run(main())
+
+
+def test_a_cancelled_change_is_whole(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            for megabytes in (2, 3):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(engine.configure({"Hash": megabytes}), 0.0001)
+                assert repr(engine) == f"<psearch.AsyncEngine (threads=1, hash_mb={megabytes})>"
+            with await engine.analysis(chess.Board()):
+                for call in (engine.new_game(), engine.ping(), engine.configure({"Clear Hash": None})):
+                    with pytest.raises((TimeoutError, psearch.PsearchError)):
+                        await asyncio.wait_for(call, 0.0001)
+            assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK
+
+    run(main())
+    gc.collect()
+    assert "never retrieved" not in caplog.text
+
+
+def test_cancelled_while_it_starts() -> None:
+    async def main() -> None:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001), psearch.AsyncEngine(hash_mb=1):
+                pytest.fail("it cannot have started")
+        engine = psearch.AsyncEngine(hash_mb=1)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(engine.play(chess.Board(), LONG), 0.001)
+        assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK  # the start went on
+        await engine.close()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run(main())
+        gc.collect()
+
+
+def test_many_at_once() -> None:
+    async def one(number: int) -> None:
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            results = await asyncio.gather(
+                engine.analyse(MATE_IN_1, Limit(depth=4 + number % 3)),
+                asyncio.sleep(0.01 * number),
+            )
+            assert results[0]["pv"][0] == BACK_RANK
+
+    async def main() -> None:
+        await asyncio.gather(*map(one, range(12)))
+
+    run(main())
+
+
+def test_two_calls_at_once_on_one_engine() -> None:
+    async def main() -> None:
+        async with psearch.AsyncEngine(hash_mb=1) as engine:
+            first = asyncio.create_task(engine.analyse(chess.Board(), Limit(time=0.3)))
+            await asyncio.sleep(0.1)
+            with pytest.raises(psearch.PsearchError, match="searching already"):
+                await engine.analyse(MATE_IN_1, Limit(depth=1))
+            assert (await first)["depth"] >= 1
+
+    run(main())
+
+
+def test_another_loop_may_go_on() -> None:
+    engine = psearch.AsyncEngine(hash_mb=1)
+
+    async def main() -> None:
+        assert (await engine.play(MATE_IN_1, Limit(depth=3))).move == BACK_RANK
+
+    run(main())
+    run(main())
+    run(engine.close())
+
+
+def wait_until_idle(engine: psearch.Engine) -> None:
+    began = time.perf_counter()
+    while engine._lock.locked():
+        assert time.perf_counter() - began < 5
+        time.sleep(0.01)
+
+
+@pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_loop_that_is_closed_ends_its_search() -> None:
+    engine = psearch.AsyncEngine(hash_mb=1)
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(engine.initialize())
+    analysis = loop.run_until_complete(engine.analysis(chess.Board()))
+    loop.close()
+    inner = engine._engine
+    assert inner is not None
+    wait_until_idle(inner)
+    loop = asyncio.new_event_loop()
+    task = loop.create_task(engine.play(chess.Board(), LONG))
+    loop.run_until_complete(asyncio.sleep(0.2))
+    assert inner._lock.locked()
+    loop.close()
+    del task
+    gc.collect()
+    wait_until_idle(inner)
+    assert inner.analyse(MATE_IN_1, Limit(depth=3))["pv"][0] == BACK_RANK
+    workers = pids(engine)
+    inner.close()
+    assert are_gone(workers)
+    del analysis
+
+
+def test_an_interrupt_ends_all() -> None:
+    program = f"""
+import asyncio, chess, chess.engine, psearch
+async def main():
+    async with psearch.AsyncEngine(threads=2, hash_mb=1) as engine:
+        print(*(worker.pid for worker in engine._engine._supervisor.pool.workers), flush=True)
+        await engine.analyse(chess.Board(), chess.engine.Limit(time=60))
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted", psearch.search({MATE_IN_1!r}, depth=2, hash_mb=1).bestmove)
+"""
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        workers = [int(word) for word in running.stdout.readline().split()]
+        assert len(workers) == 2
+        time.sleep(0.3)
+        os.killpg(running.pid, signal.SIGINT)  # to all of the group, as a terminal does
+        assert running.stdout.readline() == "interrupted e1e8\n"
+        assert running.wait(20) == 0
+        assert running.stderr.read() == ""
+    assert are_gone(workers)

@@ -1,0 +1,91 @@
+"""The examples in the guides whose output is that of the command above it: run, compared, written again.
+
+An example is an indented block that begins with `$ psearch`; it is run in `tests/data/guides`, at a terminal of 100
+columns. Its figures must not depend on the machine: one worker, and a limit of nodes. What does, times, and the version
+are masked where two outputs are compared. After a change of the search:
+
+    python tests/support/guide_examples.py
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paths import DATA, REPOSITORY
+from terminals import on_terminal, what_stays
+
+PAGES = (REPOSITORY / "docs" / "guides" / "analyse.md",)
+_COLUMNS = 100
+_PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+_BLOCK = re.compile(r"(?<=\n\n)    \$ (psearch .*)\n((?:    .*\n|\n(?=    ))+)")
+_MASKED = (
+    (re.compile(r" +\d+\.\d\d(?= +\d+/\d+ )"), " TIME"),
+    (re.compile(r"^(found|within) .*$", re.MULTILINE), r"\1 TIME"),
+    (re.compile(r" nodes in .*$", re.MULTILINE), " nodes in TIME"),
+    (re.compile(r'\[Annotator "psearch [^,"]+'), '[Annotator "psearch VERSION'),
+)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A command in a page and what the page says that it prints."""
+
+    command: str
+    output: str
+
+
+def examples_of(page: str) -> list[Example]:
+    """Those of a page's text."""
+    return [Example(match[1], _without_indent(match[2])) for match in _BLOCK.finditer(page)]
+
+
+def output_of(command: str) -> str:
+    """What a command leaves on the terminal now."""
+    words = shlex.split(command)[1:]
+    shown, _, status = on_terminal([*_PSEARCH, *words], _COLUMNS, folder=DATA / "guides")
+    if status != 0:
+        raise RuntimeError(f"{command}: status {status}: {what_stays(shown)}")
+    return what_stays(shown).strip("\n") + "\n"
+
+
+def masked(output: str) -> str:
+    """What is the same on every machine."""
+    for pattern, word in _MASKED:
+        output = pattern.sub(word, output)
+    return output
+
+
+def renewed(page: str) -> str:
+    """The page's text with outputs of now."""
+
+    def block(match: re.Match[str]) -> str:
+        lines = [f"$ {match[1]}", *output_of(match[1]).splitlines()]
+        return "".join(f"    {line}".rstrip() + "\n" for line in lines)
+
+    return _BLOCK.sub(block, page)
+
+
+def _without_indent(block: str) -> str:
+    return "".join(f"{line[4:]}\n" for line in block.splitlines())
+
+
+def _masked_outputs(page: str) -> list[str]:
+    return [masked(example.output) for example in examples_of(page)]
+
+
+def _rewritten() -> Iterator[str]:
+    """Write the pages again whose examples print something else now, and name them."""
+    for path in PAGES:
+        before = path.read_text("utf-8")
+        after = renewed(before)
+        if _masked_outputs(after) != _masked_outputs(before):
+            path.write_text(after, "utf-8")
+            yield path.relative_to(REPOSITORY).as_posix()
+
+
+if __name__ == "__main__":
+    print("\n".join(_rewritten()) or "nothing has changed")

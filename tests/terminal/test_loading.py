@@ -1,0 +1,127 @@
+"""The word that a slow start shows on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from psearch.terminal.loading import PATIENCE_S, Loading
+
+pytestmark = pytest.mark.timeout(120, method="thread")  # the other method takes the timer for itself
+
+SHOWN = b"loading"
+GONE = b"\r\x1b[2K"
+
+
+@contextmanager
+def terminal(kind: str = "xterm") -> Iterator[int]:
+    """The other end of stderr. Not a fixture: pytest replaces stderr after those."""
+    ours, theirs = pty.openpty()
+    with open(theirs, "w") as stream, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", stream)
+        patch.setenv("TERM", kind)
+        yield ours
+    os.close(ours)
+
+
+def written(terminal: int) -> bytes:
+    os.set_blocking(terminal, False)
+    try:
+        return os.read(terminal, 4096)
+    except BlockingIOError:
+        return b""
+
+
+def test_a_quick_start_says_nothing() -> None:
+    with terminal() as ours:
+        with Loading(time.monotonic()):
+            pass
+        time.sleep(PATIENCE_S + 0.1)
+        assert written(ours) == b""
+
+
+def test_a_slow_start_says_so_until_it_is_over() -> None:
+    with terminal() as ours:
+        with Loading(time.monotonic() - 10) as loading:
+            time.sleep(0.05)
+            assert written(ours) == SHOWN
+            loading.end()
+            assert written(ours) == GONE
+        assert written(ours) == b""
+    assert signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+def test_it_waits_for_its_time() -> None:
+    with terminal() as ours, Loading(time.monotonic()):
+        time.sleep(PATIENCE_S / 2)
+        early = written(ours)
+        time.sleep(PATIENCE_S)
+        assert (early, written(ours)) == (b"", SHOWN)
+
+
+def test_only_where_somebody_watches() -> None:
+    with terminal("dumb") as ours:
+        with Loading(0.0):
+            time.sleep(0.02)
+        assert written(ours) == b""
+
+    def elsewhere() -> None:
+        with Loading(0.0):
+            time.sleep(0.02)
+
+    with terminal() as ours:
+        thread = threading.Thread(target=elsewhere)
+        thread.start()
+        thread.join()
+        assert written(ours) == b""
+
+
+def test_a_timer_of_somebody_else_stays() -> None:
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    try:
+        with terminal() as ours:
+            with Loading(0.0):
+                time.sleep(0.02)
+            assert written(ours) == b""
+        assert signal.getsignal(signal.SIGALRM) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("words", [["--threads", "1", "--depth", "1", "startpos"], ["perft", "1", "startpos"]])
+def test_commands_that_start_slowly(words: list[str]) -> None:
+    """The word is gone before anything else is written, and nothing of it is on stdout."""
+    program = f"""
+import sys
+from psearch.cli import kernels
+from psearch.cli.main import main
+kernels._STARTED_S -= 10
+sys.exit(main({words}))
+"""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-c", program]
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as running:
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 4096):
+                shown += part
+        except OSError:  # how Linux says that the other end was closed
+            pass
+        assert running.stdout is not None
+        answer = running.stdout.read()
+        assert running.wait(60) == 0
+    os.close(ours)
+    assert shown == SHOWN + GONE
+    assert "loading" not in answer
