@@ -129,7 +129,7 @@ class _Clock:
                 self.left_s += self.limit.base_s
 
 
-class _Adjudication:
+class Adjudication:
     """How long both have agreed."""
 
     def __init__(self, rules: Rules) -> None:
@@ -159,7 +159,7 @@ class _Adjudication:
         return None
 
 
-def _ending(board: chess.Board) -> tuple[bool, str] | None:
+def ending(board: chess.Board) -> tuple[bool, str] | None:
     """Whether the side that has just moved has won, and why the game is over; None while it goes on.
 
     Draws that a player could claim end the game, as match runners have it.
@@ -186,7 +186,7 @@ class Game:
         self.clocks = [_Clock(engine.spec.limit) for engine in engines]
         self.claims = [MateClaims(), MateClaims()]
         self.last_score: list[int | None] = [None, None]
-        self.adjudication = _Adjudication(rules)
+        self.adjudication = Adjudication(rules)
         self.record = Record(pairing.number, pairing.white, "*", "")
         self.start()
 
@@ -300,9 +300,9 @@ class Game:
         if played.resigned:
             self._over(1 - number, "resignation")
             return
-        ending = _ending(self.board)
-        if ending is not None:
-            self._finish(number, *ending)
+        over = ending(self.board)
+        if over is not None:
+            self._finish(number, *over)
             return
         judged = self.adjudication.move(number, cp, self.board.fullmove_number)
         if judged is not None:
