@@ -131,7 +131,10 @@ def report(levels: Sequence[Measured]) -> str:
     """A table in Markdown: a row for each level."""
     lines = ["| `UCI_Elo` | measured | 95% | games against Stockfish's `UCI_Elo` |", "|---|---|---|---|"]
     for one in levels:
-        games = ", ".join(f"{match.opponent}: +{match.wins} ={match.draws} -{match.losses}" for match in one.matches)
+        totals: dict[int, Array] = {}
+        for match in one.matches:
+            totals[match.opponent] = totals.get(match.opponent, 0) + np.array([match.wins, match.draws, match.losses])
+        games = ", ".join(f"{opponent}: +{won} ={drawn} -{lost}" for opponent, (won, drawn, lost) in totals.items())
         lines.append(f"| {one.level} | {one.rating:.0f} | {one.low:.0f} to {one.high:.0f} | {games} |")
     played = sum(match.wins + match.draws + match.losses for one in levels for match in one.matches)
     return "\n".join([*lines, "", f"{played} games"])
