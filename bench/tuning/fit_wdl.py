@@ -40,6 +40,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.notation.own_kind import check_replaceable
 from psearch.notation.wdl import material
+from psearch.notation.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
@@ -146,7 +147,7 @@ def main() -> None:
     parser.add_argument("tuning_file", type=Path)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--positions", type=int, default=30_000)
-    parser.add_argument("--nodes", type=int, default=50_000)
+    parser.add_argument("--nodes", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
@@ -178,6 +179,10 @@ def main() -> None:
         "score, not material": log_loss(constant, score[held], units[held], outcome[held]),
         "score and material": log_loss(parameters, score[held], units[held], outcome[held]),
     }
+    if MATERIAL_KNOTS == KNOTS:
+        in_use = np.log([*DRAW_MARGIN_CP, *SPREAD_CP])
+        before = log_loss(in_use, score[held], units[held], outcome[held])
+        print(f"held-out log loss, {'the model in use':<20} {before:.4f}")
     for name, value in losses.items():
         print(f"held-out log loss, {name:<20} {value:.4f}")
     chances = likelihoods(parameters, score[held], units[held])

@@ -35,7 +35,7 @@ def _main(words: list[str]) -> int:
     if not words:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
-            say("psearch speaks UCI now; `quit` ends it, `psearch --help` tells what else there is")
+            say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
     command, options = _understood(words)
     if hasattr(options, "hint"):  # of an option that was given
         complain(options.hint)

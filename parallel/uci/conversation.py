@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from psearch.results import PsearchError
+from psearch.uci.help import HELP
 from psearch.uci.notices import Notices, Say, quoted
 from psearch.uci.options import OptionValues, files_are_allowed
 from psearch.uci.player import Player
@@ -25,8 +26,8 @@ from psearch.version import __version__
 if TYPE_CHECKING:
     import chess
 
-_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Pruning", "PruningParameters")
-"""Options that take time to settle, or may be refused: at once, and not on the clock of the next `go`."""
+_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace")
+"""Options that take time to settle, or may be refused by the system: at once, and not before the next `go`."""
 _VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
 _BLANK = " \t\r\v\f\n"
 """What may stand before and behind the value of an option; within, it is part of the value."""
@@ -54,6 +55,7 @@ class Uci:
             "ponderhit": self._ponderhit,
         }
         self._own_commands: dict[str, Callable[[list[str]], None]] = {
+            "help": lambda words: self._say(HELP),
             "d": self._show_board,
             "eval": self._evaluate,
             "bench": self._bench,
@@ -141,6 +143,7 @@ class Uci:
     def _set_position(self, words: list[str]) -> None:
         try:
             self._position.set_up(words, self._is_chess960)
+            self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
         except PsearchError as error:
             self.complain(f"position: {error}; the position is left as it was")
 

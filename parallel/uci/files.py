@@ -67,7 +67,7 @@ class FileOption(Generic[_T]):
             try:
                 self.value = self._open(self._path)
             except PsearchError as error:
-                self._notices.fails(self._name, f"{self._name}: {error}")
+                self._notices.fails(self._name, f"{self._name}: {error}; going on without")
 
     def _switch_off(self) -> None:
         if self.value is not None:

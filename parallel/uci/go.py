@@ -42,8 +42,9 @@ _NEXT = {
 class Go:
     """A `go` command and its state.
 
-    `begin`, `say` and `answer` belong to the thread that searches; `stop`, `ponderhit` and `give_up` to the one that
-    reads; the properties may be read from anywhere. `say` takes whole lines. The clock counts from the construction.
+    `begin`, `start_clock`, `say` and `answer` belong to the thread that searches; `stop`, `ponderhit` and `give_up` to
+    the one that reads; the properties may be read from anywhere. `say` takes whole lines. The clock counts from
+    `start_clock`.
 
     With `infinite` or `ponder` the answer is held back until it is released, be it before or after `begin`. A perft has
     no answer to hold back.
@@ -51,8 +52,9 @@ class Go:
 
     def __init__(self, command: GoCommand, say: Say) -> None:
         self.command = command
-        self.control = SearchControl(asked_at=time.perf_counter())
+        self.control = SearchControl()
         """what the search listens to"""
+        self._asked_at = time.perf_counter()
         self._say = say
         self._state = State.WAITING
         self._is_held = (command.infinite or command.ponder) and command.perft is None
@@ -118,6 +120,11 @@ class Go:
             if not self.is_answered:
                 self._enter(State.SEARCHING if self._is_held else State.MAY_ANSWER)
             return not self.is_answered
+
+    def start_clock(self) -> float:
+        """All that the search needs is there: its time counts from now on. The seconds since it was asked for."""
+        now = self.control.asked_at = time.perf_counter()
+        return now - self._asked_at
 
     def say(self, line: str) -> None:
         """Say something about this search, unless it has been answered."""

@@ -7,7 +7,7 @@ anything heavy is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from psearch.defaults import (
@@ -22,12 +22,11 @@ from psearch.defaults import (
 )
 from psearch.uci.notices import quoted
 from psearch.uci.numbers import whole_number
+from psearch.uci.strength import MAX_ELO, MIN_ELO
 
 MAX_MULTIPV = 256
 DEFAULT_OVERHEAD_MS = 30
 MAX_OVERHEAD_MS = 5000
-MIN_ELO = 1000
-MAX_ELO = 2200
 EMPTY = "<empty>"
 """How UCI writes a string without characters."""
 
@@ -45,6 +44,8 @@ class Option:
     choices: Sequence[str] = ()
     is_path: bool = False
     """names files"""
+    check: Callable[[str], None] | None = None
+    """raises ValueError for a string that will not do"""
 
     @property
     def key(self) -> str:
@@ -85,8 +86,34 @@ class Option:
         if self.kind == "string":
             if "\0" in text:
                 raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
-            return "" if text == EMPTY else text
+            text = "" if text == EMPTY else text
+            if self.check is not None:
+                self.check(text)
+            return text
         return None
+
+    def shown(self, value: int | bool | str | None) -> str:
+        """A value, for a message."""
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "empty" if value == "" else str(value)
+
+
+def pruning_words(mode: str, parameters: str) -> str:
+    """The two options for pruning as one text, which `parse_pruning` reads.
+
+    >>> pruning_words("sound", "lmr=0, lmp_base=4")
+    'sound,lmr=0,lmp_base=4'
+    """
+    return ",".join([mode, *parameters.replace(",", " ").split()])
+
+
+def _check_parameters(text: str) -> None:
+    """What a parameter may be does not depend on the mode."""
+    if text:
+        from psearch.core.pruning.modes import parse_pruning  # brings numpy, which most conversations do without here
+
+        parse_pruning(pruning_words(DEFAULT_PRUNING, text))
 
 
 OPTIONS = (
@@ -106,7 +133,7 @@ OPTIONS = (
     Option("BookFile", "string", "", is_path=True),
     Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
     Option("Pruning", "combo", DEFAULT_PRUNING, choices=PRUNING_MODES),
-    Option("PruningParameters", "string", ""),
+    Option("PruningParameters", "string", "", check=_check_parameters),
     Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
     Option("Trace", "string", "", is_path=True),
 )
@@ -132,11 +159,14 @@ class OptionValues:
     )
 
     def set(self, name: str, text: str) -> Option:
-        """Set an option as a GUI says it. Raises ValueError with a line for the user."""
+        """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
         option = _BY_KEY.get(" ".join(name.split()).casefold())
         if option is None:
             raise ValueError(f"no option is called {quoted(name)}")
-        value = option.parse(text)
+        try:
+            value = option.parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
         if option.is_path and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value

@@ -84,9 +84,8 @@ class Player:
         self._submit(partial(self._search, go, self._values.copy(), debug))
 
     def settle(self) -> None:
-        """Workers, table, tablebases and book as the options say. Before the start there is no need to ask."""
-        if self._thread is not None:
-            self._submit(self._settle)
+        """Workers, table, tablebases and book as the options say."""
+        self._submit(self._settle)
 
     def ready(self) -> None:
         """Say `readyok` when all jobs so far are done; at once while a search is under way."""
@@ -203,6 +202,7 @@ class Player:
                 from psearch.uci.resources import Resources
 
                 self._resources = Resources(self._notices)
+                self._settle()  # what is wrong with the options is told before kernels are compiled
             self._load_kernels(self._resources)
         except Exception as error:  # whatever it is, a `go` will be answered
             self._failed_after_s = time.monotonic() - since

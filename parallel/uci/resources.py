@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import chess
 
 from psearch.core.kernels import Progress
-from psearch.core.pruning.modes import pruning_text
 from psearch.defaults import DEFAULT_PRUNING
 from psearch.options import pruning_named
 from psearch.processes.launcher import prepare_launch
@@ -21,7 +20,7 @@ from psearch.scheduler.entries import load_kernels
 from psearch.trace.recorder import Abandoned
 from psearch.uci.files import FileOption, open_book, open_prober, trace_path
 from psearch.uci.notices import Notices
-from psearch.uci.options import OptionValues
+from psearch.uci.options import OptionValues, pruning_words
 from psearch.uci.workers import Size, Workers
 
 if TYPE_CHECKING:
@@ -76,14 +75,9 @@ class Resources:
             self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
 
     def _settle_pruning(self, mode: str, parameters: str) -> None:
-        text = ",".join([mode, *parameters.replace(",", " ").split()])
-        if text == self._pruning_text:
-            return
-        self._pruning_text = text
-        try:
-            self.pruning = pruning_named(text)
-        except PsearchError as error:
-            self._notices.tell(f"{error}; going on with {pruning_text(self.pruning)}")
+        text = pruning_words(mode, parameters)
+        if text != self._pruning_text:
+            self._pruning_text, self.pruning = text, pruning_named(text)
 
     # -- for a search ------------------------------------------------------------------------------------------------
 

@@ -52,6 +52,8 @@ class Turn:
         self.shows_wdl = values.flag("UCI_ShowWDL")
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
+        self.waited_s = go.start_clock()
+        """for kernels and workers: no thinking time, but the clock of a game has run meanwhile"""
         self.next_live_s = _LIVE_FROM_S
 
     def run(self) -> bool:
@@ -153,7 +155,8 @@ class Turn:
         clock_ms, increment_ms = command.own_ms
         budget = Budget()
         if clock_ms is not None:
-            clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.moves_to_go)
+            gone_s = 0.0 if command.ponder else self.waited_s
+            clock = GameClock(clock_ms / 1000 - gone_s, increment_ms / 1000, command.moves_to_go)
             budget = allot(clock, overhead_s)
             if self.values.flag("Ponder"):
                 budget = Budget(min(budget.soft_s * _PONDER_BONUS, budget.hard_s), budget.hard_s)

@@ -502,7 +502,8 @@ def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
         ("name Pruning value none", "one of plain"),
         ("name PruningParameters value lmr=2", "pruning parameter lmr must be a whole number from 0 to 1"),
         ("name PruningParameters value speed=2", "no pruning parameter is called 'speed'"),
-        ("name UCI_Elo value 3000", "1000 to 2200"),
+        ("name UCI_Elo value 9999", "; UCI_Elo stays"),
+        ("name Ponder value 1", "; Ponder stays false"),
         ("name Shape value x", "no option is called 'Shape'"),
         ("value 3", "`name` is missing"),
     ],
@@ -548,6 +549,24 @@ def test_pruning_takes_effect_and_what_is_wrong_does_not(engine: Client) -> None
     assert counts[0] == counts[2] and counts[3] == counts[4] and len(set(counts)) == 3
     engine.send("setoption name PruningParameters value", "setoption name Pruning value modern")
     assert engine.ready() == ["readyok"]
+
+
+def test_a_bad_parameter_does_not_stand_in_the_way_of_a_mode(engine: Client) -> None:
+    engine.send("setoption name Threads value 1", f"position fen {MIDDLE_GAME}")
+
+    def nodes() -> str:
+        engine.send("setoption name Clear Hash")
+        return str(infos(engine.go("depth 4"))[-1]["nodes"])
+
+    engine.send("setoption name Pruning value sound")
+    wanted = nodes()
+    engine.send("setoption name Pruning value modern")
+    assert nodes() != wanted
+    engine.send("setoption name PruningParameters value lmr=7", "setoption name Pruning value sound")
+    complaint, _ = engine.ready()
+    assert complaint.endswith("not '7'; PruningParameters stays empty")
+    assert nodes() == wanted
+    engine.send("setoption name Pruning value modern")
 
 
 def test_threads_and_clear_hash_take_effect(engine: Client) -> None:

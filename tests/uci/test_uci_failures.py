@@ -234,7 +234,7 @@ def test_margins_that_no_score_can_bear_are_refused_at_once(talk: Talk) -> None:
     talk.send("setoption name PruningParameters value reverse_futility_margin=-999999")
     (complaint, _) = talk.ready()
     assert "reverse_futility_margin must be a whole number from 0" in complaint
-    assert complaint.endswith("going on with modern,lmr=0")
+    assert complaint.endswith("PruningParameters stays lmr=0")
     assert talk.ready() == ["readyok"]
 
 

@@ -53,7 +53,7 @@ def test_a_path_is_opened_once_and_closed_before_the_next() -> None:
 def test_a_path_that_cannot_be_opened_is_reported_once() -> None:
     files = Files()
     files.settle("a")
-    assert files.settle("missing") == ["close a", "info string BookFile: cannot read missing"]
+    assert files.settle("missing") == ["close a", "info string BookFile: cannot read missing; going on without"]
     assert files.ask() is None
     assert files.settle("missing") == []
     assert files.settle("a") == ["open a"]

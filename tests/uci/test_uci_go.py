@@ -22,6 +22,15 @@ def make(words: str, say: Callable[[str], None] = lambda line: None) -> Go:
     return Go(parse_go(words.split(), chess.Board(), print), say)
 
 
+def test_the_clock_starts_when_it_is_told_to() -> None:
+    go = make("movetime 100")
+    assert go.control.asked_at is None
+    time.sleep(0.02)
+    before = time.perf_counter()
+    assert go.start_clock() >= 0.02
+    assert go.control.asked_at is not None and go.control.asked_at >= before
+
+
 def call(go: Go, name: str) -> None:
     if name == "answer":
         go.answer("bestmove e2e4")

@@ -1,0 +1,27 @@
+"""`help`: one screen that names every command."""
+
+from __future__ import annotations
+
+from psearch.uci.conversation import Uci
+from psearch.uci.go_command import _WORDS
+from psearch.uci.help import HELP
+
+
+def test_it_is_one_screen() -> None:
+    lines = HELP.split("\n")
+    assert len(lines) < 24
+    assert max(map(len, lines)) < 80
+
+
+def test_it_names_every_command_and_every_word_of_go() -> None:
+    uci = Uci(print)
+    said = HELP.replace(",", " ").split()
+    protocol = {*uci._commands, *uci._own_commands} - {"uci", "register", "ponderhit", "help"}
+    assert protocol <= set(said)
+    assert set(_WORDS) <= set(said)
+
+
+def test_it_is_printed_at_once() -> None:
+    said: list[str] = []
+    Uci(said.append).run(["help"])
+    assert said == [HELP]
