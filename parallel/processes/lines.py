@@ -106,7 +106,10 @@ class _Walk:
         if mate is not None and not mate.is_sure(entry, board.turn, plies):
             return None
         move = to_chess_move(entry.move, board)
-        return move if board.is_legal(move) and from_chess_move(move, board) == entry.move else None
+        if not board.is_legal(move) or from_chess_move(move, board) != entry.move:
+            return None
+        # a result without a move keeps the move that an older one had
+        return None if mate is not None and plies == 1 and not _mates(board, move) else move
 
     def _least_reply(self, table: TableReader, board: chess.Board, plies: int, mate: _Mate | None) -> chess.Move | None:
         """The move after which the table has the least score for the other side, or None if it knows none of them.
@@ -115,10 +118,9 @@ class _Walk:
         """
         found: list[tuple[StoredResult, chess.Move]] = []
         for move in board.legal_moves:
-            board.push(move)
-            if mate is not None and plies == 1 and board.is_checkmate():
-                board.pop()
+            if mate is not None and plies == 1 and _mates(board, move):
                 return move
+            board.push(move)
             entry = table.entry(table.key(board))
             if entry is not None and (mate is None or mate.is_sure(entry, board.turn, plies - 1)):
                 found.append((entry, move))
@@ -128,6 +130,13 @@ class _Walk:
         # what was looked at in passing is no judgement
         enough = max(entry.depth for entry, _ in found) // 2
         return min((entry.score, -entry.depth, move.uci(), move) for entry, move in found if entry.depth >= enough)[-1]
+
+
+def _mates(board: chess.Board, move: chess.Move) -> bool:
+    board.push(move)
+    mated = board.is_checkmate()
+    board.pop()
+    return mated
 
 
 def _is_drawn(board: chess.Board) -> bool:

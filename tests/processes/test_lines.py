@@ -216,6 +216,9 @@ def test_a_mate_is_followed_where_the_table_is_sure_of_it(table: Table) -> None:
     assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8 b1b8"
     # it was a line to something else before
     assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2)), "a2a7", "h8g8", "a7a1") == "a2a7 h8g8 b1b8"
+    # a result without a move keeps the one that an older result had
+    table.put(won, from_chess_move(chess.Move.from_uci("b1c1"), won), MATE - 1, 3, BOUND_LOWER)
+    assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8 b1b8"
     # an entry of an earlier search, which had not seen it
     table.put(won, from_chess_move(chess.Move.from_uci("b1c1"), won), 500, 9, BOUND_EXACT)
     assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8"
