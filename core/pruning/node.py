@@ -168,8 +168,6 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
     estimate = node.estimate
     if is_mate_bound(beta) or is_mate_bound(alpha):
         return PRUNE_NOTHING
-    if node.ply == 1 and depth <= pruning.reply_depth:
-        return PRUNE_NOTHING
     if pruning.razoring and depth <= pruning.razoring_depth:
         count_tried(wk, RAZORING)
         if estimate + pruning.razoring_margin * depth <= alpha and not _mates(wk, pruning, tb, pos, pos.side):

@@ -157,7 +157,9 @@ class Pruning:
         modern=1,
     )
     mate_in_one_depth: int = _depth("reverse futility looks for one from this depth on", 2)
-    reply_depth: int = _depth("none of the three cuts a reply to a root move up to this depth", 0, modern=2)
+    reply_iterations: int = _depth(
+        "none of the three cuts a reply to a root move in the iterations to this depth", 0, modern=5
+    )
     razoring: int = _technique(
         "the evaluation is below alpha by a margin: quiescence decides", "nodes", "left to quiescence", modern=1
     )

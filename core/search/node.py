@@ -131,7 +131,9 @@ def enter(ctx, wk, frame):
     if ply > 0:
         decide_futility(wk, pruning, pos, node)
         node.full_depth = node.depth
-        if not pv_node:
+        # in the first iterations a waiting move may mate, which threatens nothing: the replies to it are searched
+        is_early_reply = ply == 1 and stack_of(ctx, wk.stack).root_depth <= pruning.reply_iterations
+        if not pv_node and not is_early_reply:
             action = prune_node(wk, pruning, tb, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
                 return DO_RETURN

@@ -149,7 +149,7 @@ def test_within_so_many_nodes() -> None:
     nodes = [int(word.replace(",", "")) for word in out.splitlines()[1].replace(", ", " ").split() if word[0].isdigit()]
     assert len(nodes) == 3 and 0 < nodes[0] <= nodes[1] <= nodes[2] <= 50_000
     status, out, _ = mates(
-        "--json", "--nodes", "50000", "--engine", "option.PruningParameters=mate_in_one=0,reply_depth=0", quiet
+        "--json", "--nodes", "50000", "--engine", "option.PruningParameters=mate_in_one=0,reply_iterations=0", quiet
     )
     found = json.loads(out)
     assert status == 1 and len(found["misses"]) >= 20 and found["nodes"] == 50_000

@@ -229,16 +229,6 @@ def test_no_razoring_where_there_is_a_mate_in_one(tables: np.ndarray) -> None:
             assert probe.prune_node()[0] == expected
 
 
-def test_replies_to_root_moves_are_searched(tables: np.ndarray) -> None:
-    """A mate in two by a waiting move threatens nothing."""
-    techniques = {"reverse_futility": PRUNE_RETURN, "null_move": PRUNE_NULL}
-    for technique, cut in techniques.items():
-        probe = probe_of(tables, QUIET, **{technique: 1}, reply_depth=2)
-        for ply, depth in ((1, 2), (1, 3), (2, 2), (3, 2)):
-            probe.enter(depth, probe.evaluate() - 1000, None, ply=ply)
-            assert probe.prune_node()[0] == (PRUNE_NOTHING if (ply, depth) == (1, 2) else cut)
-
-
 def test_razoring_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, razoring=1)
     for depth in (1, 2, 3):

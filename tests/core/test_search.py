@@ -114,12 +114,20 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
         clear(arena)
         outcome = search(arena, board, Limits(nodes=50_000, mate=2))
         assert outcome.score == MATE - 3, operations["id"]
-    blind = without("mate_in_one", "reply_depth")
+    blind = without("mate_in_one", "reply_iterations")
     seen = []
     for board, _ in mates(QUIET_MATES):
         clear(arena)
         seen.append(search(arena, board, Limits(nodes=50_000, mate=2), blind).score == MATE - 3)
     assert seen.count(True) <= 2
+
+
+def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
+    """So it is the replies of the first iterations that have to be searched."""
+    for options, is_seen in ((DEFAULT, True), (without("reply_iterations"), False)):
+        clear(arena)
+        outcome = search(arena, "krN5/1n6/2Q5/qN6/PpK5/1P6/8/R7 w - - 0 1", Limits(nodes=50_000, mate=2), options)
+        assert (outcome.score == MATE - 3) == is_seen
 
 
 def test_lines_of_mates_end_in_mate(arena: Arena) -> None:
