@@ -32,10 +32,10 @@ from psearch.analysis.judgement import Tally, judge_game
 from psearch.analysis.pgn import annotate, count_tasks, tasks
 from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
 from psearch.cli.numbers import worker_counts
-from psearch.cli.root import choose, play
 from psearch.engine.limits import time_manager, to_limits
 from psearch.notation.epd import read_positions
 from psearch.notation.fen import check_position, parse_position
+from psearch.notation.moves import choose_moves, play_moves
 from psearch.notation.perft_epd import parse_perft_suite
 from psearch.notation.pgn import read_games
 from psearch.notation.polyglot import Book
@@ -127,8 +127,8 @@ def run_moves(data: bytes) -> None:
     """`--moves` and `--searchmoves`."""
     board = chess.Board()
     with contextlib.suppress(PsearchError):
-        choose(board, _text(data))
-    play(board, _text(data))
+        choose_moves(board, _text(data), "--searchmoves")
+    play_moves(board, _text(data), "--moves")
 
 
 # -- files -----------------------------------------------------------------------------------------------------------

@@ -41,7 +41,11 @@ def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None
         root_moves = [root_moves]
     if not isinstance(root_moves, Iterable):
         raise PsearchError(f"root_moves must be a list of moves, not {shown(root_moves)}")
-    return checked_moves(board, [_move_of(board, move) for move in root_moves])
+    try:
+        listed = list(root_moves)
+    except TypeError:  # a numpy number calls itself iterable
+        raise PsearchError(f"root_moves must be a list of moves, not {shown(root_moves)}") from None
+    return checked_moves(board, [_move_of(board, move) for move in listed])
 
 
 def _move_of(board: chess.Board, move: object) -> chess.Move:

@@ -92,6 +92,7 @@ def check_line(error: pytest.ExceptionInfo[psearch.PsearchError] | psearch.Psear
 @example({"board": "startpos"})
 @example({"limit": 5})
 @example({"limit": Limit(time=".5")})  # type: ignore[arg-type]
+@example({"root_moves": np.array(3)})
 @example({"limit": Limit(white_clock=1, remaining_moves="x")})  # type: ignore[arg-type]
 def test_questions(given_arguments: dict[str, Any]) -> None:
     arguments: dict[str, Any] = {
