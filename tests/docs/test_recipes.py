@@ -194,8 +194,8 @@ def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
     copy.insert(decision, first.lineno, "from psearch.core.techniques import ALPHA_PRUNING")
 
     # off it is not there, on it is another search
-    assert int(copy.psearch("bench").split()[0]) == BENCH_NODES
-    assert int(copy.psearch("bench", "--pruning", "modern,alpha_pruning=1").split()[0]) != BENCH_NODES
+    assert int(copy.psearch("bench").splitlines()[-1].split()[0]) == BENCH_NODES
+    assert int(copy.psearch("bench", "--pruning", "modern,alpha_pruning=1").splitlines()[-1].split()[0]) != BENCH_NODES
 
     found = json.loads(copy.run(PROBE))
     assert Path(found["file"]).is_relative_to(tmp_path)
