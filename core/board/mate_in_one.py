@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from psearch.core.board.attacks import attackers_to, bishop_attacks, is_attacked, piece_attacks, rook_attacks
 from psearch.core.board.bits import bit, forward, make_code, pawn_attacks_east, pawn_attacks_west
-from psearch.core.board.position import king_square, occupied, shields
+from psearch.core.board.position import king_square, occupied, shields, shields_from
 from psearch.core.constants import (
     BISHOP,
     KIND_DOUBLE,
@@ -27,28 +27,11 @@ from psearch.core.constants import (
     U0,
     U1,
 )
-from psearch.core.intrinsics import lowest_bit, popcount
+from psearch.core.intrinsics import lowest_bit
 from psearch.core.jit import kernel
 from psearch.core.views import Position, Tables, boolean, i64, u64
 
 _LAST_RANKS_BB = RANK_1_BB | RANK_8_BB
-
-
-@kernel(u64(Tables, Position, i64, i64, i64, u64))
-def _pinned(tb, pos, king, side, origin, occupied_bb):
-    """Pieces that stand alone between a king and a slider of `side`, but for the one that moves from `origin`."""
-    queens_bb = pos.piece_bb[QUEEN]
-    snipers_bb = (
-        (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
-        | (bishop_attacks(tb, king, U0) & (pos.piece_bb[BISHOP] | queens_bb))
-    ) & (pos.color_bb[side] & ~bit(origin))
-    pinned_bb = U0
-    while snipers_bb != U0:
-        between_bb = tb.between[king * 64 + lowest_bit(snipers_bb)] & occupied_bb
-        if popcount(between_bb) == 1:
-            pinned_bb |= between_bb
-        snipers_bb &= snipers_bb - U1
-    return pinned_bb
 
 
 @kernel(u64(Position, i64, i64, u64, u64))
@@ -67,7 +50,7 @@ def _is_answered(tb, pos, side, king, origin, to, checker, occupied_bb):
     """Whether a piece other than the king takes the checker, or steps between. occupied_bb: after the move."""
     defenders_bb = pos.color_bb[1 - side] & ~bit(to) & ~bit(king)
     pawns_bb = pos.piece_bb[PAWN] & defenders_bb
-    pinned_bb = _pinned(tb, pos, king, side, origin, occupied_bb)
+    pinned_bb = shields_from(tb, pos, king, pos.color_bb[side] & ~bit(origin), occupied_bb)
     targets_bb = bit(checker) | tb.between[king * 64 + checker]
     while targets_bb != U0:
         target = lowest_bit(targets_bb)

@@ -83,15 +83,14 @@ def find_checkers(tb, pos):
     return attackers_to(tb, pos, king_square(pos, side), occupied(pos)) & pos.color_bb[1 - side]
 
 
-@kernel(u64(Tables, Position, i64, i64))
-def shields(tb, pos, king, by_side):
-    """Pieces of either colour that stand alone between a king's square and a slider of `by_side`."""
+@kernel(u64(Tables, Position, i64, u64, u64))
+def shields_from(tb, pos, king, by_bb, occupied_bb):
+    """Pieces that stand alone between a king's square and a slider among `by_bb`, on a board so occupied."""
     queens_bb = pos.piece_bb[QUEEN]
     snipers_bb = (
         (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
         | (bishop_attacks(tb, king, U0) & (pos.piece_bb[BISHOP] | queens_bb))
-    ) & pos.color_bb[by_side]
-    occupied_bb = occupied(pos)
+    ) & by_bb
     shields_bb = U0
     while snipers_bb != U0:
         shield_bb = tb.between[king * 64 + lowest_bit(snipers_bb)] & occupied_bb
@@ -99,6 +98,12 @@ def shields(tb, pos, king, by_side):
             shields_bb |= shield_bb
         snipers_bb &= snipers_bb - U1
     return shields_bb
+
+
+@kernel(u64(Tables, Position, i64, i64))
+def shields(tb, pos, king, by_side):
+    """Pieces of either colour that stand alone between a king's square and a slider of `by_side`."""
+    return shields_from(tb, pos, king, pos.color_bb[by_side], occupied(pos))
 
 
 @kernel(void(Tables, Position))
