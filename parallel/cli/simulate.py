@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from psearch.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.cli.output import print_json, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    add_seed,
     add_study_options,
     check_study,
     log_text,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from psearch.studies.virtual_study import Study
     from psearch.trace.recorder import Recorder
 
-_MAX_SEED = 2**63 - 1
+_MAX_REPEATS = 1000
 _MAX_TREE_NODES = 10**12
 _MAX_JOBS = 256
 _SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
@@ -73,11 +74,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tree-nodes",
         type=whole_number(1000, _MAX_TREE_NODES),
         metavar="N",
-        help="each position to the depth that one worker finishes within N nodes",
+        help="each position to the depth that takes one worker about N nodes in a search apart",
     )
     parser.add_argument(
-        "--seed", type=whole_number(0, _MAX_SEED), default=0, metavar="S", help="of the jitter (default 0)"
+        "--repeat",
+        type=whole_number(1, _MAX_REPEATS),
+        default=1,
+        metavar="R",
+        help="searches of each position with each count, each with luck of its own (default 1)",
     )
+    add_seed(parser)
     parser.add_argument(
         "--jitter",
         type=decimal_number(0, 1),
@@ -117,23 +123,33 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@dataclass
+class _Simulated:
+    """What a study has found so far."""
+
+    rule: str
+    """by which the depths were chosen"""
+    samples: list[VirtualSample] = field(default_factory=list)
+    interrupted: bool = False
+
+
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
     check_study("simulate", options, ["workers", "suite"])
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
-    samples, interrupted = (_read(options.from_log), False) if options.from_log is not None else _simulate(options)
+    found = _read(options.from_log) if options.from_log is not None else _simulate(options)
     from psearch.studies.speedup import summarise
     from psearch.studies.time_fit import fit_times
 
-    rows = summarise(samples)
-    _print(options, samples, rows, fit_times(rows), interrupted)
+    rows = summarise(found.samples)
+    _print(options, found, rows, fit_times(rows))
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_simulation
         from psearch.studies.tree_sizes import scale, searched
 
-        plot_simulation(options.plot, rows, f"Virtual time to depth\n{scale(*searched(samples))}")
+        plot_simulation(options.plot, rows, f"Virtual time to depth\n{scale(*searched(found.samples))}")
     return signals.exit_status
 
 
@@ -150,25 +166,29 @@ def _check_trace(options: argparse.Namespace) -> None:
     check_trace(options.trace)
 
 
-def _read(path: Path) -> list[VirtualSample]:
+def _read(path: Path) -> _Simulated:
     from psearch.simulation.simulator import VirtualSample
+    from psearch.studies.depths import depth_rule
     from psearch.studies.raw_log import read_log
 
-    samples, _ = read_log(path, VirtualSample)
-    return samples
+    samples, facts = read_log(path, VirtualSample)
+    return _Simulated(depth_rule(facts), samples)
 
 
-def _simulate(options: argparse.Namespace) -> tuple[list[VirtualSample], bool]:
-    """The searches, and whether they were cut short."""
+def _simulate(options: argparse.Namespace) -> _Simulated:
+    """Search everything, each search in the log when it is finished, if there is one."""
+    from psearch.studies.depths import depth_rule, rule_name
+
     study = _study(options)
-    samples: list[VirtualSample] = []
-    with raw_log("simulate", options, costs=asdict(study.costs)) as log:
+    depths = rule_name(options.depth)
+    found = _Simulated(depth_rule({"about": {"depths": depths}}))
+    with raw_log("simulate", options, costs=asdict(study.costs), depths=depths) as log:
         from psearch.simulation.entries import VIRTUAL
 
         prepare_kernels(VIRTUAL)
 
         def keep(sample: VirtualSample) -> None:
-            samples.append(sample)
+            found.samples.append(sample)
             if log is not None:
                 log.add(sample)
 
@@ -185,11 +205,11 @@ def _simulate(options: argparse.Namespace) -> tuple[list[VirtualSample], bool]:
             with StatusLine() as status:
                 run_study(study, options.jobs, keep, status, write_trace if options.trace is not None else None)
         except KeyboardInterrupt:
-            return samples, True
+            found.interrupted = True
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
-    return samples, False
+    return found
 
 
 def _study(options: argparse.Namespace) -> Study:
@@ -197,10 +217,10 @@ def _study(options: argparse.Namespace) -> Study:
     suite = read_positions(options)
     names = policies(options.policy)
     counts = {count for count in options.workers if count > 1} or {1}
-    if options.trace is not None and not len(suite) == len(counts) == len(names) == 1:
+    if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
-            "--trace follows one search: give one position (--positions 1), one worker count and one policy, "
-            f"not {len(suite)}, {len(counts)} and {len(names)}"
+            "--trace follows one search: give one position (--positions 1), one worker count, one policy and no "
+            f"--repeat, not {len(suite)}, {len(counts)}, {len(names)} and {options.repeat}"
         )
     from psearch.studies.virtual_study import Study
 
@@ -213,6 +233,7 @@ def _study(options: argparse.Namespace) -> Study:
         seed=options.seed,
         options=_search_options(options),
         tree_nodes=options.tree_nodes,
+        repeats=options.repeat,
         hash_mb=options.hash,
         validate=options.validate,
     )
@@ -238,31 +259,32 @@ def _costs(options: argparse.Namespace) -> Costs:
 
 def _print(
     options: argparse.Namespace,
-    samples: Sequence[VirtualSample],
+    found: _Simulated,
     rows: Sequence[Row],
     fits: Sequence[Fit],
-    interrupted: bool,
 ) -> None:
     from psearch.studies.speedup import legend, table
     from psearch.studies.time_fit import fit_lines
     from psearch.studies.tree_sizes import scale_line, searched
 
-    positions, nodes = searched(samples)
+    positions, nodes = searched(found.samples)
+    pruning = pruning_of(found.samples)
     if options.json:
         print_json(
             {
                 "rows": [asdict(row) for row in rows],
                 "positions": positions,
                 "tree_nodes": nodes,
-                "pruning": pruning_of(samples),
+                "pruning": pruning,
+                "depths": found.rule,
                 "fits": [asdict(fit) for fit in fits],
                 "log": log_text(options),
-                "interrupted": interrupted,
+                "interrupted": found.interrupted,
             }
         )
     else:
         notes = [legend(rows), fit_lines(fits) if fits else ""] if rows else []
-        print_table(table(rows), scale_line(positions, nodes), pruning_of(samples), *notes)
-        report_log(options, interrupted)
+        print_table(table(rows), scale_line(positions, nodes), pruning, *notes, depths=found.rule)
+        report_log(options, found.interrupted)
     if rows:
         warn(positions, nodes, max(row.threads for row in rows))

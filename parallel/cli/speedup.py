@@ -18,6 +18,7 @@ from psearch.cli.numbers import seconds, whole_number, worker_counts
 from psearch.cli.output import print_json, say
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    add_seed,
     add_study_options,
     check_study,
     log_text,
@@ -47,8 +48,9 @@ _CEILING_S = (0.2, 2.0)
 
 DESCRIPTION = """\
 Time to depth of real worker processes against one worker. Each position is searched to
-the first depth that takes one worker S seconds (or to depth D), from an empty table, with
-the worker counts alternating. The table gives geometric means over the positions with a
+the depth that takes one worker about S seconds in a search apart (or to depth D), from an
+empty table and a history of small random numbers, another one for each search, with the
+worker counts alternating. The table gives geometric means over the positions with a
 95% bootstrap interval, and the ceiling: what independent searches side by side reach on
 this machine. --log keeps every search; --from-log makes the table of a log again.
 Either --suite or --from-log is needed."""
@@ -73,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds(0.01, _MAX_SECONDS),
         default=DEFAULT_SECONDS,
         metavar="S",
-        help=f"what one worker takes at least (default {DEFAULT_SECONDS:g})",
+        help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",
     )
     length.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="the same depth for all")
     parser.add_argument(
@@ -83,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help=f"searches with each count (default {DEFAULT_REPEATS})",
     )
+    add_seed(parser)
 
 
 @dataclass
@@ -93,6 +96,8 @@ class _Measured:
     ceilings: dict[int, float] = field(default_factory=dict)
     """by worker count"""
     interrupted: bool = False
+    rule: str = ""
+    """by which the depths were chosen"""
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -113,6 +118,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
 def _read(path: Path) -> _Measured:
     from psearch.results import PsearchError
+    from psearch.studies.depths import depth_rule
     from psearch.studies.raw_log import read_log
     from psearch.studies.speedup import Sample
 
@@ -121,7 +127,7 @@ def _read(path: Path) -> _Measured:
         ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     except (ValueError, TypeError, AttributeError, OverflowError):
         raise PsearchError(f"{path}: its ceilings are not numbers") from None
-    return _Measured(samples, ceilings)
+    return _Measured(samples, ceilings, rule=depth_rule(facts))
 
 
 def _measure(options: argparse.Namespace) -> _Measured:
@@ -129,10 +135,12 @@ def _measure(options: argparse.Namespace) -> _Measured:
     suite = read_positions(options)
     names = policies(options.policy)
     from psearch.options import pruning_named
+    from psearch.studies.depths import depth_rule, rule_name
 
     pruning = pruning_named(options.pruning)
-    found = _Measured()
-    with raw_log("speedup", options) as log:
+    depths = rule_name(options.depth)
+    found = _Measured(rule=depth_rule({"about": {"depths": depths}}))
+    with raw_log("speedup", options, depths=depths) as log:
         prepare_kernels()
         try:
             _time_searches(options, suite, names, pruning, found, log)
@@ -182,9 +190,10 @@ def _time_searches(
             pruning=pruning,
             progress=status,
             on_sample=keep,
+            seed=options.seed,
         )
     if not found.samples:
-        raise PsearchError(f"no position takes one worker {options.seconds:g} s at any depth")
+        raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
 
 
 def _measure_ceilings(
@@ -217,6 +226,7 @@ def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -
                 "positions": positions,
                 "tree_nodes": nodes,
                 "pruning": pruning,
+                "depths": found.rule,
                 "ceilings": found.ceilings,
                 "log": log_text(options),
                 "interrupted": found.interrupted,
@@ -224,7 +234,7 @@ def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -
         )
     else:
         notes = [legend(rows, ceilings=True)] if rows else []
-        print_table(table(rows, found.ceilings), scale_line(positions, nodes), pruning, *notes)
+        print_table(table(rows, found.ceilings), scale_line(positions, nodes), pruning, *notes, depths=found.rule)
         report_log(options, found.interrupted)
     most = max((row.threads for row in rows), default=1)
     if most > usable_cores() and options.from_log is None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from psearch.studies.raw_log import RawLog
 
 _POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
+_MAX_SEED = 2**63 - 1
 _NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "costs", "trace")
 """Arguments that do not change the figures, or whose contents the log holds."""
 
@@ -55,6 +56,17 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """`--seed S`."""
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, _MAX_SEED),
+        default=0,
+        metavar="S",
+        help="of all that is random: the searches' histories, and jitter (default 0)",
     )
 
 
@@ -113,9 +125,11 @@ def pruning_of(samples: Sequence[Any]) -> str:
     return str(samples[0].pruning) if samples else ""
 
 
-def print_table(text: str, scale: str, pruning: str, *notes: str) -> None:
-    """The table on stdout, how much was searched with what pruning, and notes on what it shows."""
+def print_table(text: str, scale: str, pruning: str, *notes: str, depths: str = "") -> None:
+    """The table on stdout, how much was searched with what pruning and to which depths, and notes on what it shows."""
     searched = f"{scale}; pruning {pruning}" if pruning else scale
+    if depths:
+        searched += f"\n{depths}"
     print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
 
 

@@ -9,11 +9,12 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
+from psearch.arena.perturbation import perturb_history
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
-from psearch.core.constants import STACK_FREE
+from psearch.core.constants import BOUND_EXACT, STACK_FREE
 from psearch.core.pruning.modes import pruning_text
-from psearch.core.records import MAX_PLY, simulation_dtype
+from psearch.core.records import INFO_RING, MAX_PLY, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
@@ -21,7 +22,8 @@ from psearch.simulation.entries import begin_virtual, run_virtual
 from psearch.trace.recorder import Recorder
 
 _EVENTS_PER_CALL = 1 << 20
-_TOO_QUICK = 0.05
+_EVENTS_PER_LOOK = 1 << 12
+"""A few milliseconds; too few for more iterations than the ring of reports has room for."""
 TICKS_PER_SECOND = 10**12
 
 
@@ -46,6 +48,9 @@ class VirtualSample:
     idle_share: float
     pruning: str = ""
     """as `pruning_text` gives it; empty in logs that are older than the modes"""
+    repeat: int = 0
+    history: int = 0
+    """seed of the perturbed history; 0: it was empty"""
 
 
 class Simulator:
@@ -72,21 +77,22 @@ class Simulator:
         seed: int = 0,
         validate: bool = False,
         watch: Callable[[], None] | None = None,
+        history: int = 0,
     ) -> VirtualSample:
         """Search to a depth from an empty table. `watch` is called every million events.
 
-        With `validate` every invariant of the arena is checked after every event (slow). Raises PsearchError when
-        one does not hold.
+        history: seed of a perturbed history; 0: it is empty as well. With `validate` every invariant of the arena is
+        checked after every event (slow). Raises PsearchError when one does not hold.
         """
         if self.recorder is not None:
             self.recorder.begin()
-        self._begin(board, Limits(depth=depth), options, seed)
+        self._begin(board, Limits(depth=depth), options, seed, history=history)
         try:
             self._run(validate, watch)
         finally:
             if self.recorder is not None:
                 self.recorder.end(int(self.simulation[0]["now"]))
-        return self._sample(name, board, depth, options, seed)
+        return replace(self._sample(name, board, depth, options, seed), history=history)
 
     def play(self, board: chess.Board, seconds: float, options: SearchOptions) -> VirtualSample:
         """Search for so much virtual time, with what is in the table and the history since `forget`.
@@ -130,15 +136,28 @@ class Simulator:
             pruning=pruning_text(options.pruning),
         )
 
-    def depth_within(self, board: chess.Board, nodes: int, options: SearchOptions) -> int:
-        """The deepest iteration that finishes within so many nodes; 0 if all together need less than 5% of them."""
-        self._begin(board, Limits(nodes=nodes), options, seed=0)
-        self._run(validate=False, watch=None)
-        header = self.arena.header[0]
-        searched = int(self.arena.worker["nodes"].sum())
-        if searched < nodes:
-            return int(header["depth"]) if searched >= _TOO_QUICK * nodes else 0
-        return int(header["depth"]) - 1
+    def iterations(
+        self,
+        board: chess.Board,
+        options: SearchOptions,
+        is_enough: Callable[[dict[int, int], int], bool],
+        history: int = 0,
+    ) -> dict[int, int]:
+        """Nodes since the start of the search when each depth was finished, by depth.
+
+        Goes on until `is_enough`, which gets them and the nodes so far every few thousand events, or until the deepest
+        one. history: as in `search`.
+        """
+        self._begin(board, Limits(), options, seed=0, history=history)
+        found: dict[int, int] = {}
+        while True:
+            done = self._advance(_EVENTS_PER_LOOK)
+            reports = self.arena.header[0]["infos"][: min(int(self.arena.header[0]["info_count"]), INFO_RING)]
+            exact = reports["bound"] == BOUND_EXACT
+            depths, nodes = reports["depth"][exact].tolist(), reports["nodes"][exact].tolist()
+            found.update({depth: n for depth, n in zip(depths, nodes, strict=True) if depth not in found})
+            if done or is_enough(found, int(self.arena.worker["nodes"].sum())):
+                return found
 
     def _begin(
         self,
@@ -148,12 +167,15 @@ class Simulator:
         seed: int,
         deadline: int = 0,
         keep: bool = False,
+        history: int = 0,
     ) -> None:
         """Everything as it is before a first search, but for the table and the history if they are to be kept."""
         arena = self.arena
         self._take_back_stacks()
         if not keep:
             self.forget()
+        if history:
+            perturb_history(arena, history)
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
         write_search(arena, board, limits, options)
@@ -175,19 +197,22 @@ class Simulator:
         stack["state"] = STACK_FREE
 
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
-        events = 1 if validate else _EVENTS_PER_CALL
-        arguments = (self.arena.context, self.simulation.ctypes.data, self.lock_free.ctypes.data, events)
         while True:
-            state = run_virtual(*arguments)
-            if state < 0:
-                raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
+            done = self._advance(1 if validate else _EVENTS_PER_CALL)
             found = violations(self.arena) if validate else []
             if found:
                 raise PsearchError("invariant violated: " + "; ".join(found) + "\n" + describe(self.arena))
             if watch:
                 watch()
-            if state == 1:
+            if done:
                 return
+
+    def _advance(self, events: int) -> bool:
+        """So many events more; whether the search is done."""
+        state = run_virtual(self.arena.context, self.simulation.ctypes.data, self.lock_free.ctypes.data, events)
+        if state < 0:
+            raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
+        return bool(state == 1)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -1,7 +1,8 @@
 """What measures the scheduler and the search. Imports processes and simulation and what is below, neither uci nor
 analysis.
 
-Begin with `speedup` (real processes) and `virtual_study` (virtual time). `prediction_study` judges node types,
+Begin with `speedup` (real processes) and `virtual_study` (virtual time); `depths` says to which depth each of them
+searches a position, and with what luck. `prediction_study` judges node types,
 `pruning_counts` counts what was left out, `soundness` compares modes, `uniform_tree` (`uniform_kernels`) counts
 what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`; `raw_log` keeps samples,
 `tree_sizes` says how much was searched and whether that is enough, `time_fit` finds work and critical path,

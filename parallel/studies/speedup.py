@@ -1,12 +1,13 @@
 """The speedup study: time to depth with real processes, worker counts alternating.
 
-For each position the depth is the first one that takes one worker `seconds` or more. Each measurement starts with an
-empty table and empty histories. What two cores are worth at most is measured too: independent one-worker searches
-side by side.
+For each position the depth is the one that takes one worker about `seconds`, in a search apart (`depths`). Each
+measurement starts with an empty table and a history of its own. What two cores are worth at most is measured too:
+independent one-worker searches side by side.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import threading
 from collections.abc import Callable, Sequence
@@ -16,14 +17,15 @@ from typing import TYPE_CHECKING, Any
 import chess
 import numpy as np
 
+from psearch.arena.perturbation import perturb_history
 from psearch.core.pruning.modes import Pruning, pruning_text
-from psearch.defaults import MAX_DEPTH
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError, Result
+from psearch.studies.depths import nearest_depth, sample_seed, survey_seed
 from psearch.studies.progress import Progress
 from psearch.terminal.table import glossary, text_table
 
@@ -54,6 +56,8 @@ class Sample:
     idle_share: float
     pruning: str = ""
     """as `pruning_text` gives it; empty in logs that are older than the modes"""
+    history: int = 0
+    """seed of the perturbed history; 0: it was empty"""
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,10 @@ class Row:
     threads: int
     positions: int
     speedup: float
-    """geometric mean over positions of the median time of one worker over the median time of this count"""
+    """time of one worker over the time of this count: geometric mean over the positions, and over repeats in each"""
     low: float | None
     high: float | None
-    """bootstrap interval of 95% over positions and repeats; None: one position has none"""
+    """bootstrap interval of 95% over positions; None: one position has none"""
     nps_scaling: float
     node_overhead: float
     idle_share: float
@@ -81,26 +85,32 @@ class Row:
         return "-" if self.low is None or self.high is None else f"{self.low:.2f} - {self.high:.2f}"
 
 
-def find_depth(engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions) -> int | None:
-    """The first depth whose iterations take one worker `seconds` or more in all.
+def find_depth(
+    engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions, history: int
+) -> int | None:
+    """The depth whose iterations take one worker about `seconds` in all, from a history of this seed.
 
     None when no depth does: a forced mate or draw ends every iteration at once.
     """
     control = SearchControl()
-    depths: list[int] = []
+    found: dict[int, float] = {}
 
     def watch(info: Info) -> None:
-        if info.bound == "exact" and info.depth > (depths[-1] if depths else 0):
-            depths.append(info.depth)
+        if info.bound == "exact":
+            found.setdefault(info.depth, info.time_s)
             if info.time_s >= seconds:
                 control.stop()
 
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
-    engine.forget()
+    _forget(engine, history)
     engine.search(SearchRequest(board, limit, options, on_info=watch, control=control))
-    if not control.is_stopped and depths and depths[-1] == MAX_DEPTH:
-        return None
-    return depths[-1] if depths else 1
+    return nearest_depth(found, seconds)
+
+
+def _forget(engine: Supervisor, history: int) -> None:
+    """As new, but for a history of this seed."""
+    engine.forget()
+    perturb_history(engine.arena, history)
 
 
 def measure(
@@ -115,12 +125,13 @@ def measure(
     pruning: Pruning | None = None,
     progress: Progress | None = None,
     on_sample: Callable[[Sample], None] | None = None,
+    seed: int = 0,
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
-    With `depth` every position is searched to it; otherwise to the depth that takes one worker `seconds`, and positions
-    without such a depth are left out. `on_sample` gets each search when it is finished: what a caller keeps when this
-    is interrupted.
+    With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
+    positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
+    gets each search when it is finished: what a caller keeps when this is interrupted.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
     if pruning is not None:
@@ -134,7 +145,9 @@ def measure(
         for count in counts:
             engines[count] = Supervisor(count, hash_mb)
         for number, position in enumerate(suite, start=1):
-            wanted = depth or find_depth(engines[1], position.board, seconds, SearchOptions(policy="serial", **extra))
+            fen = position.board.fen()
+            serial = SearchOptions(policy="serial", **extra)
+            wanted = depth or find_depth(engines[1], position.board, seconds, serial, survey_seed(seed, fen))
             if wanted is None:
                 total -= total // (len(suite) - left_out)
                 left_out += 1
@@ -143,7 +156,8 @@ def measure(
                 for count in counts:
                     for policy in policies if count > 1 else policies[:1]:
                         options = SearchOptions(policy=policy, **extra)
-                        sample = _search_once(engines[count], position, wanted, policy, count, repeat, options)
+                        history = sample_seed(seed, fen, policy, count, repeat)
+                        sample = _search_once(engines[count], position, wanted, repeat, options, history)
                         samples.append(sample)
                         if on_sample:
                             on_sample(sample)
@@ -164,20 +178,19 @@ def _search_once(
     engine: Supervisor,
     position: SuitePosition,
     depth: int,
-    policy: str,
-    count: int,
     repeat: int,
     options: SearchOptions,
+    history: int,
 ) -> Sample:
-    engine.forget()
+    _forget(engine, history)
     result: Result = engine.search(SearchRequest(position.board, Limits(depth=depth), options))
     info = result.info
     return Sample(
         position=position.name,
         fen=position.board.fen(),
         depth=depth,
-        policy=policy,
-        threads=count,
+        policy=options.policy,
+        threads=len(info.workers),
         repeat=repeat,
         seconds=info.time_s,
         nodes=info.nodes,
@@ -188,48 +201,52 @@ def _search_once(
         aborted_nodes=sum(worker.aborted_nodes for worker in info.workers),
         idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
         pruning=pruning_text(options.pruning),
+        history=history,
     )
 
 
 Samples = Sequence["Sample | VirtualSample"]
 
 
-def _ratios(samples: Samples, base: Samples, field: str) -> list[float]:
-    """Per position, median of `field` in `samples` over its median in `base`."""
-
-    def medians(group: Samples) -> dict[str, float]:
-        by_position: dict[str, list[float]] = {}
-        for sample in group:
-            by_position.setdefault(sample.fen, []).append(float(getattr(sample, field)))
-        return {fen: statistics.median(values) for fen, values in by_position.items()}
-
-    over, under = medians(samples), medians(base)
-    return [over[fen] / under[fen] for fen in over]
+def _mean_logs(samples: Samples, field: str) -> dict[str, float]:
+    """Of each position the mean logarithm of `field`, over its repeats."""
+    by_position: dict[str, list[float]] = {}
+    for sample in samples:
+        by_position.setdefault(sample.fen, []).append(math.log(getattr(sample, field)))
+    return {fen: statistics.fmean(logs) for fen, logs in by_position.items()}
 
 
-def _bootstrap(samples: Samples, base: Samples, rounds: int = 2000) -> tuple[float, float]:
-    """95% interval of the geometric mean speedup: positions, then repeats within them, drawn with replacement."""
-    rng = np.random.default_rng(1)
+def _ratios(samples: Samples, base: Samples, field: str) -> np.ndarray:
+    """Per position the logarithm of `field` in `samples` over that in `base`, of geometric means over repeats."""
+    over, under = _mean_logs(samples, field), _mean_logs(base, field)
+    return np.array([over[fen] - under[fen] for fen in over])
 
-    def by_position(group: Samples) -> dict[str, np.ndarray]:
-        times: dict[str, list[float]] = {}
-        for sample in group:
-            times.setdefault(sample.fen, []).append(sample.seconds)
-        return {fen: np.array(values) for fen, values in times.items()}
 
-    def medians(times: np.ndarray, count: int) -> np.ndarray:
-        return np.asarray(np.median(times[rng.integers(times.size, size=(count, times.size))], axis=1))
-
-    over, under = by_position(samples), by_position(base)
-    picks = rng.integers(len(over), size=(rounds, len(over)))
-    logs = np.empty(picks.shape)
-    for number, (fen, times) in enumerate(over.items()):
-        here = picks == number
-        count = int(here.sum())
-        logs[here] = np.log(medians(under[fen], count) / medians(times, count))
-    means = np.exp(logs.mean(axis=1))
-    low, high = np.quantile(means, (0.025, 0.975))
+def _bootstrap(logs: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
+    """95% interval of the geometric mean: positions drawn with replacement, each with all its repeats."""
+    picks = np.random.default_rng(1).integers(logs.size, size=(rounds, logs.size))
+    low, high = np.exp(np.quantile(logs[picks].mean(axis=1), (0.025, 0.975)))
     return float(low), float(high)
+
+
+def compare(samples: Samples, base: Samples) -> Row:
+    """What `samples`, of one policy and count, are against `base`, which has all their positions."""
+    times, nodes = _ratios(samples, base, "seconds"), _ratios(samples, base, "nodes")
+    low, high = _bootstrap(-times) if len(times) > 1 else (None, None)
+    return Row(
+        policy=samples[0].policy,
+        threads=samples[0].threads,
+        positions=len(times),
+        speedup=math.exp(-times.mean()),
+        low=low,
+        high=high,
+        nps_scaling=math.exp((nodes - times).mean()),
+        node_overhead=math.exp(nodes.mean()),
+        idle_share=statistics.fmean(sample.idle_share for sample in samples),
+        splits=statistics.fmean(sample.splits for sample in samples),
+        joins=statistics.fmean(sample.joins for sample in samples),
+        aborted_share=sum(s.aborted_nodes for s in samples) / max(sum(s.nodes for s in samples), 1),
+    )
 
 
 def summarise(samples: Samples) -> list[Row]:
@@ -247,29 +264,8 @@ def summarise(samples: Samples) -> list[Row]:
         raise PsearchError("the searches differ in what was pruned: these samples cannot be compared")
     known = {sample.fen for sample in base}
     compared = [sample for sample in samples if sample.threads > 1 and sample.fen in known]
-    rows = []
-    for policy, count in sorted({(s.policy, s.threads) for s in compared}):
-        group = [sample for sample in compared if (sample.policy, sample.threads) == (policy, count)]
-        times = _ratios(group, base, "seconds")
-        nodes = _ratios(group, base, "nodes")
-        low, high = _bootstrap(group, base) if len(times) > 1 else (None, None)
-        rows.append(
-            Row(
-                policy=policy,
-                threads=count,
-                positions=len(times),
-                speedup=1 / statistics.geometric_mean(times),
-                low=low,
-                high=high,
-                nps_scaling=statistics.geometric_mean([n / t for n, t in zip(nodes, times, strict=True)]),
-                node_overhead=statistics.geometric_mean(nodes),
-                idle_share=statistics.fmean(sample.idle_share for sample in group),
-                splits=statistics.fmean(sample.splits for sample in group),
-                joins=statistics.fmean(sample.joins for sample in group),
-                aborted_share=sum(s.aborted_nodes for s in group) / max(sum(s.nodes for s in group), 1),
-            )
-        )
-    return rows
+    groups = sorted({(sample.policy, sample.threads) for sample in compared})
+    return [compare([s for s in compared if (s.policy, s.threads) == group], base) for group in groups]
 
 
 def hardware_ceiling(
@@ -364,7 +360,7 @@ def legend(rows: Sequence[Row], ceilings: bool = False) -> str:
     """What the columns of the table are."""
     meanings = [
         ("speedup", "time of one worker over that of so many workers"),
-        ("95% interval", "of the speedup, by drawing positions and repeats again (bootstrap)"),
+        ("95% interval", "of the speedup, by drawing positions again (bootstrap)"),
         ("ceiling", "speed of so many searches side by side that share nothing"),
         ("nps, nodes", "nodes per second, and nodes in all, times those of one worker"),
         ("idle", "share of the workers' time without work"),

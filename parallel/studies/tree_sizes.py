@@ -45,8 +45,8 @@ def size_text(nodes: float) -> str:
 
 def searched(samples: Sequence[Sample | VirtualSample]) -> tuple[int, float]:
     """Positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
-    nodes = {sample.fen: sample.nodes for sample in samples if sample.threads == 1}
-    return len(nodes), sum(nodes.values()) / max(len(nodes), 1)
+    alone = [sample for sample in samples if sample.threads == 1]
+    return len({sample.fen for sample in alone}), sum(sample.nodes for sample in alone) / max(len(alone), 1)
 
 
 def scale(positions: int, nodes: float) -> str:

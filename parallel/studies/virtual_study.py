@@ -12,11 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
+import chess
+
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.studies.job_pool import share_out
 from psearch.studies.progress import Progress
 from psearch.trace.recorder import Recorder, trace_capacity
@@ -27,19 +30,21 @@ _BASE_POLICY = "serial"
 
 
 class Task(NamedTuple):
-    """A search: workers, policy, number of the position, depth. Depth 0: find the depth instead."""
+    """A search: workers, policy, number of the position, depth, repeat. Depth 0: find the depth instead."""
 
     workers: int
     policy: str
     number: int
     depth: int
+    repeat: int = 0
 
 
 @dataclass(frozen=True)
 class Study:
     """What to search: every position by one serial worker, then by each count above one with each policy.
 
-    Either all to the same `depth`, or each to the depth that one worker finishes within `tree_nodes` nodes.
+    Either all to the same `depth`, or each to the depth at which one worker has searched about `tree_nodes` nodes: that
+    of a search apart (`depths`). Every search has a history of its own, drawn from `seed`.
     """
 
     suite: Sequence[SuitePosition]
@@ -53,6 +58,10 @@ class Study:
     hash_mb: int = 64
     validate: bool = False
     tree_nodes: int | None = None
+    repeats: int = 1
+    """searches of each position with each policy and count"""
+    base: str = _BASE_POLICY
+    """policy of one worker"""
 
     def surveys(self) -> list[Task]:
         """To find the depth of each position."""
@@ -61,10 +70,11 @@ class Study:
     def tasks(self, depths: Sequence[int]) -> list[Task]:
         """In the order of the log, small counts first; positions of depth 0 are left out."""
         counts = [count for count in sorted(set(self.workers)) if count > 1]
-        pairs = [(1, _BASE_POLICY)] + [(count, policy) for count in counts for policy in self.policies]
+        pairs = [(1, self.base)] + [(count, policy) for count in counts for policy in self.policies]
         return [
-            Task(count, policy, number, depth)
+            Task(count, policy, number, depth, repeat)
             for count, policy in pairs
+            for repeat in range(self.repeats)
             for number, depth in enumerate(depths)
             if depth > 0
         ]
@@ -81,22 +91,36 @@ class _Searcher:
     def search(self, task: Task) -> VirtualSample | int:
         """The search, or the depth if that is to be found."""
         study = self._study
-        count, policy, number, depth = task
+        count, policy, number, depth, repeat = task
         traced = self._on_trace is not None and count == max(study.workers)
         if self._simulator is None or self._simulator.arena.workers != count:
             self.close()
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
         options = replace(study.options, policy=policy)
+        fen = position.board.fen()
         if depth == 0:
             assert study.tree_nodes is not None
-            return self._simulator.depth_within(position.board, study.tree_nodes, options)
+            return self._find_depth(position.board, study.tree_nodes, options, survey_seed(study.seed, fen))
+        history = sample_seed(study.seed, fen, policy, count, repeat)
         try:
-            return self._simulator.search(position.name, position.board, depth, options, study.seed, study.validate)
+            sample = self._simulator.search(
+                position.name, position.board, depth, options, study.seed, study.validate, history=history
+            )
+            return replace(sample, repeat=repeat)
         finally:
             if self._on_trace is not None and self._simulator.recorder is not None:
-                facts = {"position": position.board.fen(), "policy": policy, "depth": depth, "seed": study.seed}
+                facts = {"position": fen, "policy": policy, "depth": depth, "seed": study.seed}
                 self._on_trace(self._simulator.recorder, facts)
+
+    def _find_depth(self, board: chess.Board, wanted: int, options: SearchOptions, history: int) -> int:
+        """0: it is too quick at any depth."""
+        assert self._simulator is not None
+
+        def is_enough(found: dict[int, int], nodes: int) -> bool:
+            return is_decided(found, nodes, wanted)
+
+        return nearest_depth(self._simulator.iterations(board, options, is_enough, history), wanted) or 0
 
     def close(self) -> None:
         if self._simulator is not None:
@@ -120,9 +144,9 @@ def run_study(
     finished. Raises PsearchError when an invariant is violated or all positions are too quick, WorkerDied when a
     process ends.
     """
-    depths = _find_depths(study, jobs, progress)
+    depths = find_depths(study, jobs, progress)
     if not any(depths):
-        raise PsearchError(f"no position takes one worker {study.tree_nodes:,} nodes at any depth")
+        raise PsearchError(f"no position takes one worker about {study.tree_nodes:,} nodes at any depth")
     tasks = study.tasks(depths)
     work = _Work(tasks)
     early: dict[int, VirtualSample] = {}
@@ -143,7 +167,7 @@ def run_study(
             on_sample(early[place])
 
 
-def _find_depths(study: Study, jobs: int, progress: Progress | None) -> list[int]:
+def find_depths(study: Study, jobs: int = 1, progress: Progress | None = None) -> list[int]:
     """To search each position to; 0: leave it out."""
     if study.depth is not None:
         return [study.depth] * len(study.suite)
@@ -196,4 +220,4 @@ class _Work:
         if place + 1 < self._alone:
             progress(text)
         else:
-            progress(text, self._done, sum(self._nodes.values()) * (len(self._tasks) // self._alone))
+            progress(text, self._done, sum(self._nodes.values()) * (len(self._tasks) // len(self._nodes)))

@@ -1,0 +1,76 @@
+"""To which depth a position is searched, and what luck each search has: alike for all worker counts.
+
+A depth that is chosen because one worker was lucky there, or unlucky, and then measured by that very search makes
+every speedup wrong. So the depth comes from a search of its own, with a history of its own; each search that is
+measured has again another one; and of all depths the nearest is taken, not the first one beyond nor the last one below
+(docs/decisions/016-unbiased-depths.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from psearch.arena.perturbation import history_seed
+
+_NEAREST, _GIVEN = "nearest", "given"
+"""The rules as logs name them; those without a name are older than the perturbed histories."""
+_TOO_QUICK = 0.05
+"""A position whose nearest depth needs less than this share of what is wanted is left out."""
+
+
+def nearest_depth(sizes: Mapping[int, float], wanted: float) -> int | None:
+    """The depth whose size (nodes or seconds of all iterations up to it) is nearest to what is wanted, by their ratio.
+
+    None if there is none of a twentieth or more: a forced mate or draw ends every iteration at once.
+
+    >>> nearest_depth({7: 300, 8: 450, 9: 2300}, wanted=1000)
+    9
+    """
+    depth = min(sizes, key=lambda depth: abs(math.log(sizes[depth] / wanted)), default=None)
+    return None if depth is None or sizes[depth] < _TOO_QUICK * wanted else depth
+
+
+def is_decided(sizes: Mapping[int, float], so_far: float, wanted: float) -> bool:
+    """Whether the next iteration cannot be the nearest any more, with so much searched since the start of the first.
+
+    The last one may have as much below what is wanted as this one has above; without one, wait for it.
+    """
+    last = max(sizes.values(), default=0)
+    return last > 0 and so_far * last >= wanted * wanted
+
+
+def survey_seed(seed: int, fen: str) -> int:
+    """Of the history of the search that finds the depth of a position."""
+    return history_seed(seed, "depth", fen)
+
+
+def sample_seed(seed: int, fen: str, policy: str, workers: int, repeat: int) -> int:
+    """Of the history of a search that is measured. One worker has the same with every policy."""
+    return history_seed(seed, fen, policy if workers > 1 else "", workers, repeat)
+
+
+def rule_name(depth: int | None) -> str:
+    """What logs say of how depths were chosen; depth: the same for all, if one is given."""
+    return _NEAREST if depth is None else _GIVEN
+
+
+def depth_rule(facts: Mapping[str, Any]) -> str:
+    """By which rule the depths of a log were chosen, in words; facts: of the log, of which `about` is asked."""
+    about = facts.get("about")
+    if not isinstance(about, Mapping):
+        about = {}
+    arguments = about.get("arguments")
+    known = {**about, **(arguments if isinstance(arguments, Mapping) else {})}
+    if about.get("depths") == _NEAREST:
+        return "depths: the nearest ones, of searches apart; histories perturbed"
+    if about.get("depths") == _GIVEN:
+        return "depths: the same for all; histories perturbed"
+    if known.get("depth") is not None:
+        return "depths: the same for all; histories empty"
+    if known.get("tree_nodes") is not None:
+        return "depths: the last ones within so many nodes of the search that is the base: speedups are too small"
+    if known.get("seconds") is not None:
+        return "depths: the first ones beyond so many seconds of the search that is the base: speedups are too large"
+    return "depths: the log does not say how they were chosen"
