@@ -23,12 +23,13 @@ _TOO_QUICK = 0.05
 def nearest_depth(sizes: Mapping[int, float], wanted: float) -> int | None:
     """The depth whose size (nodes or seconds of all iterations up to it) is nearest to what is wanted, by their ratio.
 
-    None if there is none of a twentieth or more: a forced mate or draw ends every iteration at once.
+    Of equals the deepest: reports may come together. None if there is none of a twentieth or more: a forced mate or
+    draw ends every iteration at once.
 
     >>> nearest_depth({7: 300, 8: 450, 9: 2300}, wanted=1000)
     9
     """
-    depth = min(sizes, key=lambda depth: abs(math.log(sizes[depth] / wanted)), default=None)
+    depth = min(sizes, key=lambda depth: (abs(math.log(sizes[depth] / wanted)), -depth), default=None)
     return None if depth is None or sizes[depth] < _TOO_QUICK * wanted else depth
 
 

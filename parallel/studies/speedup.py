@@ -19,6 +19,7 @@ import numpy as np
 
 from psearch.arena.perturbation import perturb_history
 from psearch.core.pruning.modes import Pruning, pruning_text
+from psearch.defaults import MAX_DEPTH
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
@@ -104,6 +105,8 @@ def find_depth(
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
     _forget(engine, history)
     engine.search(SearchRequest(board, limit, options, on_info=watch, control=control))
+    if not control.is_stopped and MAX_DEPTH in found:
+        return None
     return nearest_depth(found, seconds)
 
 

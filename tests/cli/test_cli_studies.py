@@ -208,7 +208,7 @@ def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]
     status, out, err = run("simulate", "--from-log", f"{logs}#large-plain")
     assert status == 0, err
     assert [line.split()[1] for line in out.splitlines()[1:8]] == ["4", "8", "16", "32", "64", "256", "1024"]
-    assert "12 positions, 10.2 M nodes a tree (those of one worker, mean); pruning plain" in out
+    assert "12 positions, 10.2 M nodes a tree (those of one worker, mean); pruning plain\ndepths: the last ones" in out
 
 
 def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     status, out, err = run("speedup", *words, "--json")
     assert status == 0, err
     report = json.loads(out)
-    assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "ceilings", "log", "interrupted"}
+    assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "depths", "ceilings", "log", "interrupted"}
     assert (report["positions"], report["log"]) == (2, log) and report["tree_nodes"] > 100
     (row,) = report["rows"]
     assert set(row) == ROW_FIELDS
@@ -247,7 +247,7 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
         "joins",
         "aborted",
     }
-    assert "\n\n2 positions, " in out and "pruning modern\n" in out
+    assert "\n\n2 positions, " in out and "pruning modern\ndepths: the same for all; histories perturbed\n" in out
 
 
 def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
-        assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "fits", "log", "interrupted"}
+        assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "depths", "fits", "log", "interrupted"}
         assert report["positions"] == 2 and report["tree_nodes"] > 100
         assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
         return report["rows"], log

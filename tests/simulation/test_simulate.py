@@ -19,7 +19,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import MAX_WORKERS, simulation_dtype
-from psearch.defaults import MAX_THREADS, POLICY_NAMES
+from psearch.defaults import MAX_DEPTH, MAX_THREADS, POLICY_NAMES
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
@@ -285,10 +285,26 @@ def test_1024_workers() -> None:
     simulator.close()
 
 
-def test_the_depth_within_a_number_of_nodes(simulators: dict[int, Simulator]) -> None:
-    depth = simulators[1].depth_within(chess.Board(MIDDLE_GAME), 200_000, SearchOptions(policy="serial"))
-    assert search(simulators[1], MIDDLE_GAME, depth, "serial").nodes <= 200_000
-    assert search(simulators[1], MIDDLE_GAME, depth + 1, "serial").nodes > 200_000
+def test_the_nodes_of_each_iteration(simulators: dict[int, Simulator]) -> None:
+    board, serial = chess.Board(MIDDLE_GAME), SearchOptions(policy="serial")
+
+    def sizes(history: int) -> dict[int, int]:
+        return simulators[1].iterations(board, serial, lambda found, nodes: nodes > 200_000, history)
+
+    found = sizes(history=7)
+    assert list(found) == list(range(1, max(found) + 1)) and list(found.values()) == sorted(found.values())
+    assert 20_000 < max(found.values()) < 1_000_000
+    for depth in (3, 7, max(found)):
+        again = simulators[1].search("x", board, depth, serial, history=7)
+        assert (again.nodes, again.history) == (found[depth], 7)
+    assert sizes(history=8) != found != sizes(history=0)
+    assert search(simulators[1], MIDDLE_GAME, 7, "serial").nodes == sizes(history=0)[7]
+
+
+def test_a_mate_ends_the_iterations(simulators: dict[int, Simulator]) -> None:
+    mate = chess.Board("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1")
+    found = simulators[1].iterations(mate, SearchOptions(policy="serial"), lambda found, nodes: False)
+    assert max(found) == MAX_DEPTH
 
 
 # The study
@@ -296,11 +312,14 @@ def test_the_depth_within_a_number_of_nodes(simulators: dict[int, Simulator]) ->
 
 def test_a_study_chooses_depths_and_leaves_out_what_is_too_quick() -> None:
     mate = SuitePosition("mate in one", chess.Board("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"))
-    study = Study([SUITE[0], mate, SUITE[1]], None, [2], ["ybw"], Costs(), hash_mb=2, tree_nodes=1_000_000)
+    study = Study([SUITE[0], mate, SUITE[1]], None, [2], ["ybw"], Costs(), hash_mb=2, tree_nodes=200_000)
     samples = run(study, 2)
     assert {sample.position for sample in samples} == {"middle game", "kiwipete"}
     alone = [sample for sample in samples if sample.threads == 1]
-    assert all(100_000 < sample.nodes <= 1_000_000 for sample in alone)
+    assert all(50_000 < sample.nodes < 800_000 for sample in alone)
+    depths = {sample.fen: sample.depth for sample in alone}
+    assert all(sample.depth == depths[sample.fen] for sample in samples)
+    assert len({sample.history for sample in samples}) == len(samples) and min(s.history for s in samples) > 0
     with pytest.raises(PsearchError, match="no position takes one worker"):
         run(replace(study, suite=[mate]), 1)
 
@@ -309,6 +328,20 @@ def run(study: Study, jobs: int) -> list[VirtualSample]:
     samples: list[VirtualSample] = []
     run_study(study, jobs, samples.append)
     return samples
+
+
+def test_repeats_of_a_study_have_other_luck() -> None:
+    study = Study(SUITE, 8, [1, 2], ["ybw"], Costs(), hash_mb=2, repeats=3)
+    samples = run(study, 1)
+    assert [(s.threads, s.repeat) for s in samples if s.position == "kiwipete"] == [
+        (threads, repeat) for threads in (1, 2) for repeat in range(3)
+    ]
+    for threads in (1, 2):
+        for position in SUITE:
+            nodes = {s.nodes for s in samples if (s.threads, s.position) == (threads, position.name)}
+            assert len(nodes) == 3
+    other = run(replace(study, seed=1), 1)
+    assert all(one.nodes != two.nodes for one, two in zip(samples, other, strict=True))
 
 
 def test_a_study_is_the_same_with_any_number_of_jobs() -> None:
