@@ -6,7 +6,8 @@
 Each LABEL=LOG is the raw log of a `psearch simulate`, FILE or FILE#RUN; without a label it is called by its run or its
 file. The table has a row for each log, policy and worker count. Below it stands each log's speedup over the first one's
 at the same count, position by position (the two may have searched it to different depths), with 95% bootstrap
-intervals. So two policies are compared on many trees, or one policy on trees that were pruned differently.
+intervals. So two policies are compared on many trees, or one policy on trees that were pruned differently. Last
+comes by which rule each log's depths were chosen.
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ from bootstrap import mean_interval
 
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
+from psearch.studies.depths import depth_rule
 from psearch.studies.plots import check_plot, plot_simulation
 from psearch.studies.raw_log import log_name, read_log
-from psearch.studies.speedup import Row, summarise
+from psearch.studies.speedup import Row, mean_logs, summarise
 from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
@@ -34,14 +36,16 @@ Speedups = dict[str, float]
 
 
 def speedups(samples: Sequence[VirtualSample]) -> dict[tuple[int, str], Speedups]:
-    """By worker count and policy, against one worker on the same tree."""
-    alone = {sample.fen: sample.seconds for sample in samples if sample.threads == 1}
-    found: dict[tuple[int, str], Speedups] = {}
+    """By worker count and policy, against one worker to the same depth: the means over repeats."""
+    alone = mean_logs([sample for sample in samples if sample.threads == 1], "seconds")
+    groups: dict[tuple[int, str], list[VirtualSample]] = {}
     for sample in samples:
         if sample.threads > 1 and sample.fen in alone:
-            of_count = found.setdefault((sample.threads, sample.policy), {})
-            of_count[sample.fen] = math.log(alone[sample.fen] / sample.seconds)
-    return found
+            groups.setdefault((sample.threads, sample.policy), []).append(sample)
+    return {
+        group: {fen: alone[fen] - seconds for fen, seconds in mean_logs(of_group, "seconds").items()}
+        for group, of_group in groups.items()
+    }
 
 
 def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] | None:
@@ -107,10 +111,12 @@ def run(options: argparse.Namespace) -> str:
     if options.plot:
         check_plot(options.plot)
     logs: dict[str, list[VirtualSample]] = {}
+    rules: dict[str, str] = {}
     for label, path in map(named, options.logs):
         if label in logs:
             raise PsearchError(f"two logs are called {label}: name them LABEL=LOG")
-        logs[label] = read_log(path, VirtualSample)[0]
+        logs[label], facts = read_log(path, VirtualSample)
+        rules[label] = depth_rule(facts)
     rows = {label: summarise(samples) for label, samples in logs.items()}
     if options.plot:
         several = len({row.policy for of_log in rows.values() for row in of_log}) > 1
@@ -120,7 +126,11 @@ def run(options: argparse.Namespace) -> str:
             for row in of_log
         ]
         plot_simulation(options.plot, drawn, options.title)
-    return "\n".join([table(rows), "", *comparisons(logs)]).rstrip()
+    chosen = [
+        f"{', '.join(label for label in rules if rules[label] == rule)}: {rule}"
+        for rule in dict.fromkeys(rules.values())
+    ]
+    return "\n\n".join(filter(None, [table(rows), "\n".join(comparisons(logs)), "\n".join(chosen)]))
 
 
 def main() -> None:

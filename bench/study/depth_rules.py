@@ -151,7 +151,8 @@ def table(findings: Sequence[Finding]) -> str:
     for finding in findings:
         row = finding.row
         half = "-" if row.low is None or row.high is None else f"{math.log(row.high / row.low) / 2:.1%}"
-        cells = [str(row.positions), f"{row.speedup:.3f}", row.interval, half, f"{row.node_overhead:.3f}"]
+        interval = "-" if row.low is None or row.high is None else f"{row.low:.3f} - {row.high:.3f}"
+        cells = [str(row.positions), f"{row.speedup:.3f}", interval, half, f"{row.node_overhead:.3f}"]
         lines.append([finding.rule, finding.compared, *cells])
     head = ["rule", "against the base", "positions", "speedup", "95% interval", "half width", "nodes"]
     return text_table(head, lines, left=2)
@@ -182,7 +183,7 @@ def main() -> None:
                 findings += rules.old(rule, status)
     except PsearchError as error:
         raise SystemExit(f"depth_rules: {error}") from None
-    print(f"{len(suite)} positions, about {options.tree_nodes:,} nodes, {options.repeat} searches on each side")
+    print(f"{len(suite)} positions, about {options.tree_nodes:,} nodes, repeats: {options.repeat}")
     print(table(findings))
     if log is not None:
         log.__exit__()

@@ -25,6 +25,7 @@ from psearch.cli.arguments import add_hash
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
+from psearch.studies.depths import rule_name
 from psearch.studies.plots import whiskers
 from psearch.studies.progress import Progress
 from psearch.studies.raw_log import RawLog, read_log
@@ -101,6 +102,7 @@ def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, pro
         "costs": asdict(study.costs),
         "tree_nodes": study.tree_nodes,
         "hash": study.hash_mb,
+        "depths": rule_name(study.depth),
     }
     unfinished = path.with_suffix(".part")
     with RawLog(unfinished, about) as log:

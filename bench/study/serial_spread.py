@@ -19,21 +19,18 @@ import numpy as np
 from study_log import read_serial_rows
 
 from psearch.arena.arena import Arena
+from psearch.arena.perturbation import history_seed, perturb_history
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
 
-_LARGEST = 32
-"""A sixty-fourth of what one deep cutoff adds."""
 
-
-def repeated(arena: Arena, fen: str, depth: int, dice: np.random.Generator) -> int:
-    """Nodes of one serial search from a history of small random numbers."""
+def repeated(arena: Arena, fen: str, depth: int, seed: int) -> int:
+    """Nodes of one serial search from the perturbed history of this seed."""
     arena.forget()
-    quiet = arena.header[0]["learning"]["quiet"]
-    quiet[...] = dice.integers(-_LARGEST, _LARGEST, quiet.shape, endpoint=True)
+    perturb_history(arena, seed)
     write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
     work_alone(arena.context)
     return int(arena.worker[0]["nodes"])
@@ -50,13 +47,13 @@ def main() -> None:
         raise SystemExit("serial_spread: --times must be at least 1")
     serial = read_serial_rows(options.log, "serial_spread")
     arena = Arena(workers=1, hash_mb=options.hash)
-    dice = np.random.default_rng(0)
     logs = np.zeros((len(serial), options.times))
     with StatusLine() as status:
         for row, sample in enumerate(serial):
             status(f"{row + 1}/{len(serial)} {sample['position']}", row, len(serial))
             for column in range(options.times):
-                logs[row, column] = np.log(repeated(arena, sample["fen"], sample["depth"], dice) / sample["nodes"])
+                nodes = repeated(arena, sample["fen"], sample["depth"], history_seed("spread", sample["fen"], column))
+                logs[row, column] = np.log(nodes / sample["nodes"])
     arena.close()
     means = logs.mean(axis=1)
     half = 1.96 * means.std(ddof=1) / sqrt(len(means)) if len(means) > 1 else 0.0

@@ -211,7 +211,7 @@ def _search_once(
 Samples = Sequence["Sample | VirtualSample"]
 
 
-def _mean_logs(samples: Samples, field: str) -> dict[str, float]:
+def mean_logs(samples: Samples, field: str) -> dict[str, float]:
     """Of each position the mean logarithm of `field`, over its repeats."""
     by_position: dict[str, list[float]] = {}
     for sample in samples:
@@ -221,7 +221,7 @@ def _mean_logs(samples: Samples, field: str) -> dict[str, float]:
 
 def _ratios(samples: Samples, base: Samples, field: str) -> np.ndarray:
     """Per position the logarithm of `field` in `samples` over that in `base`, of geometric means over repeats."""
-    over, under = _mean_logs(samples, field), _mean_logs(base, field)
+    over, under = mean_logs(samples, field), mean_logs(base, field)
     return np.array([over[fen] - under[fen] for fen in over])
 
 

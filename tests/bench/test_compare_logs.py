@@ -58,7 +58,8 @@ def test_the_table_the_pairs_and_the_picture(tmp_path: Path) -> None:
     assert lines[1].split()[:5] == ["plain", "calibrated", "8", "3", "6.00"]
     assert lines[2].split()[:5] == ["modern", "calibrated", "8", "3", "2.88"]
     assert lines[4].startswith("8 workers, modern (calibrated) over plain (calibrated): x0.481 (0.")
-    assert lines[4].endswith("3 positions") and len(lines) == 5
+    assert lines[4].endswith("3 positions")
+    assert lines[5:] == ["", "plain, modern: depths: the log does not say how they were chosen"]
     assert not draws or picture.read_bytes().startswith(b"\x89PNG")
 
 
@@ -69,9 +70,18 @@ def test_policies_of_one_log(tmp_path: Path) -> None:
         out.writelines(line + "\n" for line in other.read_text("utf-8").splitlines() if '"ybw"' in line)
     done = run(str(log))
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1].startswith(
+    assert done.stdout.splitlines()[-3].startswith(
         "8 workers, both (ybw) over both (calibrated): x0.500 (0.500 to 0.500)"
     )
+
+
+def test_repeats_count_by_their_geometric_mean(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "a.jsonl", "ybw", [2.0, 2.0])
+    again = write_log(tmp_path / "b.jsonl", "ybw", [8.0, 8.0])
+    with log.open("a", encoding="utf-8") as out:
+        out.writelines(line + "\n" for line in again.read_text("utf-8").splitlines()[1:])
+    done = run(str(log), f"again={again}")
+    assert "again (ybw) over a (ybw): x2.000 (2.000 to 2.000), 2 positions" in done.stdout
 
 
 def test_bad_input_gets_one_line(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def _speedups(study: str, run: str, workers: list[int]) -> list[float]:
         for sample in samples:
             if sample["threads"] == count:
                 times.setdefault(sample["fen"], []).append(sample["seconds"])
-        return {fen: statistics.median(values) for fen, values in times.items()}
+        return {fen: statistics.geometric_mean(values) for fen, values in times.items()}
 
     alone = seconds(1)
     return [statistics.geometric_mean(alone[fen] / taken for fen, taken in seconds(count).items()) for count in workers]
