@@ -1,6 +1,7 @@
 """What the choice of the depth does to a speedup: a policy against itself, which must give 1.00, by three rules.
 
     python bench/study/depth_rules.py --suite FILE.epd [--tree-nodes N] [--repeat R] [--workers 8] [--log LOG.jsonl]
+                                      [--nearest-only]
 
 In virtual time. *Nearest* is what `psearch simulate` and `psearch speedup` do: the depth comes from a search apart, and
 every search has luck of its own. *First* and *last* are what they did: the first depth beyond so many nodes and the
@@ -165,6 +166,7 @@ def main() -> None:
     parser.add_argument("--tree-nodes", type=int, default=10_000)
     parser.add_argument("--repeat", type=int, default=3, help="searches with luck of their own, on each side")
     parser.add_argument("--workers", type=int, default=0, help="so many against one as well")
+    parser.add_argument("--nearest-only", action="store_true", help="not the old rules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes for the rule that is used")
     add_hash(parser)
@@ -179,7 +181,7 @@ def main() -> None:
         rules = Rules(options, suite, log)
         with StatusLine() as status:
             findings = rules.nearest(status)
-            for rule in OLD_RULES:
+            for rule in () if options.nearest_only else OLD_RULES:
                 findings += rules.old(rule, status)
     except PsearchError as error:
         raise SystemExit(f"depth_rules: {error}") from None
