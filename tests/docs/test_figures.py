@@ -59,8 +59,9 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "wac_300_arasan_wacnew": lambda: _suite("wac_300_arasan_wacnew"),
     "glaurung-5s-0.05s": lambda: _match("glaurung-5s-0.05s"),
     "toga2-5s-0.05s": lambda: _match("toga2-5s-0.05s"),
-    "speedup-2-5s": lambda: _speedups("study-selective", "speedup-2-5s", [2]),
+    "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
     "large-plain": lambda: _speedups("study-selective", "large-plain", [8, 16, 32, 64]),
+    "tables/default": lambda: _speedups("study-selective", "tables/default", [2, 8, 32, 64]),
     "simulate-large-1": lambda: _speedups("study-selective", "simulate-large-1", [8, 16, 32, 64]),
 }
 
