@@ -772,9 +772,10 @@ def test_a_game_that_is_over(tmp_path: Path, run: Callable[..., tuple[int, str, 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (["--workers", "2", "--positions", "2"], "not 2, 1 and 1"),
-        (["--workers", "2,4", "--positions", "1"], "not 1, 2 and 1"),
-        (["--workers", "2", "--positions", "1", "--policy", "ybw,calibrated"], "not 1, 1 and 2"),
+        (["--workers", "2", "--positions", "2"], "not 2, 1, 1 and 1"),
+        (["--workers", "2,4", "--positions", "1"], "not 1, 2, 1 and 1"),
+        (["--workers", "2", "--positions", "1", "--policy", "ybw,calibrated"], "not 1, 1, 2 and 1"),
+        (["--workers", "2", "--positions", "1", "--repeat", "3"], "not 1, 1, 1 and 3"),
         (["--workers", "2", "--positions", "1", "--jobs", "2"], "leave out --jobs"),
     ],
 )
