@@ -4,8 +4,8 @@
     python bench/study/tables.py --minutes 0
 
 Each run of TABLES below is searched and kept as FOLDER/NAME.jsonl; one that is there already is not searched again, so
-an interrupted command goes on where it was. Then the logs go into docs/measurements/study-selective/logs.jsonl.xz as
-`tables/NAME`, and tables.md beside it is written from that file: with --minutes 0 nothing else is done.
+an interrupted command goes on where it was. Then the logs go into docs/measurements/study-selective/tables.jsonl.xz,
+and tables.md beside it is written from that file: with --minutes 0 nothing else is done.
 
 --minutes is about the time that one core takes. It decides how many positions of its suite each run gets, evenly
 spread, and beyond all of them how many repeats: the intervals are as wide as the square root of it is small. The trees
@@ -37,9 +37,8 @@ from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
-LOGS = DOCS / "study-selective" / "logs.jsonl.xz"
+LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
 PAGE = DOCS / "study-selective" / "tables.md"
-_GROUP = "tables"
 _NODES_A_SECOND = 0.8e6
 """Of virtual time on one core, roughly."""
 _SURVEY = 1.5
@@ -139,7 +138,7 @@ def page(runs: Runs) -> str:
     """The tables as Markdown, of those runs that are there."""
     sections = []
     for table in TABLES:
-        if lines := runs.get(f"{_GROUP}/{table.name}"):
+        if lines := runs.get(table.name):
             sections.append(_section(table, lines))
     return "\n".join([_HEAD, *sections])
 
@@ -147,9 +146,9 @@ def page(runs: Runs) -> str:
 _HEAD = """\
 # Tables in virtual time
 
-Written by `python bench/study/tables.py --minutes M --out FOLDER` from the runs `tables/...` of
-[logs.jsonl.xz](logs.jsonl.xz); not by hand. Words and columns are those of [the study](../../studies/study.md#words).
-No worker count is favoured by the choice of depths ([decision 016](../../decisions/016-unbiased-depths.md)).
+Written by `python bench/study/tables.py --minutes M --out FOLDER` from the runs of
+[tables.jsonl.xz](tables.jsonl.xz); not by hand. Words and columns are those of
+[the study](../../studies/study.md#words). No worker count is favoured by the choice of depths ([decision 016](../../decisions/016-unbiased-depths.md)).
 """
 
 
@@ -166,7 +165,7 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
     ]
     repeats = about["arguments"]["repeat"]
     searches = f", {repeats} searches of each" if repeats > 1 else ""
-    facts = f"`{_GROUP}/{table.name}`: {size}{searches}, of `{table.suite.name}`, pruning `{table.pruning}`"
+    facts = f"`{table.name}`: {size}{searches}, of `{table.suite.name}`, pruning `{table.pruning}`"
     return "\n".join(
         [
             f"## {table.title}\n",
@@ -188,7 +187,7 @@ def packed(logs: Path, folder: Path | None) -> Runs:
             path = folder / f"{table.name}.jsonl"
             if path.exists():
                 samples, facts = read_log(path, dict)
-                runs[f"{_GROUP}/{table.name}"] = [facts, *samples]
+                runs[table.name] = [facts, *samples]
         write_packed(logs, runs)
     return runs
 

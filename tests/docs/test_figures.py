@@ -27,9 +27,9 @@ def _figures() -> Iterator[tuple[str, str]]:
         yield re.findall(r"\[`(.*)`\]", log)[0], measured
 
 
-def _speedups(study: str, run: str, workers: list[int]) -> list[float]:
+def _speedups(study: str, run: str, workers: list[int], logs: str = "logs") -> list[float]:
     """Of each count: the mean over positions of the time of one worker over the time of this count."""
-    samples = [line for line in read_packed(MEASUREMENTS / study / "logs.jsonl.xz")[run] if "position" in line]
+    samples = [line for line in read_packed(MEASUREMENTS / study / f"{logs}.jsonl.xz")[run] if "position" in line]
 
     def seconds(count: int) -> dict[str, float]:
         times: dict[str, list[float]] = {}
@@ -61,7 +61,7 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "toga2-5s-0.05s": lambda: _match("toga2-5s-0.05s"),
     "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
     "large-plain": lambda: _speedups("study-selective", "large-plain", [8, 16, 32, 64]),
-    "tables/default": lambda: _speedups("study-selective", "tables/default", [2, 8, 32, 64]),
+    "tables/default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),
     "simulate-large-1": lambda: _speedups("study-selective", "simulate-large-1", [8, 16, 32, 64]),
 }
 
