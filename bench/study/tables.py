@@ -148,7 +148,8 @@ _HEAD = """\
 
 Written by `python bench/study/tables.py --minutes M --out FOLDER` from the runs of
 [tables.jsonl.xz](tables.jsonl.xz); not by hand. Words and columns are those of
-[the study](../../studies/study.md#words). No worker count is favoured by the choice of depths ([decision 016](../../decisions/016-unbiased-depths.md)).
+[the study](../../studies/study.md#words). No worker count is favoured by the choice of depths
+([decision 016](../../decisions/016-unbiased-depths.md)).
 """
 
 
