@@ -1,13 +1,19 @@
-"""What things cost, in nanoseconds: the parameters of virtual time, with where they were measured."""
+"""What things cost, in nanoseconds: the parameters of virtual time, with where they were measured.
+
+The costs of sharing were added later than the others (`SHARING`). A file without them is from before, and charges
+nothing for them: what was simulated with it comes out the same.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+import math
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
+from psearch.core.records import COLD_NODES
 from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
 
@@ -15,6 +21,23 @@ _TICKS_PER_NS = 1000
 _MOST_NS = 1e9
 _MOST_BYTES = 1 << 16
 """of a file"""
+_SHARES = ("jitter", "crowd")
+"""Not nanoseconds, but shares of what something costs."""
+_ONE = 1 << 16
+"""A share of 1."""
+SHARING = (
+    "hold_value",
+    "hold_move",
+    "hold_new_moves",
+    "hold_learn",
+    "handover",
+    "handover_move",
+    "transfer",
+    "poll_line",
+    "cold",
+    "crowd",
+)
+"""What locks, polls and cache lines cost when they are shared."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +60,26 @@ class Costs:
     """looking a claim up, taking it and giving it back, in lines that another core has just written"""
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
+    hold_value: float = 15.0
+    """how long a node's lock is held beyond `lock`, and others wait: a value comes in, a join fails, a worker leaves"""
+    hold_move: float = 180.0
+    """a move is taken from those there are"""
+    hold_new_moves: float = 380.0
+    """moves are generated, valued or sorted first"""
+    hold_learn: float = 45.0
+    """a value cuts the node off, and histories learn from it"""
+    handover: float = 150.0
+    """more where another worker has held the lock last: a value, or a cutoff"""
+    handover_move: float = 1500.0
+    """the same for a move; a join's is part of `join`, but others wait for it"""
+    transfer: float = 90.0
+    """a cache line that another core has just written, waited for"""
+    poll_line: float = 20.0
+    """more of a look for work for each line that was written since the last one; many are under way at a time"""
+    cold: float = 1300.0
+    """the first node after a join; the n-th costs this over the square root of n more, up to `COLD_NODES`"""
+    crowd: float = 0.03
+    """share by which a node is longer while a second worker is busy; twice this share at most while many are"""
     lock_contended: float = 0.0
     """a lock that another core takes all the time; told, not used"""
     side_by_side: float = 1.0
@@ -52,13 +95,17 @@ class Costs:
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def write(self, record: np.void, stacks: int) -> None:
-        """Fill a `costs_dtype` record with ticks; a poll of a pool of this size."""
-        for name in record.dtype.names or ():
-            if name == "jitter":
-                record[name] = int(self.jitter * 65536)
-            else:
-                record[name] = int(getattr(self, name) * _TICKS_PER_NS)
-        record["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
+        """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
+        costs = record["costs"]
+        for name in costs.dtype.names or ():
+            costs[name] = int(getattr(self, name) * (_ONE if name in _SHARES else _TICKS_PER_NS))
+        costs["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
+        cold = int(self.cold * _TICKS_PER_NS)
+        record["cold"] = [cold * _ONE // math.isqrt(number * _ONE**2) for number in range(1, COLD_NODES + 1)]
+
+    def without_sharing(self) -> Costs:
+        """The same, with nothing charged for what is shared: locks held for `lock`, and memory equally near to all."""
+        return replace(self, **dict.fromkeys(SHARING, 0.0))
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -81,7 +128,7 @@ class Costs:
             for name, value in values.items():
                 if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
                     raise ValueError(f"no value of {name}")
-            return cls(**values)
+            return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
         except (OSError, ValueError, RecursionError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
 

@@ -13,7 +13,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import STACK_FREE
 from psearch.core.pruning.modes import pruning_text
-from psearch.core.records import MAX_PLY, simulation_dtype
+from psearch.core.records import MAX_PLY, lock_dtype, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
@@ -61,7 +61,7 @@ class Simulator:
         self.recorder = Recorder(self.arena, virtual=True) if trace_events else None
         self.costs = costs
         self.simulation = np.zeros(1, simulation_dtype)
-        self.lock_free = np.zeros(len(self.arena.frames), np.int64)
+        self.locks = np.zeros(len(self.arena.frames), lock_dtype)
 
     def search(
         self,
@@ -158,10 +158,10 @@ class Simulator:
             options = replace(options, join_cost=self.costs.join_in_nodes)
         write_search(arena, board, limits, options)
         record = self.simulation[0]
-        self.costs.write(record["costs"], arena.stacks)
+        self.costs.write(record, arena.stacks)
         record["random"] = seed
         record["deadline"] = deadline
-        self.lock_free[:] = 0
+        self.locks[:] = 0
         begin_virtual(arena.context, self.simulation.ctypes.data)
 
     def _take_back_stacks(self) -> None:
@@ -176,7 +176,7 @@ class Simulator:
 
     def _run(self, validate: bool, watch: Callable[[], None] | None) -> None:
         events = 1 if validate else _EVENTS_PER_CALL
-        arguments = (self.arena.context, self.simulation.ctypes.data, self.lock_free.ctypes.data, events)
+        arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data, events)
         while True:
             state = run_virtual(*arguments)
             if state < 0:

@@ -373,8 +373,9 @@ def test_costs_come_back(tmp_path: Path) -> None:
     costs = replace(Costs(), node=123.5, jitter=0.25, machine="mine", measured="2026-01-01")
     costs.save(path)
     assert Costs.load(path) == costs
-    record = np.zeros(1, simulation_dtype)[0]["costs"]
-    costs.write(record, stacks=100)
+    simulation = np.zeros(1, simulation_dtype)[0]
+    costs.write(simulation, stacks=100)
+    record = simulation["costs"]
     assert record["node"] == 123_500
     assert record["jitter"] == 65536 // 4
     assert record["poll"] == int((costs.poll + 100 * costs.poll_stack) * 1000)
