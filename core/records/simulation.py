@@ -26,6 +26,7 @@ costs_dtype = record(
         ("hold_move", "i8"),  # a move is taken
         ("hold_new_moves", "i8"),  # and moves are generated or sorted for it
         ("hold_learn", "i8"),  # a value cuts the node off
+        ("hold_join", "i8"),  # a helper comes and takes a move
         ("handover", "i8"),  # a lock that another worker has held last: of a value, or a cutoff
         ("handover_move", "i8"),  # and of a move taken
         ("transfer", "i8"),  # a cache line that another core has written, waited for
@@ -63,6 +64,8 @@ simulation_dtype = record(
         ("window_began", "i8"),  # a window is as long as a look for work, or longer: when the present one began
         ("window_changes", "i8"),  # `changes` then
         ("recent_changes", "i8"),  # in the time of a look for work, in the last window
+        ("waits_for", "i8", (MAX_WORKERS,)),  # number of the frame whose lock the worker waited for last, -1 none
+        ("waits_until", "i8", (MAX_WORKERS,)),
         ("idle_changes", "i8"),  # of the word that counts idle workers
         ("idle_seen", "i8", (MAX_WORKERS,)),  # `idle_changes` as the worker last looked
     ]

@@ -30,6 +30,7 @@ SHARING = (
     "hold_move",
     "hold_new_moves",
     "hold_learn",
+    "hold_join",
     "handover",
     "handover_move",
     "transfer",
@@ -68,10 +69,12 @@ class Costs:
     """moves are generated, valued or sorted first"""
     hold_learn: float = 45.0
     """a value cuts the node off, and histories learn from it"""
+    hold_join: float = 1800.0
+    """a helper takes a move: it reads all of the node for the first time. Its own time for it is part of `join`"""
     handover: float = 150.0
     """more where another worker has held the lock last: a value, or a cutoff"""
-    handover_move: float = 1500.0
-    """the same for a move; a join's is part of `join`, but others wait for it"""
+    handover_move: float = 600.0
+    """the same for a move"""
     transfer: float = 90.0
     """a cache line that another core has just written, waited for"""
     poll_line: float = 20.0

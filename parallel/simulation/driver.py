@@ -55,7 +55,7 @@ _CLOCK_BITS = 63 - WORKER_BITS
 """Of a clock in the heap: two and a half hours."""
 _LOOKS = 4
 """Rounds in which the length of a look for work and the lines written meanwhile are made to agree."""
-_FOR_VALUE, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_LEARNING = range(4)
+_FOR_VALUE, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_LEARNING, _FOR_JOIN = range(5)
 """What a lock is held for."""
 _LOCK_SIZE = lock_dtype.itemsize
 
@@ -186,11 +186,10 @@ def _home_before(ctx, wk):
 def _held_for(ctx, wk, state, home, stage, closed):
     """What the lock was held for that a transition took last.
 
-    state: of the worker before; home: as `_home_before` has it, and that node's picker stage and `closed` before. What
-    a join took is not known exactly: a move.
+    state: of the worker before; home: as `_home_before` has it, and that node's picker stage and `closed` before.
     """
     if state == STATE_IDLE and wk.state != STATE_IDLE:
-        return _FOR_MOVE
+        return _FOR_JOIN
     if home != wk.last_lock:
         return _FOR_VALUE
     node = frame_of(ctx, home).node
@@ -207,30 +206,45 @@ def _hold(costs, kind):
         return np.int64(costs.hold_move)
     if kind == _FOR_NEW_MOVES:
         return np.int64(costs.hold_new_moves)
+    if kind == _FOR_JOIN:
+        return np.int64(costs.hold_join)
     return np.int64(costs.hold_learn if kind == _FOR_LEARNING else costs.hold_value)
 
 
-@kernel(i64(Simulation, Lock, i64, i64, i64, boolean, boolean))
-def _take_lock(sim, lock, worker, kind, clock, opened, joined):
-    """When the worker has this lock, which others wait for as long as it is held.
+@kernel(i64(Context, Simulation, i64, i64))
+def _waiting(ctx, sim, home, clock):
+    """Workers that wait for the lock of this node."""
+    count = np.int64(0)
+    for worker in range(header_of(ctx).worker_count):
+        count += 1 if sim.waits_for[worker] == home and sim.waits_until[worker] > clock else 0
+    return count
 
-    Who waits has to wait the longer, the more wait before: all of them read the lock's line when it is given back.
-    opened: it was taken for a node that nobody else could see before; joined: the worker's own time is part of a join.
+
+@kernel(i64(Context, Simulation, i64, i64, i64, i64, i64, boolean))
+def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
+    """When the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
+
+    Who waits has to wait the longer, the more wait before: all of them read the lock's line when it is given back
+    (Anderson 1990). opened: it was taken for a node that nobody else could see before. The time that a worker holds it
+    is part of what it does, and not its own beside that; the handover is, but in a join.
     """
     costs = sim.costs
+    lock = lock_at(locks + _LOCK_SIZE * home)
     hold = _hold(costs, kind)
     free = max(clock, np.int64(lock.free))
-    handover = np.int64(0)
     if lock.holder != worker + 1:
         if clock < lock.free:
-            ahead = (lock.free - clock) // (costs.lock + costs.hold_move + costs.handover_move + 1)
-            free += costs.transfer * (1 + ahead)
+            free += costs.transfer * (1 + _waiting(ctx, sim, home, clock))
+            sim.waits_for[worker] = home
+            sim.waits_until[worker] = free
         clock = free
-        if lock.holder != 0 and not opened:
+        if lock.holder != 0 and kind != _FOR_JOIN and not opened:
             handover = np.int64(costs.handover_move if kind in (_FOR_MOVE, _FOR_NEW_MOVES) else costs.handover)
+            hold += handover
+            clock += handover
     lock.holder = worker + 1
-    lock.free = free + hold + handover
-    return clock if joined else clock + handover
+    lock.free = free + hold
+    return clock
 
 
 @kernel(i64(Context, Simulation, Worker, i64))
@@ -297,7 +311,6 @@ def _run_turn(ctx, sim, worker, clock, locks):
     pending = np.int64(-1)
     kind = np.int64(_FOR_VALUE)
     opened = False
-    joined = False
     for _ in range(_MOST_TRANSITIONS):
         state = wk.state
         home = _home_before(ctx, wk)
@@ -306,14 +319,13 @@ def _run_turn(ctx, sim, worker, clock, locks):
         if home >= 0:
             stage = np.int64(frame_of(ctx, home).node.stage)
             closed = atomic_load(closed_of(frame_of(ctx, home).node))
-        opens, joins = wk.counters.opens, wk.counters.joins
+        opens = wk.counters.opens
         idle = step(ctx, worker, 1) > 0
         if wk.last_lock >= 0:
             if pending >= 0 and _hold(sim.costs, kind) > 0:
-                clock = _take_lock(sim, lock_at(locks + _LOCK_SIZE * pending), worker, kind, clock, opened, joined)
+                clock = _take_lock(ctx, sim, locks, pending, worker, kind, clock, opened)
             kind = _held_for(ctx, wk, state, home, stage, closed)
             opened = wk.counters.opens != opens
-            joined = wk.counters.joins != joins
             pending = np.int64(wk.last_lock)
             wk.last_lock = -1
             sim.changes += 1
@@ -321,10 +333,9 @@ def _run_turn(ctx, sim, worker, clock, locks):
             break
     if pending < 0:
         return clock
-    lock = lock_at(locks + _LOCK_SIZE * pending)
-    clock = _take_lock(sim, lock, worker, kind, clock, opened, joined) + sim.costs.lock
-    lock.free += sim.costs.lock
-    return clock
+    clock = _take_lock(ctx, sim, locks, pending, worker, kind, clock, opened)
+    lock_at(locks + _LOCK_SIZE * pending).free += sim.costs.lock
+    return clock + sim.costs.lock
 
 
 @kernel(i64(Context, Simulation, i64, i64, i64))
@@ -414,6 +425,7 @@ def begin_virtual(context, simulation):
     sim.recent_changes = 0
     sim.idle_changes = 0
     for worker in range(header_of(ctx).worker_count):
+        sim.waits_for[worker] = -1
         sim.idle_since[worker] = 0
         sim.idle_time[worker] = 0
         sim.idle_seen[worker] = 0

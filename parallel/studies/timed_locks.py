@@ -21,6 +21,7 @@ from psearch.studies.timings import (
     HELD_FOR_MOVE,
     HELD_FOR_NEW_MOVES,
     HELD_FOR_VALUE,
+    HELD_TO_JOIN,
     HELD_TO_OPEN,
     lock_times_dtype,
 )
@@ -51,6 +52,7 @@ def acquire_timed(ctx, wk, home):
     times.closed = atomic_load(closed_of(frame.node))
     times.stage = frame.node.stage
     times.moves_done = frame.node.moves_done
+    times.joined = frame.node.joined
 
 
 @kernel(void(Context, Worker, Node))
@@ -61,6 +63,8 @@ def release_timed(ctx, wk, node):
     kind = np.int64(HELD_FOR_VALUE)
     if times.was_open == 0:
         kind = HELD_TO_OPEN
+    elif node.joined != times.joined:
+        kind = HELD_TO_JOIN
     elif times.closed == 0 and atomic_load(closed_of(node)) == CLOSED_CUTOFF:
         kind = HELD_FOR_LEARN
     elif node.stage != times.stage:

@@ -6,10 +6,11 @@ import numpy as np
 
 LONG_SINCE = 256
 """Nodes are told apart by how many a worker has searched since it joined; those after so many are not."""
-HELD_FOR_VALUE, HELD_FOR_MOVE, HELD_FOR_NEW_MOVES, HELD_FOR_LEARN, HELD_TO_OPEN = range(5)
+HELD_FOR_VALUE, HELD_FOR_MOVE, HELD_FOR_NEW_MOVES, HELD_FOR_LEARN, HELD_TO_JOIN, HELD_TO_OPEN = range(6)
 """What a node's lock was held for: a value came in, a failed join, a leave; a move was taken; and some were generated
-or sorted for it; a value cut the node off, and histories learnt from it; the node was opened."""
-LOCK_KINDS = 5
+or sorted for it; a value cut the node off, and histories learnt from it; a helper joined; the node was
+opened."""
+LOCK_KINDS = 6
 
 node_times_dtype = np.dtype(
     [
@@ -33,13 +34,14 @@ lock_times_dtype = np.dtype(
         ("closed", "i8"),
         ("stage", "i8"),
         ("moves_done", "i8"),
+        ("joined", "i8"),
         # of all
         ("longest", "i8"),  # cycles; what takes longer was disturbed
         ("contended", "i8"),  # locks that had to be waited for; in no other figure
         ("count", "i8", (LOCK_KINDS, 2)),  # by kind, and whether another worker held it last
         ("held", "i8", (LOCK_KINDS, 2)),  # cycles of the time stamp counter
         ("taken", "i8", (LOCK_KINDS, 2)),  # the same, until it was had
-        ("pad", "i8", (24,)),  # whole cache lines
+        ("pad", "i8", (1,)),  # whole cache lines
     ],
     align=True,
 )
