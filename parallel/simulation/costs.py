@@ -61,25 +61,25 @@ class Costs:
     """looking a claim up, taking it and giving it back, in lines that another core has just written"""
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
-    hold_value: float = 15.0
+    hold_value: float = 20.0
     """how long a node's lock is held beyond `lock`, and others wait: a value comes in, a join fails, a worker leaves"""
-    hold_move: float = 180.0
+    hold_move: float = 220.0
     """a move is taken from those there are"""
-    hold_new_moves: float = 380.0
+    hold_new_moves: float = 410.0
     """moves are generated, valued or sorted first"""
-    hold_learn: float = 45.0
+    hold_learn: float = 55.0
     """a value cuts the node off, and histories learn from it"""
-    hold_join: float = 1800.0
+    hold_join: float = 1850.0
     """a helper takes a move: it reads all of the node for the first time. Its own time for it is part of `join`"""
-    handover: float = 150.0
+    handover: float = 180.0
     """more where another worker has held the lock last: a value, or a cutoff"""
-    handover_move: float = 600.0
+    handover_move: float = 340.0
     """the same for a move"""
-    transfer: float = 90.0
+    transfer: float = 180.0
     """a cache line that another core has just written, waited for"""
-    poll_line: float = 20.0
+    poll_line: float = 5.0
     """more of a look for work for each line that was written since the last one; many are under way at a time"""
-    cold: float = 1300.0
+    cold: float = 1200.0
     """the first node after a join; the n-th costs this over the square root of n more, up to `COLD_NODES`"""
     crowd: float = 0.03
     """share by which a node is longer while a second worker is busy; twice this share at most while many are"""
