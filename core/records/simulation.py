@@ -27,8 +27,7 @@ costs_dtype = record(
         ("hold_new_moves", "i8"),  # and moves are generated or sorted for it
         ("hold_learn", "i8"),  # a value cuts the node off
         ("hold_join", "i8"),  # a helper comes and takes a move
-        ("handover", "i8"),  # a lock that another worker has held last: of a value, or a cutoff
-        ("handover_move", "i8"),  # and of a move taken
+        ("handover", "i8"),  # more for a lock that another worker has held last
         ("transfer", "i8"),  # a cache line that another core has written, waited for
         ("poll_line", "i8"),  # of a look for work, each line that was written since the last one
         ("crowd", "i8"),  # share by which a node is longer while another worker is busy, in 1/65536

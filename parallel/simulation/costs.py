@@ -32,7 +32,6 @@ SHARING = (
     "hold_learn",
     "hold_join",
     "handover",
-    "handover_move",
     "transfer",
     "poll_line",
     "cold",
@@ -72,9 +71,7 @@ class Costs:
     hold_join: float = 1850.0
     """a helper takes a move: it reads all of the node for the first time. Its own time for it is part of `join`"""
     handover: float = 180.0
-    """more where another worker has held the lock last: a value, or a cutoff"""
-    handover_move: float = 340.0
-    """the same for a move"""
+    """more where another worker has held the lock last: the node's lines come from its cache"""
     transfer: float = 180.0
     """a cache line that another core has just written, waited for"""
     poll_line: float = 5.0

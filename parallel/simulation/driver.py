@@ -224,9 +224,9 @@ def _waiting(ctx, sim, home, clock):
 def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
     """When the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
 
-    Who waits has to wait the longer, the more wait before: all of them read the lock's line when it is given back
-    (Anderson 1990). opened: it was taken for a node that nobody else could see before. The time that a worker holds it
-    is part of what it does, and not its own beside that; the handover is, but in a join.
+    It cannot be given back before all who wait have seen that somebody else was quicker, one after another (Anderson
+    1990). opened: it was taken for a node that nobody else could see before. The time that a worker holds it is part of
+    what it does, and not its own beside that; the handover is, but in a join.
     """
     costs = sim.costs
     lock = lock_at(locks + _LOCK_SIZE * home)
@@ -234,14 +234,14 @@ def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
     free = max(clock, np.int64(lock.free))
     if lock.holder != worker + 1:
         if clock < lock.free:
-            free += costs.transfer * (1 + _waiting(ctx, sim, home, clock))
+            hold = max(hold, costs.transfer * _waiting(ctx, sim, home, clock))
+            free += costs.transfer
             sim.waits_for[worker] = home
             sim.waits_until[worker] = free
         clock = free
         if lock.holder != 0 and kind != _FOR_JOIN and not opened:
-            handover = np.int64(costs.handover_move if kind in (_FOR_MOVE, _FOR_NEW_MOVES) else costs.handover)
-            hold += handover
-            clock += handover
+            hold += costs.handover
+            clock += costs.handover
     lock.holder = worker + 1
     lock.free = free + hold
     return clock
@@ -279,19 +279,19 @@ def _cost_of_others(sim, now):
     return cost + (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
 
 
-@kernel(i64(Simulation, Worker, i64, boolean, boolean))
-def _cost_of_words(sim, wk, epoch, has_entered, was_idle):
-    """Of the words that every worker reads: how many are idle, and the abort epoch, if another one has written them.
+@kernel(i64(Simulation, Worker, i64, i64, boolean))
+def _cost_of_words(sim, wk, nodes, epoch, was_idle):
+    """Of the words that workers read at every node, if another one has written them: the abort epoch, and, in the main
+    search, how many workers are idle.
 
-    epoch: that the worker had seen when its turn began.
+    nodes: entered since `sim.before`; epoch: that the worker had seen then.
     """
     worker = wk.index
     cost = np.int64(0)
-    if has_entered:
-        if sim.idle_seen[worker] != sim.idle_changes:
-            cost += sim.costs.transfer
-        if wk.seen_epoch != epoch and epoch >= 0:
-            cost += sim.costs.transfer
+    if nodes > 0 and wk.seen_epoch != epoch and epoch >= 0:
+        cost += sim.costs.transfer
+    if nodes > wk.counters.qnodes - sim.before.qnodes and sim.idle_seen[worker] != sim.idle_changes:
+        cost += sim.costs.transfer
         sim.idle_seen[worker] = sim.idle_changes
     if was_idle != (wk.state == STATE_IDLE) or wk.counters.joins != sim.before.joins:
         sim.idle_changes += 1
@@ -351,7 +351,7 @@ def _turn(ctx, sim, worker, clock, locks):
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
     cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(sim, now)
-    cost += _cost_of_words(sim, wk, epoch, nodes > 0, was_idle)
+    cost += _cost_of_words(sim, wk, nodes, epoch, was_idle)
     is_idle = wk.state == STATE_IDLE
     if is_idle and not was_idle:
         cost += sim.costs.leave

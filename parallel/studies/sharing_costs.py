@@ -6,7 +6,7 @@ The searches run in threads of this process, which share an arena just as worker
   one over the square root of the nodes searched since. Some of it is not sharing, but which nodes come after a join:
   so the same is measured with both workers in turns on one core, and taken off.
 - `crowd`: how much longer a node takes, long after a join, while two share a search, than while one is alone.
-- `hold_*`, `handover*`: how long a node's lock is held, by what for, and how much longer if another worker held it last.
+- `hold_*`, `handover`: how long a node's lock is held, by what for, and how much longer if another worker held it last.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ _MEANINGS = {
     "hold_new_moves": "and moves are generated or sorted: the same",
     "hold_learn": "a cutoff: the same",
     "hold_join": "a helper joins: the same",
-    "handover": "a value, or a cutoff, after another worker held the lock: more",
-    "handover_move": "a move after another worker held the lock: more",
+    "handover": "a value, or a cutoff, where another worker held the lock last: more",
     "cold": "first node after a join: more; the n-th over the square root of n",
 }
 
@@ -194,5 +193,4 @@ def _lock_costs(times: np.ndarray, cycles_per_ns: float) -> dict[str, float]:
         "hold_learn": mean(held, [HELD_FOR_LEARN], 0),
         "hold_join": mean(held, [HELD_TO_JOIN], 1),
         "handover": more([HELD_FOR_VALUE, HELD_FOR_LEARN]),
-        "handover_move": more([HELD_FOR_MOVE, HELD_FOR_NEW_MOVES]),
     }
