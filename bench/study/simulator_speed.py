@@ -1,13 +1,13 @@
 """The simulator's error in speed: nodes per second of two workers over those of one, real and virtual.
 
-    python bench/study/simulator_speed.py --suite FILE [--minutes M] [--nodes N] [--every K] [--calibrate | --costs FILE]
-                                          [--hash MB] [--out FILE]
+    python bench/study/simulator_speed.py --suite FILE [--minutes M] [--nodes N] [--every K]
+                                          [--calibrate | --costs FILE] [--hash MB] [--out FILE]
 
 Every K-th position of the suite is searched to the depth that one worker finishes within N nodes: by one worker
 process, by two that share it, and by two that search it independently, in turn, again and again until the minutes are
 over; then once by one and by two virtual workers. Printed are the ratios by position, medians of the repeats, and their
-geometric means with 95% intervals over the positions. With --calibrate the costs are measured first, on this machine, as
-`psearch calibrate` does. Nothing else should be running: the independent searches tell, which should be near 2.
+geometric means with 95% intervals over the positions. With --calibrate the costs are measured first, as `psearch
+calibrate` does, on this machine. Nothing else should be running: the independent searches tell, which should be near 2.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def main() -> None:
             costs = calibrate(progress=status).costs
         depths = _depths(suite, options.nodes, options.hash)
         searched = [(position, depth) for position, depth in zip(suite, depths, strict=True) if depth > 0]
-        if not searched:
-            raise PsearchError(f"no position takes one worker {options.nodes:,} nodes at any depth")
+        if len(searched) < 2:
+            raise PsearchError(f"fewer than two positions take one worker {options.nodes:,} nodes at any depth")
         real = _real_speeds(searched, options.hash, 60 * options.minutes, status)
         virtual = _virtual_speeds(searched, options.hash, costs, status)
     if options.out:

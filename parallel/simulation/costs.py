@@ -101,7 +101,7 @@ class Costs:
             costs[name] = int(getattr(self, name) * (_ONE if name in _SHARES else _TICKS_PER_NS))
         costs["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
         cold = int(self.cold * _TICKS_PER_NS)
-        record["cold"] = [cold * _ONE // math.isqrt(number * _ONE**2) for number in range(1, COLD_NODES + 1)]
+        record["cold"] = [(cold << 32) // math.isqrt(number << 64) for number in range(1, COLD_NODES + 1)]
 
     def without_sharing(self) -> Costs:
         """The same, with nothing charged for what is shared: locks held for `lock`, and memory equally near to all."""

@@ -29,7 +29,6 @@ from psearch.core.views import (
     Context,
     Costs,
     Counters,
-    Lock,
     Simulation,
     Worker,
     boolean,

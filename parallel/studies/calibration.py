@@ -48,7 +48,7 @@ _HASH_MB = 64
 _ROUNDS = 20_000
 _REPEATS = 7
 _TURNS = 50
-_BLOCKS = 400
+_BLOCKS = 100
 _LOOKS = 200
 _LONGEST_WRITE_NS = 400
 """Of a stack's mask by the other thread; it takes longer where both have to share a core."""

@@ -86,9 +86,7 @@ class _NodeTimes:
         return float((self.cycles[:-1] - after * usual).sum()), float((after.sum(axis=1) * shape).sum())
 
 
-def measure_sharing(
-    boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, report: Progress
-) -> SharingCosts:
+def measure_sharing(boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, report: Progress) -> SharingCosts:
     """Search every position alone, shared by two, in turns on one core, and with timed locks."""
     longest = int(_LONGEST_NS * cycles_per_ns)
     alone, two = Arena(1, _HASH_MB), Arena(2, _HASH_MB)
