@@ -10,6 +10,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,8 @@ class Costs:
 
     def without_sharing(self) -> Costs:
         """The same, with nothing charged for what is shared: locks held for `lock`, and memory equally near to all."""
-        return replace(self, **dict.fromkeys(SHARING, 0.0))
+        nothing: dict[str, Any] = dict.fromkeys(SHARING, 0.0)
+        return replace(self, **nothing)
 
     def save(self, path: Path) -> None:
         """Write as JSON."""

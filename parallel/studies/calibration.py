@@ -253,7 +253,7 @@ def _transfer_ns(cycles_per_ns: float) -> float:
     cycles = micro_costs.time_transfers(address, 0, _BLOCKS, _TURNS)
     other.join()
     del room
-    return cycles / _TURNS / 2 / cycles_per_ns
+    return float(cycles) / _TURNS / 2 / cycles_per_ns
 
 
 def _poll_of_written_ns(context: int, stacks: int, cycles_per_ns: float) -> float:
