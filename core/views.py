@@ -12,12 +12,14 @@ from numba import types
 from psearch.core.intrinsics import element_of, neighbour, racing_read, target_of, view
 from psearch.core.records import (
     context_dtype,
+    costs_dtype,
     counters_dtype,
     evaluation_dtype,
     frame_dtype,
     header_dtype,
     info_dtype,
     learning_dtype,
+    lock_dtype,
     node_dtype,
     options_dtype,
     pawn_entry_dtype,
@@ -65,6 +67,8 @@ Header = _numba_record(header_dtype)
 Context = _numba_record(context_dtype)
 Counters = _numba_record(counters_dtype)
 Simulation = _numba_record(simulation_dtype)
+Costs = _numba_record(costs_dtype)
+Lock = _numba_record(lock_dtype)
 TraceEvent = _numba_record(trace_event_dtype)
 TraceLog = _numba_record(trace_log_dtype)
 
@@ -78,6 +82,7 @@ header_at = view(Header)
 learning_at = view(Learning)
 context_at = view(Context)
 simulation_at = view(Simulation)
+lock_at = view(Lock)
 trace_event_at = view(TraceEvent)
 trace_log_at = view(TraceLog)
 

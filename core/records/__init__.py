@@ -60,7 +60,9 @@ from psearch.core.records.pruning import SOUND_RAW as SOUND_RAW
 from psearch.core.records.pruning import SOUND_REPETITION as SOUND_REPETITION
 from psearch.core.records.pruning import SOUND_SCALING as SOUND_SCALING
 from psearch.core.records.pruning import pruning_dtype as pruning_dtype
+from psearch.core.records.simulation import COLD_NODES as COLD_NODES
 from psearch.core.records.simulation import costs_dtype as costs_dtype
+from psearch.core.records.simulation import lock_dtype as lock_dtype
 from psearch.core.records.simulation import simulation_dtype as simulation_dtype
 from psearch.core.records.stack import path_dtype as path_dtype
 from psearch.core.records.stack import stack_dtype as stack_dtype

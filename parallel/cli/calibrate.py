@@ -9,8 +9,8 @@ from psearch.cli.kernels import prepare_kernels
 from psearch.cli.signals import Signals
 
 DESCRIPTION = """\
-Measure on this machine what `psearch simulate` charges for each action, in about half a
-minute: nodes, joins by two real worker processes, and small operations in loops. Nothing
+Measure on this machine what `psearch simulate` charges for each action, in about a minute:
+nodes, joins by two real worker processes, what sharing costs, and small operations in loops. Nothing
 else should be running. FILE is for `psearch simulate --costs FILE`."""
 
 EXAMPLES = """\
@@ -34,9 +34,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.simulation.costs import Costs
 
         Costs.check_place(options.out)
-    from psearch.studies.entries import MICRO_COSTS
+    from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
 
-    prepare_kernels(MICRO_COSTS)
+    prepare_kernels(MICRO_COSTS, TIMED_LOCKS)
     from psearch.studies.calibration import calibrate
     from psearch.terminal.status import StatusLine
 

@@ -1,13 +1,20 @@
-"""What things cost, in nanoseconds: the parameters of virtual time, with where they were measured."""
+"""What things cost, in nanoseconds: the parameters of virtual time, with where they were measured.
+
+The costs of sharing were added later than the others (`SHARING`). A file without them is from before, and charges
+nothing for them: what was simulated with it comes out the same.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
+import math
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from psearch.core.records import COLD_NODES
 from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
 
@@ -15,6 +22,23 @@ _TICKS_PER_NS = 1000
 _MOST_NS = 1e9
 _MOST_BYTES = 1 << 16
 """of a file"""
+_SHARES = ("jitter", "crowd")
+"""Not nanoseconds, but shares of what something costs."""
+_ONE = 1 << 16
+"""A share of 1."""
+SHARING = (
+    "hold_value",
+    "hold_move",
+    "hold_new_moves",
+    "hold_learn",
+    "hold_join",
+    "handover",
+    "transfer",
+    "poll_line",
+    "cold",
+    "crowd",
+)
+"""What locks, polls and cache lines cost when they are shared."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +61,26 @@ class Costs:
     """looking a claim up, taking it and giving it back, in lines that another core has just written"""
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
+    hold_value: float = 20.0
+    """how long a node's lock is held beyond `lock`, and others wait: a value comes in, a join fails, a worker leaves"""
+    hold_move: float = 220.0
+    """a move is taken from those there are"""
+    hold_new_moves: float = 410.0
+    """moves are generated, valued or sorted first"""
+    hold_learn: float = 55.0
+    """a value cuts the node off, and histories learn from it"""
+    hold_join: float = 1850.0
+    """a helper takes a move: it reads all of the node for the first time. Its own time for it is part of `join`"""
+    handover: float = 180.0
+    """more where another worker has held the lock last: the node's lines come from its cache"""
+    transfer: float = 180.0
+    """a cache line that another core has just written, waited for"""
+    poll_line: float = 5.0
+    """more of a look for work for each line that was written since the last one; many are under way at a time"""
+    cold: float = 1200.0
+    """the first node after a join; the n-th costs this over the square root of n more, up to `COLD_NODES`"""
+    crowd: float = 0.03
+    """share by which a node is longer while a second worker is busy; twice this share at most while many are"""
     lock_contended: float = 0.0
     """a lock that another core takes all the time; told, not used"""
     side_by_side: float = 1.0
@@ -52,13 +96,18 @@ class Costs:
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def write(self, record: np.void, stacks: int) -> None:
-        """Fill a `costs_dtype` record with ticks; a poll of a pool of this size."""
-        for name in record.dtype.names or ():
-            if name == "jitter":
-                record[name] = int(self.jitter * 65536)
-            else:
-                record[name] = int(getattr(self, name) * _TICKS_PER_NS)
-        record["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
+        """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
+        costs = record["costs"]
+        for name in costs.dtype.names or ():
+            costs[name] = int(getattr(self, name) * (_ONE if name in _SHARES else _TICKS_PER_NS))
+        costs["poll"] = int((self.poll + self.poll_stack * stacks) * _TICKS_PER_NS)
+        cold = int(self.cold * _TICKS_PER_NS)
+        record["cold"] = [(cold << 32) // math.isqrt(number << 64) for number in range(1, COLD_NODES + 1)]
+
+    def without_sharing(self) -> Costs:
+        """The same, with nothing charged for what is shared: locks held for `lock`, and memory equally near to all."""
+        nothing: dict[str, Any] = dict.fromkeys(SHARING, 0.0)
+        return replace(self, **nothing)
 
     def save(self, path: Path) -> None:
         """Write as JSON."""
@@ -81,7 +130,7 @@ class Costs:
             for name, value in values.items():
                 if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
                     raise ValueError(f"no value of {name}")
-            return cls(**values)
+            return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
         except (OSError, ValueError, RecursionError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
 

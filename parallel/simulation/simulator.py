@@ -14,7 +14,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
 from psearch.core.pruning.modes import pruning_text
-from psearch.core.records import INFO_RING, MAX_PLY, simulation_dtype
+from psearch.core.records import INFO_RING, MAX_PLY, lock_dtype, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
@@ -66,7 +66,7 @@ class Simulator:
         self.recorder = Recorder(self.arena, virtual=True) if trace_events else None
         self.costs = costs
         self.simulation = np.zeros(1, simulation_dtype)
-        self.lock_free = np.zeros(len(self.arena.frames), np.int64)
+        self.locks = np.zeros(len(self.arena.frames), lock_dtype)
 
     def search(
         self,
@@ -180,10 +180,10 @@ class Simulator:
             options = replace(options, join_cost=self.costs.join_in_nodes)
         write_search(arena, board, limits, options)
         record = self.simulation[0]
-        self.costs.write(record["costs"], arena.stacks)
+        self.costs.write(record, arena.stacks)
         record["random"] = seed
         record["deadline"] = deadline
-        self.lock_free[:] = 0
+        self.locks[:] = 0
         begin_virtual(arena.context, self.simulation.ctypes.data)
 
     def _take_back_stacks(self) -> None:
@@ -209,7 +209,7 @@ class Simulator:
 
     def _advance(self, events: int) -> bool:
         """So many events more; whether the search is done."""
-        state = run_virtual(self.arena.context, self.simulation.ctypes.data, self.lock_free.ctypes.data, events)
+        state = run_virtual(self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data, events)
         if state < 0:
             raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
         return bool(state == 1)

@@ -4,8 +4,9 @@ analysis.
 Begin with `speedup` (real processes) and `virtual_study` (virtual time); `depths` says to which depth each of them
 searches a position, and with what luck. `prediction_study` judges node types,
 `pruning_counts` counts what was left out, `soundness` compares modes, `uniform_tree` (`uniform_kernels`) counts
-what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`; `raw_log` keeps samples,
-`tree_sizes` says how much was searched and whether that is enough, `time_fit` finds work and critical path,
-`plots` draws. `job_pool` shares searches out to processes,
-`progress` is how a study says how far it is; `entries` names the groups of kernels.
+what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`, and `sharing_costs` what it
+costs to share, in searches that time themselves (`timed_nodes`, `timed_locks`, layouts in `timings`);
+`raw_log` keeps samples, `tree_sizes` says how much was searched and whether that is enough, `time_fit` finds work and
+critical path, `plots` draws. `job_pool` shares searches out to processes, `progress` is how a study says how far it is;
+`entries` names the groups of kernels.
 """

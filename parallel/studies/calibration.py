@@ -2,8 +2,9 @@
 
 Nodes: the benchmark's positions are searched serially in small slices, several times; a slice does the same each time,
 so its least time is the one without disturbance, and least squares over the slices give the cost of a node of the
-main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. All else:
-loops in `micro_costs.py`. Other programs on the machine make the figures worse; run it alone.
+main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. What
+sharing costs: `sharing_costs.py`. All else: loops in `micro_costs.py`. Other programs on the machine make the figures
+worse; run it alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from psearch.arena.arena import Arena, stack_pool_size
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
 from psearch.core.constants import ALL_NODE
+from psearch.core.records import CACHE_LINE
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -33,6 +35,7 @@ from psearch.simulation.costs import Costs
 from psearch.studies import micro_costs
 from psearch.studies.progress import Progress
 from psearch.studies.raw_log import machine
+from psearch.studies.sharing_costs import SharingCosts, measure_sharing
 from psearch.studies.speedup import hardware_ceiling
 from psearch.studies.time_fit import non_negative_pair
 from psearch.studies.tree_sizes import scale_line
@@ -44,6 +47,11 @@ _PASSES = 3
 _HASH_MB = 64
 _ROUNDS = 20_000
 _REPEATS = 7
+_TURNS = 50
+_BLOCKS = 100
+_LOOKS = 200
+_LONGEST_WRITE_NS = 400
+"""Of a stack's mask by the other thread; it takes longer where both have to share a core."""
 _POOLS = (stack_pool_size(2), stack_pool_size(128))
 """Sizes of the stack pool for the two points of a poll's line."""
 _UNWOUND_PLIES = 6
@@ -64,6 +72,7 @@ class Calibration:
     positions: int
     tree_nodes: float
     """of one worker, mean over the positions"""
+    sharing: SharingCosts
 
     def table(self) -> str:
         """One line for each cost."""
@@ -79,10 +88,12 @@ class Calibration:
             ("poll", costs.poll, "look for work and pause"),
             ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
             ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
+            *self.sharing.rows(),
         ]
         table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
         notes = [
             f"{scale_line(self.positions, self.tree_nodes)}; ns: nanoseconds that `psearch simulate` charges each time",
+            f"crowd: a node takes x{1 + costs.crowd:.3f} while a second worker shares the search, long after a join",
             f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs (not charged)",
             f"machine: {costs.machine}, {costs.measured}",
         ]
@@ -92,7 +103,7 @@ class Calibration:
 def calibrate(
     depth: int = 14, join_depth: int = 15, positions: int = 16, progress: Progress | None = None
 ) -> Calibration:
-    """Measure everything: half a minute with the defaults. Smaller numbers are for tests: on small trees a
+    """Measure everything: a minute with the defaults. Smaller numbers are for tests: on small trees a
     node costs more, for the table is cold."""
     report = progress or _ignore
     boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
@@ -102,6 +113,7 @@ def calibrate(
     micro = _micro_costs(boards[0], cycles_per_ns)
     node, qnode, error, slices, nodes = _node_costs(boards, depth, report)
     join, joins = _join_cost(boards, join_depth, cycles_per_ns, report)
+    sharing = measure_sharing(boards, depth, cycles_per_ns, report)
     report("calibrate: two searches side by side")
     suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
     ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
@@ -115,8 +127,9 @@ def calibrate(
         machine=f"{about['cpu']}, {about['cores']} cores",
         measured=time.strftime("%Y-%m-%d"),
         **{name: round(value, 2) for name, value in micro.items()},
+        **{name: round(value, 4) for name, value in sharing.costs.items()},
     )
-    return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards))
+    return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards), sharing)
 
 
 def _ignore(text: str, done: float = 0, total: float = 0) -> None:
@@ -226,13 +239,46 @@ def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
     return float(statistics.median(times))
 
 
+def _word_on_a_line() -> tuple[np.ndarray, int]:
+    """A word that is zero, alone on its cache line: what it lies in, which is to be kept, and its address."""
+    room = np.zeros(2 * CACHE_LINE // 8, np.int64)
+    return room, -(-room.ctypes.data // CACHE_LINE) * CACHE_LINE
+
+
+def _transfer_ns(cycles_per_ns: float) -> float:
+    """Nanoseconds that a cache line takes from one core to the other: the least of many short blocks."""
+    room, address = _word_on_a_line()
+    other = threading.Thread(target=micro_costs.time_transfers, args=(address, 1, _BLOCKS, _TURNS))
+    other.start()
+    cycles = micro_costs.time_transfers(address, 0, _BLOCKS, _TURNS)
+    other.join()
+    del room
+    return float(cycles) / _TURNS / 2 / cycles_per_ns
+
+
+def _poll_of_written_ns(context: int, stacks: int, cycles_per_ns: float) -> float:
+    """Nanoseconds of a look for work at stacks that another core has all just written to: the median."""
+    room, address = _word_on_a_line()
+    longest = int(_LONGEST_WRITE_NS * stacks * cycles_per_ns)
+    times = []
+    for _ in range(_REPEATS):
+        other = threading.Thread(target=micro_costs.write_offers, args=(context, address, _LOOKS))
+        other.start()
+        times.append(micro_costs.time_polls_of_written(context, 1, address, _LOOKS, longest) / cycles_per_ns)
+        other.join()
+    del room
+    return float(statistics.median([time for time in times if time > 0] or [0.0]))
+
+
 def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
     """Nanoseconds of the operations that can be repeated on a scratch arena."""
     polls = []
+    written = 0.0
     for stacks in _POOLS:
         arena = _scratch(board, stacks)
         context = arena.context
         polls.append(_least_ns(partial(micro_costs.time_polls, context, 1, _ROUNDS), cycles_per_ns))
+        written = _poll_of_written_ns(context, stacks, cycles_per_ns) / stacks
         arena.close()
     per_stack = max((polls[1] - polls[0]) / (_POOLS[1] - _POOLS[0]), 0.0)
     arena = _scratch(board, _POOLS[0])
@@ -246,6 +292,8 @@ def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
         "poll": max(polls[0] - per_stack * _POOLS[0], 0.0),
         "poll_stack": per_stack,
         "abort": _least_ns(partial(micro_costs.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),
+        "transfer": _transfer_ns(cycles_per_ns),
+        "poll_line": max(written - per_stack, 0.0),
     }
     arena.close()
     # leaving includes the lock, which virtual time charges beside it

@@ -7,4 +7,16 @@ from psearch.core.kernels import Group
 UNIFORM_TREE = Group("uniform_tree", "psearch.studies.uniform_kernels")
 search_uniform = UNIFORM_TREE.entry("search_uniform")
 
-MICRO_COSTS = Group("micro_costs", "psearch.studies.micro_costs")
+MICRO_COSTS = Group("micro_costs", "psearch.studies.micro_costs", "psearch.studies.timed_nodes")
+search_timing_nodes = MICRO_COSTS.entry("search_timing_nodes")
+search_in_turns_timing_nodes = MICRO_COSTS.entry("search_in_turns_timing_nodes")
+
+TIMED_LOCKS = Group(
+    "timed_locks",
+    "psearch.studies.timed_locks",
+    replaced={
+        "psearch.scheduler.splitting.acquire": "psearch.studies.timed_locks.acquire_timed",
+        "psearch.scheduler.splitting.release": "psearch.studies.timed_locks.release_timed",
+    },
+)
+search_timing_locks = TIMED_LOCKS.entry("search_timing_locks")

@@ -32,7 +32,7 @@ from psearch.arena.validate import describe, leftovers, violations
 from psearch.core import kernels as compiled
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.jit import CHECK
-from psearch.core.records import simulation_dtype
+from psearch.core.records import lock_dtype, simulation_dtype
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
 from psearch.scheduler.entries import merge_now, request_stop
@@ -319,13 +319,13 @@ def simulate(arena: Arena, shape: Shape, how: SearchOptions, costs: Costs, seed:
     forget(arena)
     set_up(arena, shape, replace(how, join_cost=costs.join_in_nodes))
     simulation = np.zeros(1, simulation_dtype)
-    costs.write(simulation[0]["costs"], arena.stacks)
+    costs.write(simulation[0], arena.stacks)
     simulation["random"] = seed
-    lock_free = np.zeros(len(arena.frames), np.int64)
+    locks = np.zeros(len(arena.frames), lock_dtype)
     begin_virtual(arena.context, simulation.ctypes.data)
     done = 0
     while done == 0:
-        done = run_virtual(arena.context, simulation.ctypes.data, lock_free.ctypes.data, events)
+        done = run_virtual(arena.context, simulation.ctypes.data, locks.ctypes.data, events)
         assert events > 1 or violations(arena) == [], describe(arena)
     assert done == 1, "everybody sleeps\n" + describe(arena)
     check_end(arena, shape)

@@ -24,7 +24,7 @@ from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import load_kernels, work
-from psearch.simulation.costs import Costs
+from psearch.simulation.costs import SHARING, Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
 from psearch.studies.time_fit import fit_lines, fit_times, non_negative_pair
@@ -148,8 +148,9 @@ def test_one_worker_takes_the_price_of_its_nodes(simulators: dict[int, Simulator
 @pytest.mark.parametrize("workers", [3, 8])
 def test_hours_of_virtual_time_pass_like_seconds(tmp_path: Path, workers: int) -> None:
     """A clock in picoseconds passes 2^53 after two and a half hours, and the driver's heap has no more room."""
-    names = ("node", "qnode", "open", "join", "leave", "lock", "poll", "abort", "claim")
-    quick = replace(Costs(), poll_stack=0.0)
+    names = ["node", "qnode", "open", "join", "leave", "lock", "poll", "abort", "claim"]
+    names += SHARING
+    quick = replace(Costs(), poll_stack=0.0, cold=0.0, crowd=0.0)  # what is not rounded when it is multiplied
     slow = replace(quick, **{name: getattr(quick, name) * 10**8 for name in names})
     found = []
     for costs in (quick, slow):
@@ -406,8 +407,9 @@ def test_costs_come_back(tmp_path: Path) -> None:
     costs = replace(Costs(), node=123.5, jitter=0.25, machine="mine", measured="2026-01-01")
     costs.save(path)
     assert Costs.load(path) == costs
-    record = np.zeros(1, simulation_dtype)[0]["costs"]
-    costs.write(record, stacks=100)
+    simulation = np.zeros(1, simulation_dtype)[0]
+    costs.write(simulation, stacks=100)
+    record = simulation["costs"]
     assert record["node"] == 123_500
     assert record["jitter"] == 65536 // 4
     assert record["poll"] == int((costs.poll + 100 * costs.poll_stack) * 1000)
@@ -426,7 +428,7 @@ def test_calibration_measures_every_cost() -> None:
 
     calibration = calibrate(depth=6, join_depth=6, positions=2)
     costs = calibration.costs
-    for name in ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "lock_contended"):
+    for name in ("open", "join", "leave", "lock", "poll", "poll_stack", "abort", "lock_contended", "transfer"):
         assert 0 < getattr(costs, name) < 1e6, name
     assert 0 < costs.node + costs.qnode < 1e5
     assert 0.3 < costs.side_by_side < 6
