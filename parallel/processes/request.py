@@ -32,7 +32,10 @@ class SearchRequest:
     multipv: int = 1
     """lines to find, if there are so many moves"""
     on_info: OnInfo | None = None
-    """called in the searching thread after every iteration, and about ten times a second with present counters"""
+    """called in the searching thread after every iteration, and from time to time with present counters"""
+    live_from_s: float = 0.0
+    live_interval_s: float = 0.1
+    """when such counters are given first, and how often; infinite: never. Each time costs a wake-up."""
     control: SearchControl = field(default_factory=SearchControl)
     on_note: Callable[[str], None] | None = None
     """called in the searching thread with a line about what went wrong and is mended: `Result.notes`"""
