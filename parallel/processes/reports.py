@@ -35,6 +35,8 @@ def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
     return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
 
 
+_COUNTS = ("splits", "joins", "aborted_nodes")
+"""Of the counters: what `WorkerStats` has between nodes and idle share, in its order."""
 _NOTHING = WorkerStats(0, 0, 0, 0, 0.0)
 
 
@@ -113,7 +115,11 @@ class Reports:
 
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
+        workers: list[WorkerStats] = []
+        hashfull = 0
         for record in self._unread():
+            if not workers:  # the same for all that are read together
+                workers, hashfull = self._worker_stats(), self.arena.fill_permille()
             bound = _BOUND_NAMES[int(record["bound"])]
             yield Info(
                 depth=int(record["depth"]),
@@ -123,9 +129,9 @@ class Reports:
                 nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
                 time_s=self.elapsed_s,
                 pv=self._line(self._moves(record), bound, abs(int(record["score"])) >= MATE_IN_MAX_PLY),
-                workers=self._worker_stats(),
+                workers=workers,
                 multipv=int(record["line"]) + 1,
-                hashfull=self.arena.fill_permille(),
+                hashfull=hashfull,
             )
 
     def complete(self, info: Info) -> list[Info]:
@@ -213,26 +219,15 @@ class Reports:
 
     def _moves(self, record: Any) -> list[chess.Move]:
         """The principal variation of a report."""
-        board = self.board.copy(stack=False)
-        moves = []
-        for code in record["pv"][: int(record["pv_length"])]:
-            move = to_chess_move(int(code), board)
-            moves.append(move)
-            board.push(move)
-        return moves
+        codes = record["pv"][: int(record["pv_length"])].tolist()
+        return [to_chess_move(code, self.board) for code in codes]
 
     def _worker_stats(self) -> list[WorkerStats]:
         """Of the present workers; what those before them did is added by number."""
-        present = [
-            WorkerStats(
-                nodes=int(worker["nodes"]),
-                splits=int(worker["counters"]["splits"]),
-                joins=int(worker["counters"]["joins"]),
-                aborted_nodes=int(worker["counters"]["aborted_nodes"]),
-                idle_share=int(worker["counters"]["idle_cycles"]) / max(int(worker["counters"]["search_cycles"]), 1),
-            )
-            for worker in self.arena.worker
-        ]
+        counters = self.arena.worker["counters"]
+        idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
+        columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
+        present = [WorkerStats(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         return (
             list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING))) if self._earlier else present
         )
