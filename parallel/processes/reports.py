@@ -102,24 +102,25 @@ class Reports:
         self._read = 0
         self._new_lines = []
 
-    def _unread(self) -> Iterator[Any]:
+    def _unread(self) -> list[Any]:
         """Copies of the records in the ring that are new; those that were written over meanwhile are lost."""
-        infos = self.arena.header[0]["infos"]
-        while self._read < reports_written(self.arena.context):
-            self._read = max(self._read, reports_written(self.arena.context) - INFO_RING + _RING_RESERVE)
-            record = infos[self._read % INFO_RING].copy()
-            is_whole = reports_written(self.arena.context) - self._read < INFO_RING
-            self._read += 1
-            if is_whole:
-                yield record
+        written = reports_written(self.arena.context)
+        if written == self._read:
+            return []
+        first = max(self._read, written - INFO_RING + _RING_RESERVE)
+        infos = self.arena.header["infos"][0]
+        records = [infos[number % INFO_RING].copy() for number in range(first, written)]
+        self._read = written
+        oldest_whole = reports_written(self.arena.context) - INFO_RING + 1
+        return records[max(0, oldest_whole - first) :]
 
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
-        workers: list[WorkerStats] = []
-        hashfull = 0
-        for record in self._unread():
-            if not workers:  # the same for all that are read together
-                workers, hashfull = self._worker_stats(), self.arena.fill_permille()
+        records = self._unread()
+        if not records:
+            return
+        workers, hashfull = self._worker_stats(), self.arena.fill_permille()
+        for record in records:
             bound = _BOUND_NAMES[int(record["bound"])]
             yield Info(
                 depth=int(record["depth"]),

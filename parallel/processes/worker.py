@@ -23,6 +23,8 @@ REPORTED = b"reported"
 
 _HERALD = 0
 """The worker that tells of reports. With a root of its own or without, it looks as often as any other."""
+_FIRST_BURSTS = 4
+"""About a millisecond."""
 _BURSTS_PER_CALL = 32
 """About 10 ms: how old a report may become, and how long a worker may take to notice that its parent is gone."""
 
@@ -31,18 +33,18 @@ def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
     """Work until the search is done, and tell of reports; end with the parent, or with the program while its fork
     server is stopped.
 
-    The first looks come soon, for the first iterations take a millisecond: each call is twice as long as the one
-    before. What is reported between two looks is told of once: who supervises wakes up once for all of it.
+    The first looks come soon, for the first iterations take a millisecond. What is reported between two looks is told
+    of once: who supervises wakes up once for all of it.
     """
     context = arena.context
-    bursts, told = 1, 0
+    bursts, told = _FIRST_BURSTS, 0
     while not work(context, index, bursts):
         if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
             pipe.send_bytes(REPORTED)
             told = written
         if bursts == _BURSTS_PER_CALL:
             end_if_orphan(parent, pipe)
-        bursts = min(2 * bursts, _BURSTS_PER_CALL)
+        bursts = min(4 * bursts, _BURSTS_PER_CALL)
 
 
 def work_alone(context: int) -> None:
