@@ -119,7 +119,7 @@ class Reports:
         records = self._unread()
         if not records:
             return
-        workers, hashfull = self._worker_stats(), self.arena.fill_permille()
+        now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
         for record in records:
             bound = _BOUND_NAMES[int(record["bound"])]
             yield Info(
@@ -128,7 +128,7 @@ class Reports:
                 score=to_score(int(record["score"]), self.board.turn),
                 bound=bound,
                 nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
-                time_s=self.elapsed_s,
+                time_s=now_s,
                 pv=self._line(self._moves(record), bound, abs(int(record["score"])) >= MATE_IN_MAX_PLY),
                 workers=workers,
                 multipv=int(record["line"]) + 1,
