@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap, zip_longest
-from typing import Any
+from typing import NamedTuple
 
 import chess
 import chess.engine
@@ -49,6 +49,18 @@ def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
         aborted_nodes=earlier.aborted_nodes + present.aborted_nodes,
         idle_share=earlier.idle_share if present is _NOTHING else present.idle_share,
     )
+
+
+class _Record(NamedTuple):
+    """A record of the ring: `info_dtype`."""
+
+    nodes: int
+    depth: int
+    seldepth: int
+    score: int
+    bound: int
+    line: int
+    pv: list[int]
 
 
 class Reports:
@@ -102,17 +114,19 @@ class Reports:
         self._read = 0
         self._new_lines = []
 
-    def _unread(self) -> list[Any]:
-        """Copies of the records in the ring that are new; those that were written over meanwhile are lost."""
+    def _unread(self) -> list[_Record]:
+        """What is new in the ring; records that were written over meanwhile are lost."""
         written = reports_written(self.arena.context)
         if written == self._read:
             return []
         first = max(self._read, written - INFO_RING + _RING_RESERVE)
-        infos = self.arena.header["infos"][0]
-        records = [infos[number % INFO_RING].copy() for number in range(first, written)]
+        numbers = np.arange(first, written) % INFO_RING
+        infos = self.arena.header["infos"][0][numbers]  # a copy
         self._read = written
         oldest_whole = reports_written(self.arena.context) - INFO_RING + 1
-        return records[max(0, oldest_whole - first) :]
+        columns = (infos[name].tolist() for name in _Record._fields[:-1])
+        lines = (line[:length].tolist() for line, length in zip(infos["pv"], infos["pv_length"], strict=True))
+        return [_Record(*fields) for fields in zip(*columns, lines, strict=True)][max(0, oldest_whole - first) :]
 
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
@@ -121,17 +135,18 @@ class Reports:
             return
         now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
         for record in records:
-            bound = _BOUND_NAMES[int(record["bound"])]
+            bound = _BOUND_NAMES[record.bound]
+            pv = [to_chess_move(code, self.board) for code in record.pv]
             yield Info(
-                depth=int(record["depth"]),
-                seldepth=int(record["seldepth"]),
-                score=to_score(int(record["score"]), self.board.turn),
+                depth=record.depth,
+                seldepth=record.seldepth,
+                score=to_score(record.score, self.board.turn),
                 bound=bound,
-                nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
+                nodes=self._never_less(self._earlier_nodes + record.nodes),
                 time_s=now_s,
-                pv=self._line(self._moves(record), bound, abs(int(record["score"])) >= MATE_IN_MAX_PLY),
+                pv=self._line(pv, bound, abs(record.score) >= MATE_IN_MAX_PLY),
                 workers=workers,
-                multipv=int(record["line"]) + 1,
+                multipv=record.line + 1,
                 hashfull=hashfull,
             )
 
@@ -217,11 +232,6 @@ class Reports:
     def _whole(self, info: Info) -> Info:
         """With all that is known of the line."""
         return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
-
-    def _moves(self, record: Any) -> list[chess.Move]:
-        """The principal variation of a report."""
-        codes = record["pv"][: int(record["pv_length"])].tolist()
-        return [to_chess_move(code, self.board) for code in codes]
 
     def _worker_stats(self) -> list[WorkerStats]:
         """Of the present workers; what those before them did is added by number."""
