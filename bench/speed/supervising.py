@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import chess
+
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
@@ -70,9 +71,7 @@ class Usage(NamedTuple):
 
 
 def show(what: str, used: Usage, seconds: float, more: str = "") -> None:
-    print(
-        f"{what:28} {used.cpu_s / seconds:8.3%} of a core {used.wakes / seconds:8.1f} wake-ups/s{more}", flush=True
-    )
+    print(f"{what:28} {used.cpu_s / seconds:8.3%} of a core {used.wakes / seconds:8.1f} wake-ups/s{more}", flush=True)
 
 
 def measure_search(threads: int, seconds: float, shown: bool) -> None:

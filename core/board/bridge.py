@@ -19,7 +19,6 @@ from psearch.core.constants import (
 )
 from psearch.core.entries import complete
 
-
 _CODES = np.array([*chess.PIECE_TYPES, 8], np.uint8)
 """What a piece of each kind adds to the code of its square, and what a black one does."""
 

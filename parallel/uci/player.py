@@ -316,7 +316,8 @@ class Player:
 
         if Turn(go, values, debug, resources, self._report).run():
             # the next search has a clock that runs
-            resources.write_trace(board, values.text("Policy"), is_wanted=lambda: self.latest is go and not self._is_leaving)
+            policy = values.text("Policy")
+            resources.write_trace(board, policy, is_wanted=lambda: self.latest is go and not self._is_leaving)
 
     def _answer_anything(self, go: Go) -> None:
         """All else has failed: a legal move, for a game is not to be lost for want of one."""
