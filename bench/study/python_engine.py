@@ -40,7 +40,7 @@ def search(engine: Engine, board: chess.Board, limit: chess.engine.Limit) -> Non
     try:
         with engine.analysis(board, limit) as analysis:
             for info in analysis:
-                say("info depth", info["depth"], "nodes", info["nodes"], "pv", *uci_line(board, info["pv"]))
+                say("info depth", info["depth"], "nodes", info["nodes"], "pv", *uci_line(info["pv"]))
             move = analysis.wait().move
     except PsearchError as error:
         say("info string", error)

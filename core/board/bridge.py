@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import chess
 import numpy as np
 
@@ -17,16 +19,16 @@ from psearch.core.constants import (
 )
 from psearch.core.entries import complete
 
+_CODES = np.array([*chess.PIECE_TYPES, 8], np.uint8)
+"""What a piece of each kind adds to the code of its square, and what a black one does."""
+
 
 def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -> None:
     """Fill an array of one `position_dtype` record from a valid board (Chess960 included)."""
     record = position[0]
-    squares = bytearray(64)
-    for piece in chess.PIECE_TYPES:
-        for color, code in ((chess.WHITE, piece), (chess.BLACK, 8 + piece)):
-            for square in chess.scan_forward(board.pieces_mask(piece, color)):
-                squares[square] = code
-    record["board"] = np.frombuffer(squares, np.uint8)
+    kinds = (board.pawns, board.knights, board.bishops, board.rooks, board.queens, board.kings)
+    masks = np.array([*kinds, board.occupied_co[chess.BLACK]], "<u8")
+    record["board"] = _CODES @ np.unpackbits(masks.view(np.uint8), bitorder="little").reshape(-1, 64)
     record["side"] = 0 if board.turn else 1
     record["castling_bb"] = board.clean_castling_rights()
     record["ep"] = NO_SQUARE if board.ep_square is None else board.ep_square
@@ -37,8 +39,13 @@ def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -
 
 def to_chess_move(move: int, board: chess.Board) -> chess.Move:
     """A move code as python-chess writes it on this board: castling by king or by rook square as it prefers."""
+    return _chess_move(move, board.chess960)
+
+
+@lru_cache(1 << 14)
+def _chess_move(move: int, is_chess960: bool) -> chess.Move:
     origin, target, kind = move & 63, (move >> 6) & 63, (move >> 12) & 15
-    if kind == KIND_CASTLE and not board.chess960:
+    if kind == KIND_CASTLE and not is_chess960:
         target = chess.square(6 if target > origin else 2, chess.square_rank(origin))
     promotion = kind - KIND_PROMOTE + KNIGHT + 1 if kind >= KIND_PROMOTE else None
     return chess.Move(origin, target, promotion)
@@ -49,7 +56,8 @@ def from_chess_move(move: chess.Move, board: chess.Board) -> int:
     if not move:
         return NO_MOVE
     origin, target = move.from_square, move.to_square
-    if board.is_castling(move):
+    piece = board.piece_type_at(origin)
+    if piece == chess.KING and board.is_castling(move):
         rank_bb = chess.BB_RANKS[chess.square_rank(origin)]
         rooks = chess.SquareSet(board.clean_castling_rights() & rank_bb)
         short = target > origin
@@ -58,8 +66,8 @@ def from_chess_move(move: chess.Move, board: chess.Board) -> int:
     kind = KIND_NORMAL
     if move.promotion:
         kind = KIND_PROMOTE + move.promotion - 1 - KNIGHT
-    elif board.is_en_passant(move):
+    elif piece == chess.PAWN and board.is_en_passant(move):
         kind = KIND_EP
-    elif board.piece_type_at(origin) == chess.PAWN and abs(origin - target) == 16:
+    elif piece == chess.PAWN and abs(origin - target) == 16:
         kind = KIND_DOUBLE
     return origin | target << 6 | kind << 12

@@ -189,7 +189,7 @@ class Analyser:
             seldepth=info.seldepth,
             nodes=info.nodes,
             time_s=round(info.time_s, 4),
-            pv=uci_line(board, info.pv[:_MOST_PV_PLIES]),
+            pv=uci_line(info.pv[:_MOST_PV_PLIES]),
             bound=info.bound,
             exact_cp=None if exact is None else exact.score(),
             exact_mate=None if exact is None else exact.mate(),

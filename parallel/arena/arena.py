@@ -165,6 +165,8 @@ class Arena:
         self.frames = array("frames")
         self.tt = np.frombuffer(self._table.map, np.uint64)
         self.context_array = np.zeros(1, context_dtype)
+        self.context = int(self.context_array.ctypes.data)
+        """address of the context record: the first argument of every driver entry"""
         record = self.context_array[0]
         record["header"] = self.header.ctypes.data
         record["workers"] = self.worker.ctypes.data
@@ -179,11 +181,6 @@ class Arena:
             self.trace_logs = np.frombuffer(self._trace.map, log)
             record["trace"] = self.trace_logs.ctypes.data
             record["trace_capacity"] = self.trace_events
-
-    @property
-    def context(self) -> int:
-        """Address of the context record: the first argument of every driver entry."""
-        return int(self.context_array.ctypes.data)
 
     def take_table(self, index: int) -> None:
         """Take the pages of the transposition table, and map all of them for this process: no search waits for them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import chess
@@ -59,14 +60,9 @@ def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
     return " ".join(words)
 
 
-def uci_line(board: chess.Board, moves: list[chess.Move]) -> list[str]:
-    """A variation in UCI notation; castling is king takes rook on a Chess960 board."""
-    position = board.copy(stack=False)
-    words = []
-    for move in moves:
-        words.append(position.uci(move))
-        position.push(move)
-    return words
+def uci_line(moves: Iterable[chess.Move]) -> list[str]:
+    """A variation in UCI notation. Castling is as in the moves: king takes rook where they are of a Chess960 board."""
+    return [move.uci() for move in moves]
 
 
 def iteration_line(board: chess.Board, info: Info) -> str:
@@ -120,7 +116,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
     report: dict[str, Any] = {
         "bestmove": board.uci(result.bestmove) if result.bestmove else None,
         "score": score_object(info.score.pov(board.turn), info.bound),
-        "pv": uci_line(board, info.pv),
+        "pv": uci_line(info.pv),
         "depth": info.depth,
         "seldepth": info.seldepth,
         "nodes": info.nodes,
@@ -135,7 +131,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
             {
                 "score": score_object(line.score.pov(board.turn), line.bound),
                 "depth": line.depth,
-                "pv": uci_line(board, line.pv),
+                "pv": uci_line(line.pv),
             }
             for line in result.lines
         ]

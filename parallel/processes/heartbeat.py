@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -10,10 +11,11 @@ from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import process_state
 from psearch.processes.pool import WorkerPool
 
-_INTERVAL_S = 0.1
-_HALTED_LOOKS = 3
+_INTERVAL_S = 0.15
+"""A look wakes the supervising process, and most of the time nothing else does."""
+_HALTED_LOOKS = 2
 """For one that is halted by a signal: it may have been the whole program, which has just been continued."""
-_SILENT_LOOKS = 150
+_SILENT_LOOKS = 100
 """Fifteen seconds for any other: 512 workers on one core have a turn in three, and a disk may be slow."""
 _HALTED = "T"
 _ENDED_OR_HALTED = ("T", "t", "Z", "X")
@@ -37,6 +39,10 @@ class Heartbeat:
     def _count_beats(self) -> np.ndarray:
         counters: np.ndarray = self._pool.arena.worker["counters"]["search_cycles"].copy()
         return counters
+
+    def pause_s(self) -> float:
+        """Seconds until the next look."""
+        return self._next_look_s - time.monotonic() if isinstance(self._pool, WorkerPool) else math.inf
 
     def check(self) -> None:
         """Raises WorkerDied when a worker has done nothing for long, though it had the time. May be called at any

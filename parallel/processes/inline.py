@@ -11,7 +11,7 @@ import time
 from psearch.arena.arena import Arena
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import WorkerDied
-from psearch.scheduler.entries import work
+from psearch.scheduler.entries import reports_written, work
 
 _SLICE_S = 0.01
 _BURSTS = 4
@@ -33,12 +33,14 @@ class InlinePool:
         self.busy = {0}
 
     def collect(self, timeout_s: float) -> None:
-        """Search for a little while, or up to `timeout_s` seconds if that is more."""
+        """Search for a little while, at most `timeout_s` seconds and a millisecond, and no further than a report."""
+        context = self.arena.context
         end = time.monotonic() + min(timeout_s, _SLICE_S)
+        written = reports_written(context)
         while self.busy:
-            if work(self.arena.context, 0, _BURSTS):
+            if work(context, 0, _BURSTS):
                 self.busy.clear()
-            if time.monotonic() >= end:
+            if time.monotonic() >= end or reports_written(context) != written:
                 return
 
     def check(self) -> None:

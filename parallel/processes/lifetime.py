@@ -58,6 +58,13 @@ def end_if_orphan(parent: int, link: Connection | None = None) -> None:
         os._exit(_ORPHANED)
 
 
+def can_write(link: Connection) -> bool:
+    """Whether a short message goes out without waiting: the other side may be stopped, and have read none for long."""
+    poll = select.poll()
+    poll.register(link, select.POLLOUT)
+    return any(events & select.POLLOUT for _, events in poll.poll(0))
+
+
 def _has_hung_up(link: Connection) -> bool:
     poll = select.poll()
     poll.register(link, 0)  # only the hang-up

@@ -98,10 +98,10 @@ class WorkerPool:
             self.send(index, GO)
 
     def collect(self, timeout_s: float) -> None:
-        """Take back the workers that have left the search, and return when there was any event, at the latest after
-        `timeout_s` seconds. Raises WorkerDied when one has ended."""
+        """Take back the workers that have left the search, and return when there was any event, such as a report, at
+        the latest after `timeout_s` seconds. Raises WorkerDied when one has ended."""
         for index in self.wait(timeout_s):
-            if self.receive(index) == DONE:
+            if self._read(index) == DONE:
                 self.busy.discard(index)
 
     # -- messages ----------------------------------------------------------------------------------------------------
@@ -115,11 +115,17 @@ class WorkerPool:
 
     def receive(self, index: int, timeout_s: float = _ANSWER_TIMEOUT_S) -> bytes:
         """A worker's answer. Raises WorkerDied."""
-        pipe = self.workers[index].pipe
         try:
-            if not pipe.poll(max(0.0, timeout_s)):
+            if not self.workers[index].pipe.poll(max(0.0, timeout_s)):
                 raise self.give_up_silent(index)
-            return pipe.recv_bytes()
+        except OSError:
+            raise self._give_up_dead(index) from None
+        return self._read(index)
+
+    def _read(self, index: int) -> bytes:
+        """A worker's answer that is there: short messages come whole. Raises WorkerDied."""
+        try:
+            return self.workers[index].pipe.recv_bytes()
         except (EOFError, OSError):
             raise self._give_up_dead(index) from None
 

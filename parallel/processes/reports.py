@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap, zip_longest
-from typing import Any
+from typing import NamedTuple
 
 import chess
 import chess.engine
@@ -35,6 +35,8 @@ def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
     return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
 
 
+_COUNTS = ("splits", "joins", "aborted_nodes")
+"""Of the counters: what `WorkerStats` has between nodes and idle share, in its order."""
 _NOTHING = WorkerStats(0, 0, 0, 0, 0.0)
 
 
@@ -47,6 +49,18 @@ def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
         aborted_nodes=earlier.aborted_nodes + present.aborted_nodes,
         idle_share=earlier.idle_share if present is _NOTHING else present.idle_share,
     )
+
+
+class _Record(NamedTuple):
+    """A record of the ring: `info_dtype`."""
+
+    nodes: int
+    depth: int
+    seldepth: int
+    score: int
+    bound: int
+    line: int
+    pv: list[int]
 
 
 class Reports:
@@ -100,32 +114,40 @@ class Reports:
         self._read = 0
         self._new_lines = []
 
-    def _unread(self) -> Iterator[Any]:
-        """Copies of the records in the ring that are new; those that were written over meanwhile are lost."""
-        infos = self.arena.header[0]["infos"]
-        while self._read < reports_written(self.arena.context):
-            self._read = max(self._read, reports_written(self.arena.context) - INFO_RING + _RING_RESERVE)
-            record = infos[self._read % INFO_RING].copy()
-            is_whole = reports_written(self.arena.context) - self._read < INFO_RING
-            self._read += 1
-            if is_whole:
-                yield record
+    def _unread(self) -> list[_Record]:
+        """What is new in the ring; records that were written over meanwhile are lost."""
+        written = reports_written(self.arena.context)
+        if written == self._read:
+            return []
+        first = max(self._read, written - INFO_RING + _RING_RESERVE)
+        numbers = np.arange(first, written) % INFO_RING
+        infos = self.arena.header["infos"][0][numbers]  # a copy
+        self._read = written
+        oldest_whole = reports_written(self.arena.context) - INFO_RING + 1
+        columns = (infos[name].tolist() for name in _Record._fields[:-1])
+        lines = (line[:length].tolist() for line, length in zip(infos["pv"], infos["pv_length"], strict=True))
+        return [_Record(*fields) for fields in zip(*columns, lines, strict=True)][max(0, oldest_whole - first) :]
 
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
-        for record in self._unread():
-            bound = _BOUND_NAMES[int(record["bound"])]
+        records = self._unread()
+        if not records:
+            return
+        now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
+        for record in records:
+            bound = _BOUND_NAMES[record.bound]
+            pv = [to_chess_move(code, self.board) for code in record.pv]
             yield Info(
-                depth=int(record["depth"]),
-                seldepth=int(record["seldepth"]),
-                score=to_score(int(record["score"]), self.board.turn),
+                depth=record.depth,
+                seldepth=record.seldepth,
+                score=to_score(record.score, self.board.turn),
                 bound=bound,
-                nodes=self._never_less(self._earlier_nodes + int(record["nodes"])),
-                time_s=self.elapsed_s,
-                pv=self._line(self._moves(record), bound, abs(int(record["score"])) >= MATE_IN_MAX_PLY),
-                workers=self._worker_stats(),
-                multipv=int(record["line"]) + 1,
-                hashfull=self.arena.fill_permille(),
+                nodes=self._never_less(self._earlier_nodes + record.nodes),
+                time_s=now_s,
+                pv=self._line(pv, bound, abs(record.score) >= MATE_IN_MAX_PLY),
+                workers=workers,
+                multipv=record.line + 1,
+                hashfull=hashfull,
             )
 
     def complete(self, info: Info) -> list[Info]:
@@ -211,28 +233,12 @@ class Reports:
         """With all that is known of the line."""
         return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
 
-    def _moves(self, record: Any) -> list[chess.Move]:
-        """The principal variation of a report."""
-        board = self.board.copy(stack=False)
-        moves = []
-        for code in record["pv"][: int(record["pv_length"])]:
-            move = to_chess_move(int(code), board)
-            moves.append(move)
-            board.push(move)
-        return moves
-
     def _worker_stats(self) -> list[WorkerStats]:
         """Of the present workers; what those before them did is added by number."""
-        present = [
-            WorkerStats(
-                nodes=int(worker["nodes"]),
-                splits=int(worker["counters"]["splits"]),
-                joins=int(worker["counters"]["joins"]),
-                aborted_nodes=int(worker["counters"]["aborted_nodes"]),
-                idle_share=int(worker["counters"]["idle_cycles"]) / max(int(worker["counters"]["search_cycles"]), 1),
-            )
-            for worker in self.arena.worker
-        ]
+        counters = self.arena.worker["counters"]
+        idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
+        columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
+        present = [WorkerStats(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
         return (
             list(starmap(_added, zip_longest(self._earlier, present, fillvalue=_NOTHING))) if self._earlier else present
         )

@@ -32,13 +32,16 @@ class SearchRequest:
     multipv: int = 1
     """lines to find, if there are so many moves"""
     on_info: OnInfo | None = None
-    """called in the searching thread after every iteration, and about ten times a second with present counters"""
+    """called in the searching thread after every iteration, and from time to time with present counters"""
     control: SearchControl = field(default_factory=SearchControl)
     on_note: Callable[[str], None] | None = None
     """called in the searching thread with a line about what went wrong and is mended: `Result.notes`"""
     patience_s: float = 0.02
     """how long workers may take to stop at a limit before the answer is given without them, in seconds: they may be
     waiting for a core, or halted"""
+    live_from_s: float = 0.0
+    live_interval_s: float = 0.1
+    """when `on_info` is given counters first, and how often; infinite: never. Each time costs a wake-up."""
 
     def __post_init__(self) -> None:
         if self.multipv < 1:

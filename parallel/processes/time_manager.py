@@ -141,11 +141,13 @@ class TimeManager:
         """When the search must stop, whatever it is at; infinite while pondering or without a limit."""
         return math.inf if self.pondering else self._since + self.budget.hard_s
 
+    def due_s(self) -> float:
+        """When to stop if nothing more is reported until then; infinite while pondering or without a limit."""
+        deadline_s = self.deadline_s()
+        if self.pondering or not self._may_end or math.isinf(self.budget.soft_s):
+            return deadline_s
+        return min(deadline_s, self.budget.soft_s * self.scale)
+
     def is_due(self, elapsed_s: float) -> bool:
         """Whether to stop now."""
-        if self.pondering:
-            return False
-        if elapsed_s >= self.deadline_s():
-            return True
-        soft_s = self.budget.soft_s
-        return self._may_end and math.isfinite(soft_s) and elapsed_s >= soft_s * self.scale
+        return elapsed_s >= self.due_s()

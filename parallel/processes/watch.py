@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,10 +17,6 @@ from psearch.processes.workers import Workers
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 from psearch.scheduler.entries import is_done, request_stop
 
-_POLL_S = 0.01
-_EAGER_POLL_S = 0.001
-"""While the first iteration is under way: it takes about that long."""
-_LIVE_INTERVAL_S = 0.1
 _FIRST_ITERATION_S = 0.01
 """What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
 _INTERRUPTED_PATIENCE_S = 0.1
@@ -60,7 +57,7 @@ class Watch:
         self.depth_at_begin = 0
         self.short_lives = 0
         self.repair_s = _REPAIR_S
-        self.last_live_s = 0.0
+        self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
 
     def run(self) -> None:
         """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
@@ -124,7 +121,7 @@ class Watch:
             request_stop(self.workers.arena.context)
             self.stopped_at_s = now
         self._show_live(now)
-        self.workers.pool.collect(self._pause(now))
+        self.workers.pool.collect(self._pause(self.reports.elapsed_s))
         self._judge_end()
 
     def _judge_end(self) -> None:
@@ -231,8 +228,11 @@ class Watch:
         """Seconds until there may be something to do for which no event comes."""
         if self.stopped_at_s is not None:
             return max(0.0, self.stopped_at_s + self._patience_s - now)
-        pause = _POLL_S if self.reports.has_answer else _EAGER_POLL_S
-        return min(pause, max(self.clock.deadline_s() - now, _EAGER_POLL_S / 4))
+        if self.due_since_s is not None:
+            until_s = self.due_since_s + _FIRST_ITERATION_S
+        else:
+            until_s = min(self.clock.due_s(), self.next_live_s)
+        return max(0.0, min(until_s - now, self.heartbeat.pause_s()))
 
     # -- what the caller gets ----------------------------------------------------------------------------------------
 
@@ -256,6 +256,8 @@ class Watch:
             self.mate_found = True
 
     def _show_live(self, now: float) -> None:
-        if self.request.on_info and self.reports.latest.depth and now - self.last_live_s >= _LIVE_INTERVAL_S:
-            self.last_live_s = now
+        if self.request.on_info is None or now < self.next_live_s:
+            return
+        self.next_live_s = now + self.request.live_interval_s
+        if self.reports.latest.depth:
             self.request.on_info(self.reports.now())

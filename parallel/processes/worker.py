@@ -14,24 +14,42 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.core.entries import perft
 from psearch.core.records import MAX_PLY, frame_dtype
-from psearch.processes.lifetime import end_if_orphan, ended_with_parent, is_orphan, open_pidfd
-from psearch.scheduler.entries import work
+from psearch.processes.lifetime import can_write, end_if_orphan, ended_with_parent, is_orphan, open_pidfd
+from psearch.scheduler.entries import reports_written, work
 
 READY, GO, DONE, QUIT, PERFT = b"ready", b"go", b"done", b"quit", b"perft"
+REPORTED = b"reported"
+"""There is something new in the ring. From one worker, whichever wrote it."""
 
-_BURSTS_PER_CALL = 64
-"""About 20 ms: how long a worker may take to notice that its parent is gone."""
+_HERALD = 0
+"""The worker that tells of reports. With a root of its own or without, it looks as often as any other."""
+_FIRST_BURSTS = 4
+"""About a millisecond."""
+_BURSTS_PER_CALL = 32
+"""About 10 ms: how old a report may become, and how long a worker may take to notice that its parent is gone."""
 
 
 def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
-    """Work until the search is done; end with the parent, or with the program while its fork server is stopped."""
-    while not work(arena.context, index, _BURSTS_PER_CALL):
-        end_if_orphan(parent, pipe)
+    """Work until the search is done, and tell of reports; end with the parent, or with the program while its fork
+    server is stopped.
+
+    The first looks come soon, for the first iterations take a millisecond. What is reported between two looks is told
+    of once: who supervises wakes up once for all of it.
+    """
+    context = arena.context
+    bursts, told = _FIRST_BURSTS, 0
+    while not work(context, index, bursts):
+        if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
+            pipe.send_bytes(REPORTED)
+            told = written
+        if bursts == _BURSTS_PER_CALL:
+            end_if_orphan(parent, pipe)
+        bursts = min(4 * bursts, _BURSTS_PER_CALL)
 
 
 def work_alone(context: int) -> None:
     """Run worker 0 of an arena in this process until its search is done; Ctrl-C interrupts it."""
-    while not work(context, 0, 4 * _BURSTS_PER_CALL):
+    while not work(context, 0, 8 * _BURSTS_PER_CALL):
         continue
 
 

@@ -17,7 +17,7 @@ from psearch.results import Info
 _TABLEBASE_WIN_CP = 20_000
 
 
-def info_line(board: chess.Board, info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
+def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
     """An `info` line of the protocol. Scores are for the side to move; a mate counts moves."""
     relative = info.score.relative
     mate = relative.mate()
@@ -30,18 +30,18 @@ def info_line(board: chess.Board, info: Info, tbhits: int = 0, wdl: Wdl | None =
     words += ["nodes", info.nodes, "nps", info.nps, "hashfull", info.hashfull, "tbhits", tbhits]
     words += ["time", _milliseconds(info.time_s)]
     if info.pv:
-        words += ["pv", *uci_line(board, info.pv)]
+        words += ["pv", *uci_line(info.pv)]
     return " ".join(map(str, words))
 
 
-def live_line(board: chess.Board, info: Info) -> str:
+def live_line(info: Info) -> str:
     """An `info` line between two iterations: counters, and the root move that is being searched."""
     line = (
         f"info depth {info.depth} nodes {info.nodes} nps {info.nps} hashfull {info.hashfull}"
         f" time {_milliseconds(info.time_s)}"
     )
     if info.currmove is not None:
-        line += f" currmove {board.uci(info.currmove)} currmovenumber {info.currmovenumber}"
+        line += f" currmove {info.currmove.uci()} currmovenumber {info.currmovenumber}"
     return line
 
 
@@ -59,12 +59,13 @@ def statistics_line(info: Info) -> str:
     )
 
 
-def bestmove_line(board: chess.Board, move: chess.Move | None, ponder: chess.Move | None = None) -> str:
-    """The answer to a `go`. move: None if there is no legal one; ponder: the reply that is expected."""
+def bestmove_line(move: chess.Move | None, ponder: chess.Move | None = None) -> str:
+    """The answer to a `go`. move: None if there is no legal one; ponder: the reply that is expected. Castling is as in
+    the moves."""
     if move is None:
         return "bestmove (none)"
     moves = [move] if ponder is None else [move, ponder]
-    return "bestmove " + " ponder ".join(uci_line(board, moves))
+    return "bestmove " + " ponder ".join(uci_line(moves))
 
 
 def perft_lines(board: chess.Board, counts: Mapping[chess.Move, int], seconds: float) -> str:

@@ -301,7 +301,7 @@ class Player:
         board = go.command.board
         if go.command.perft is None and finished_result(board) is not None:
             go.say(f"info depth 0 score {'mate 0' if board.is_check() else 'cp 0'}")
-            go.answer(bestmove_line(board, None))
+            go.answer(bestmove_line(None))
             return
         resources = self._resources
         if resources is None:
@@ -315,9 +315,9 @@ class Player:
         from psearch.uci.turn import Turn
 
         if Turn(go, values, debug, resources, self._report).run():
-            facts = {"position": board.fen(), "policy": values.text("Policy")}
             # the next search has a clock that runs
-            resources.write_trace(facts, is_wanted=lambda: self.latest is go and not self._is_leaving)
+            policy = values.text("Policy")
+            resources.write_trace(board, policy, is_wanted=lambda: self.latest is go and not self._is_leaving)
 
     def _answer_anything(self, go: Go) -> None:
         """All else has failed: a legal move, for a game is not to be lost for want of one."""
@@ -325,7 +325,7 @@ class Player:
 
         board = go.command.board
         self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
-        go.answer(bestmove_line(board, next(iter(go.command.searchmoves or board.legal_moves), None)))
+        go.answer(bestmove_line(next(iter(go.command.searchmoves or board.legal_moves), None)))
 
     def _evaluate(self, board: chess.Board) -> None:
         from psearch.uci.extras import evaluation_line

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import chess
 
@@ -136,8 +136,9 @@ class Resources:
         """What the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))
 
-    def write_trace(self, facts: dict[str, Any], is_wanted: Callable[[], bool]) -> None:
-        """Write the trace of the last search, if there is to be one, as long as `is_wanted`. A failure is told once."""
+    def write_trace(self, board: chess.Board, policy: str, is_wanted: Callable[[], bool]) -> None:
+        """Write the trace of the last search, of this position with this policy, if there is to be one, as long as
+        `is_wanted`. A failure is told once."""
         path = self._trace.value
         if path is None or not self.has_workers:
             return
@@ -147,7 +148,7 @@ class Resources:
             return
         self.is_writing_trace = True
         try:
-            recorder.write(path, facts, is_wanted)
+            recorder.write(path, {"position": board.fen(), "policy": policy}, is_wanted)
         except Abandoned:
             self._notices.tell("Trace: not written, the next search did not wait")
         except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import chess
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _LIVE_FROM_S = 3.0
 _LIVE_INTERVAL_S = 1.0
+"""The protocol wants the root move that is being searched, after the first seconds, and counters about every second."""
 _PONDER_BONUS = 1.25
 """More time for a move when the opponent's time is used too."""
 _PATIENCE_S = 0.004
@@ -54,7 +56,6 @@ class Turn:
         self.latest: Info | None = None
         self.waited_s = go.start_clock()
         """for kernels and workers: no thinking time, but the clock of a game has run meanwhile"""
-        self.next_live_s = _LIVE_FROM_S
 
     def run(self) -> bool:
         """Answer with a move of the book, or search. Whether a search was run to its end: it can be traced then.
@@ -117,7 +118,7 @@ class Turn:
         """What is to be searched, on the clock of the command."""
         command = self.command
         root_moves = self._root_moves()
-        self.go.control.clock = self._time_manager(len(root_moves) if root_moves else self.board.legal_moves.count())
+        self.go.control.clock = self._time_manager(len(root_moves or list(islice(self.board.legal_moves, 2))))
         nodes, lines = command.nodes, self.lines_shown
         if self.elo is not None:
             nodes = min(nodes or 1 << 62, node_limit(self.elo))
@@ -135,6 +136,8 @@ class Turn:
             root_moves,
             lines,
             on_info=self._report,
+            live_from_s=_LIVE_FROM_S,
+            live_interval_s=_LIVE_INTERVAL_S,
             control=self.go.control,
             on_note=self.resources.note,
             patience_s=_PATIENCE_S,
@@ -149,7 +152,7 @@ class Turn:
         return best or wanted
 
     def _time_manager(self, moves: int) -> TimeManager:
-        """The clock for a choice among so many moves."""
+        """The clock for a choice among so many moves; two stand for all numbers above."""
         command = self.command
         overhead_s = self.values.number("Move Overhead") / 1000
         clock_ms, increment_ms = command.own_ms
@@ -173,9 +176,8 @@ class Turn:
             self.latest = info
         if not info.is_live:
             self._show_all([info])
-        elif info.time_s >= self.next_live_s:
-            self.next_live_s = info.time_s + _LIVE_INTERVAL_S
-            self.go.say(live_line(self.board, info))
+        else:
+            self.go.say(live_line(info))
             if self.debug:
                 self.go.say(statistics_line(info))
 
@@ -194,7 +196,7 @@ class Turn:
             hits, tablebases = self.probe.hits, self.probe.wdl
             info = with_tablebase_score(info, tablebases)
         wdl = shown_wdl(self.board, info, tablebases) if self.shows_wdl else None
-        self.go.say(info_line(self.board, info, hits, wdl))
+        self.go.say(info_line(info, hits, wdl))
 
     def _finish(self, result: Result) -> None:
         """The last lines and the answer."""
@@ -207,4 +209,4 @@ class Turn:
             self._answer(result.bestmove, result.ponder)
 
     def _answer(self, move: chess.Move | None, ponder: chess.Move | None = None) -> None:
-        self.go.answer(bestmove_line(self.board, move, ponder))
+        self.go.answer(bestmove_line(move, ponder))

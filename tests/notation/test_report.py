@@ -53,7 +53,7 @@ def test_a_bound_is_told_as_one() -> None:
         report = json_object(board, result, 1)
         assert report["score"] == report["lines"][1]["score"] == {"cp": 98, "bound": bound}
         assert info.as_dict()[f"{bound}bound"] is True  # type: ignore[literal-required]  # not declared
-        assert f"score cp 98 {bound}bound" in info_line(board, info)
+        assert f"score cp 98 {bound}bound" in info_line(info)
     assert score_object(chess.engine.Mate(-3), "upper") == {"mate": -3, "bound": "upper"}
 
 

@@ -133,7 +133,7 @@ def test_reports_after_a_week() -> None:
     assert {reports.complete(info)[0].depth for info in reports.read()} == {1, 2, 3, 4, 5}
     info = reports.result(False).info
     assert info.nodes > WEEK_NODES * 1024
-    assert f" nodes {info.nodes} " in info_line(board, info)
+    assert f" nodes {info.nodes} " in info_line(info)
     assert " aborted 50.0% " in statistics_line(info)
     with_one.close()
 

@@ -37,12 +37,12 @@ def info(score: chess.engine.Score, **more: Any) -> Info:
     ],
 )
 def test_info_lines(score: chess.engine.Score, more: dict[str, Any], expected: str) -> None:
-    line = info_line(chess.Board(), info(score, **more), tbhits=3)
+    line = info_line(info(score, **more), tbhits=3)
     assert expected in line
     assert line.startswith("info depth 7 seldepth 11 multipv 2 score ")
     assert line.endswith("nodes 1000 nps 4000 hashfull 12 tbhits 3 time 250 pv e2e4 e7e5")
     assert INFO.fullmatch(line)
-    assert " wdl 500 300 200 nodes" in info_line(chess.Board(), info(score, **more), wdl=(500, 300, 200))
+    assert " wdl 500 300 200 nodes" in info_line(info(score, **more), wdl=(500, 300, 200))
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_scores_the_tablebases_know(score: chess.engine.Score, wdl: int, expecte
 def test_live_lines() -> None:
     live = info(chess.engine.Cp(0))
     line = "info depth 7 nodes 1000 nps 4000 hashfull 12 time 250"
-    assert live_line(chess.Board(), live) == line
+    assert live_line(live) == line
     live = info(chess.engine.Cp(0), currmove=chess.Move.from_uci("g1f3"), currmovenumber=3)
-    assert live_line(chess.Board(), live) == f"{line} currmove g1f3 currmovenumber 3"
-    assert LIVE.fullmatch(live_line(chess.Board(), live))
+    assert live_line(live) == f"{line} currmove g1f3 currmovenumber 3"
+    assert LIVE.fullmatch(live_line(live))
 
 
 def test_statistics_lines() -> None:
@@ -80,14 +80,15 @@ def test_statistics_lines() -> None:
 
 
 def test_bestmove_lines() -> None:
-    board = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")
-    castles = chess.Move.from_uci("e1g1"), chess.Move.from_uci("e8c8")
-    assert bestmove_line(board, None) == "bestmove (none)"
-    assert bestmove_line(board, castles[0]) == "bestmove e1g1"
-    assert bestmove_line(board, *castles) == "bestmove e1g1 ponder e8c8"
-    board.chess960 = True
-    assert bestmove_line(board, *castles) == "bestmove e1h1 ponder e8a8"
-    assert BESTMOVE.fullmatch(bestmove_line(board, *castles))
+    assert bestmove_line(None) == "bestmove (none)"
+    for is_chess960, words in ((False, ("e1g1", "e8c8")), (True, ("e1h1", "e8a8"))):
+        board = chess.Board("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", chess960=is_chess960)
+        short = board.parse_uci("e1g1")
+        board.push(short)
+        long = board.parse_uci("e8c8")
+        assert bestmove_line(short) == f"bestmove {words[0]}"
+        assert bestmove_line(short, long) == "bestmove {} ponder {}".format(*words)
+        assert BESTMOVE.fullmatch(bestmove_line(short, long))
 
 
 def test_perft_lines() -> None:
