@@ -157,6 +157,41 @@ def test_parts_of_all_workers_are_the_whole(workers: int) -> None:
     block.close()
 
 
+def large_kb(size_kb: int) -> int:
+    """How much of this process's block of this size is mapped by large pages."""
+    ((kb, _),) = block_facts(os.getpid(), size_kb, "ShmemPmdMapped:")
+    return int(kb)
+
+
+def test_whole_pieces_of_a_block_are_large_pages() -> None:
+    block = SharedBlock(33 * MIB)
+    np.frombuffer(block.map, np.uint8)[-1] = 7
+    if not block.enlarge_pages(0, 2 * MIB):
+        pytest.skip("this system has no large pages for shared memory (Linux before 6.1, or none free)")
+    assert large_kb(33 * 1024) == 2048
+    block.populate(10.0)
+    assert large_kb(33 * 1024) == 32 * 1024
+    again = SharedBlock(block.size, os.dup(block.fd))
+    array = np.frombuffer(again.map, np.uint8)
+    assert array[-1] == 7
+    assert not array[:-1].any()
+    del array
+    again.close()
+    block.close()
+
+
+@NEEDS_POPULATE
+def test_a_system_without_large_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As before: small ones, all of them."""
+    monkeypatch.setattr(memory, "_MADV_COLLAPSE", 9999)
+    block = SharedBlock(33 * MIB)
+    assert not block.enlarge_pages(0, 2 * MIB)
+    block.populate(10.0)
+    assert large_kb(33 * 1024) == 0
+    assert resident_kb(os.getpid(), 33 * 1024) == [33 * 1024]
+    block.close()
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_fork_gives_up_what_it_does_not_need() -> None:
     """Its memory, but not its addresses: what is dropped there later must not take another mapping's place away."""
@@ -171,8 +206,8 @@ def test_a_fork_gives_up_what_it_does_not_need() -> None:
             len(block_facts(os.getpid(), 7 * 1024, "VmFlags:")),
         ) == (1, 0)
         is_right &= bool(np.frombuffer(kept.map, np.uint64).all())
-        dropped.map.close()
-        kept.map.close()
+        dropped.close()
+        kept.close()
         os._exit(0 if is_right else 9)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert np.frombuffer(dropped.map, np.uint64).all(), "ours is still there"
