@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from psearch.arena.control_groups import usable_cores
-from psearch.arena.memory import MIB, SharedBlock, available_memory
+from psearch.arena.memory import LARGE_PAGE, MIB, SharedBlock, available_memory
 from psearch.arena.system_calls import refusal
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
@@ -99,6 +99,8 @@ class Arena:
                 make_tables(self.tables)
             except MemoryError as error:
                 raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
+            # histories are read at random, too; of the frames most are never touched
+            self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
             self.header[0]["worker_count"] = self.workers
             self.header[0]["stack_count"] = self.stacks
             taken.pop_all()

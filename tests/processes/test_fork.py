@@ -14,6 +14,7 @@ from pathlib import Path
 import chess
 import pytest
 from limits import open_files
+from pages import resident_kb
 
 from psearch.arena import arena as arena_module
 from psearch.processes.fork import GROUP_SIGNALS
@@ -64,11 +65,12 @@ def test_closing_an_engine_frees_its_memory_while_others_live() -> None:
     def shared_kb() -> int:
         return int(Path("/proc/meminfo").read_text().split("Shmem:")[1].split()[0])
 
-    first = Supervisor(1, 512, start_method="fork")
+    first = Supervisor(1, 256, start_method="fork")
+    first.arena.clear_table()  # on a slow machine not all of its pages are there yet
     with Supervisor(1, 1, start_method="fork") as second:
         before = shared_kb()
         first.close()
-        assert before - shared_kb() > 256 << 10
+        assert before - shared_kb() > 128 << 10
         assert second.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
 
 
@@ -103,9 +105,8 @@ def test_more_workers_than_cores_take_a_part_of_the_table_each(method: str, monk
     workers = 4 * cores
     with Supervisor(workers, 32, start_method=method) as engine:
         for worker in engine.pool.workers:
-            rss = Path(f"/proc/{worker.pid}/smaps").read_text().split("memfd:psearch")
-            table = next(part for part in rss if "Size:              32768 kB" in part)
-            assert int(table.split("Rss:")[1].split()[0]) <= 2 * 32768 // workers + 4096
+            (resident,) = resident_kb(worker.pid, 32 * 1024)
+            assert resident <= 2 * 32768 // workers + 4096
 
 
 PARENT = """
