@@ -17,17 +17,19 @@ from typing import Any
 import numpy as np
 
 try:
-    from scipy.optimize import minimize
+    from scipy.special import expit
 except ImportError:
     raise SystemExit("the intervals need scipy: pip install 'psearch[study]'") from None
 
 from .elo import PAIR_SCORES, strength
 from .tally import elo_text
 
-_ROUNDS = 1000
+_DRAWN = 4000
 _SEED = 0
-_STEEPEST = 30.0
-"""Of `a` and `b`: where one side wins everything there is no maximum."""
+_PRIOR_GAMES = 0.5
+"""drawn, at each of the odds: where one side won everything there would be no maximum"""
+_STEPS = 40
+_LONGEST_STEP = 2.0
 _ELO_OF_A_DOUBLING = 400 / math.log(10) * math.log(2)
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -46,30 +48,30 @@ class Worth:
     """what twice the time is worth to the second side, by the same fit"""
 
 
-def _fit(log_odds: Array, counts: Array) -> tuple[float, float]:
-    """(a, b). log_odds: [k]; counts: [k, kind of pair]."""
-    games = 2.0 * counts.sum(axis=1)
-    points = 2.0 * counts @ np.array(PAIR_SCORES)
+def fit(log_odds: Array, counts: Array) -> tuple[Array, Array]:
+    """`a` and `b` of the curve, [sample] each. log_odds: [k]; counts: [sample, k, kind of pair].
+
+    By Newton's method, all samples at once: the likelihood is concave, and has its only maximum at a finite place.
+    """
+    games = 2.0 * counts.sum(axis=2) + _PRIOR_GAMES
+    points = 2.0 * counts @ np.array(PAIR_SCORES) + _PRIOR_GAMES / 2
     middle = log_odds.mean()
-
-    def loss(curve: Array) -> tuple[float, Array]:
-        linear = curve[0] + curve[1] * (log_odds - middle)
-        score = 1 / (1 + np.exp(-linear))
-        missed = games * score - points
-        likelihood = points @ np.logaddexp(0, -linear) + (games - points) @ np.logaddexp(0, linear)
-        return float(likelihood), np.array([missed.sum(), missed @ (log_odds - middle)])
-
-    found = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-_STEEPEST, _STEEPEST)] * 2)
-    height, slope = (float(value) for value in found.x)
-    return height - slope * middle, slope
+    terms = np.stack([np.ones_like(log_odds), log_odds - middle])  # [parameter, k]
+    curve = np.zeros((len(counts), 2))
+    for _ in range(_STEPS):
+        score = expit(curve @ terms)
+        slope = (points - games * score) @ terms.T
+        bend = np.einsum("sk,pk,qk->spq", games * score * (1 - score), terms, terms)
+        curve += np.linalg.solve(bend, slope[..., None])[..., 0].clip(-_LONGEST_STEP, _LONGEST_STEP)
+    return curve[:, 0] - curve[:, 1] * middle, curve[:, 1]
 
 
-def _even(log_odds: Array, counts: Array) -> float:
-    """ln of the odds of an even score; infinite where more time gains nothing."""
-    constant, slope = _fit(log_odds, counts)
-    if slope >= 0:
-        return math.inf if constant + slope * log_odds.mean() > 0 else -math.inf
-    return -constant / slope
+def _even(log_odds: Array, counts: Array) -> Array:
+    """ln of the odds of an even score, [sample]; infinite where more time gains nothing."""
+    a, b = fit(log_odds, counts)
+    hopeless = np.where(a + b * log_odds.mean() > 0, math.inf, -math.inf)
+    gains = b < 0
+    return np.where(gains, -a / np.where(gains, b, -1.0), hopeless)
 
 
 def worth(pairs: Mapping[float, Sequence[int]]) -> Worth | None:
@@ -79,14 +81,11 @@ def worth(pairs: Mapping[float, Sequence[int]]) -> Worth | None:
         return None
     log_odds = np.log(played)
     counts = np.array([pairs[odds] for odds in played])
-    _, slope = _fit(log_odds, counts)
     dice = np.random.default_rng(_SEED)
-    drawn = [
-        _even(log_odds, np.array([dice.multinomial(row.sum(), row / row.sum()) for row in counts]))
-        for _ in range(_ROUNDS)
-    ]
-    low, high = np.exp(np.percentile(drawn, (2.5, 97.5), method="nearest"))
-    odds = math.exp(_even(log_odds, counts)) if slope < 0 else math.nan
+    drawn = np.stack([dice.multinomial(row.sum(), row / row.sum(), size=_DRAWN) for row in counts], axis=1)
+    low, high = np.exp(np.percentile(_even(log_odds, drawn), (2.5, 97.5), method="nearest"))
+    slope = float(fit(log_odds, counts[None])[1][0])
+    odds = math.exp(_even(log_odds, counts[None])[0]) if slope < 0 else math.nan
     return Worth(odds, float(low), float(high), -slope * _ELO_OF_A_DOUBLING)
 
 
