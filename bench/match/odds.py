@@ -247,15 +247,25 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-def _tasks(options: argparse.Namespace, played: Iterable[Game]) -> list[Task]:
-    """The games that are not in the log yet. The openings of each of the odds do not depend on the others."""
+def _openings(options: argparse.Namespace) -> dict[float, list[Opening]]:
+    """In their order, for each of the odds; they do not depend on what other odds there are."""
     book = list({opening: None for path in options.book for opening in read_book(path)})
     wanted = options.games // 2
     if len(book) < wanted:
         raise MatchError(f"{2 * wanted} games need {wanted} different openings, and there are {len(book)}")
+    orders = {odds: random.Random(f"{options.seed} {odds}").sample(book, len(book)) for odds in options.odds}
+    return {odds: order[:wanted] for odds, order in orders.items()}
+
+
+def _tasks(openings: dict[float, list[Opening]], played: Iterable[Game]) -> list[Task]:
+    """The games that are not in the log yet, of all odds in turn."""
     done = {(game.odds, game.pair, game.white) for game in played}
-    order = {odds: random.Random(f"{options.seed} {odds}").sample(book, wanted) for odds in options.odds}
-    games = (Task(order[odds][pair], odds, pair, white) for pair in range(wanted) for odds in order for white in (0, 1))
+    games = (
+        Task(opening, odds, pair, white)
+        for pair, row in enumerate(zip(*openings.values(), strict=True))
+        for odds, opening in zip(openings, row, strict=True)
+        for white in (0, 1)
+    )
     return [task for task in games if (task.odds, task.pair, task.white) not in done]
 
 
@@ -275,11 +285,12 @@ def _play(options: argparse.Namespace) -> int:
     """Play, and print."""
     if options.out is None or not options.book:
         raise MatchError("--out LOG.jsonl and --book FILE are needed, or --from-log")
-    load_kernels(VIRTUAL)  # compiled once, not by every process
     first, second = options.first, options.second
+    openings = _openings(options)
     status = 0
     with OddsLog(options.out, _settings(options), resume=options.resume) as log:
-        tasks = _tasks(options, log.games)
+        tasks = _tasks(openings, log.games)
+        load_kernels(VIRTUAL)  # compiled once, not by every process
         answers = share_out(partial(_make, (first, second), options.nodes, options.hash), tasks, options.jobs)
         try:
             for place, finished in answers if tasks else ():
