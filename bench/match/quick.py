@@ -25,7 +25,7 @@ from pathlib import Path
 import chess
 from matchplay.elo import Sprt, strength
 from matchplay.errors import MatchError, Parser
-from matchplay.game import Adjudication, Rules, ending
+from matchplay.in_process import play
 from matchplay.openings import Opening, read_book
 from matchplay.tally import elo_text
 
@@ -43,8 +43,6 @@ EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
 _HASH_MB = 4
 _STEPS = 1 << 20
-_RULES = Rules(resign=(600, 4), draw=(10, 8, 40))
-_MOST_PLIES = 600
 _PAIRS_A_LINE = 100
 
 
@@ -78,26 +76,7 @@ class Table:
 
     def pair(self, opening: Opening) -> int:
         """Half points of the first player, 0 to 4."""
-        return self._game(opening, chess.WHITE) + self._game(opening, chess.BLACK)
-
-    def _game(self, opening: Opening, colour: chess.Color) -> int:
-        board = opening.board()
-        adjudication = Adjudication(_RULES)
-        for player in self._players:
-            player.new_game()
-        for _ in range(_MOST_PLIES):
-            number = 0 if board.turn == colour else 1
-            move, score = self._players[number].move(board)
-            board.push(move)
-            over = ending(board)
-            if over is not None:
-                won = over[0]
-                return 1 if not won else 2 if number == 0 else 0
-            agreed = adjudication.move(number, score, board.fullmove_number)
-            if agreed is not None:
-                winner = agreed[0]
-                return 1 if winner is None else 2 if winner == 0 else 0
-        return 1
+        return sum(play(self._players, opening, white).half_points for white in (0, 1))
 
 
 def _make(first: Pruning, second: Pruning, nodes: int) -> Callable[[Opening], int]:

@@ -14,8 +14,8 @@ from psearch.core.records.evaluation import evaluation_dtype as evaluation_dtype
 from psearch.core.records.evaluation import pawn_entry_dtype as pawn_entry_dtype
 from psearch.core.records.header import context_dtype as context_dtype
 from psearch.core.records.header import header_dtype as header_dtype
-from psearch.core.records.header import info_dtype as info_dtype
 from psearch.core.records.header import options_dtype as options_dtype
+from psearch.core.records.info import info_dtype as info_dtype
 from psearch.core.records.layout import CACHE_LINE as CACHE_LINE
 from psearch.core.records.layout import CLAIM_SLOTS as CLAIM_SLOTS
 from psearch.core.records.layout import INFO_RING as INFO_RING

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from psearch.core.records.chess import position_dtype
-from psearch.core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, MAX_PLY, record
+from psearch.core.records.info import info_dtype
+from psearch.core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, record
 from psearch.core.records.learning import learning_dtype
 from psearch.core.records.prediction import prediction_dtype
 from psearch.core.records.pruning import pruning_dtype
@@ -24,19 +25,6 @@ options_dtype = record(
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
-    ]
-)
-
-info_dtype = record(
-    [
-        ("nodes", "i8"),
-        ("depth", "i4"),
-        ("seldepth", "i4"),
-        ("score", "i4"),
-        ("bound", "i4"),  # BOUND_EXACT, BOUND_LOWER, BOUND_UPPER
-        ("pv_length", "i4"),
-        ("line", "i4"),  # MultiPV: 0 for the best line, 1 for the one without its move, and so on
-        ("pv", "i4", (MAX_PLY,)),
     ]
 )
 
@@ -73,7 +61,7 @@ header_dtype = record(
         ("root_moves", "i4", (MAX_MOVES,)),
         ("history_count", "i8"),
         ("history", "u8", (MAX_HISTORY,)),  # keys of the game's positions before the root, the last one first
-        # the answer so far; written by the worker that runs the main root, between iterations
+        # the answer so far; written by the worker that runs the main root, between iterations, and by the vote
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
         ("best_move", "i8"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.records.evaluation import evaluation_dtype
+from psearch.core.records.info import info_dtype
 from psearch.core.records.layout import MAX_PLY, record
 from psearch.core.records.prediction import outcomes_dtype
 from psearch.core.records.pruning import TECHNIQUES
@@ -70,6 +71,10 @@ worker_dtype = record(
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
+        # of a root of its own, where nothing is split: for the vote. See `vote.py`
+        ("finished_depth", "i8"),  # the last depth with an exact score; 0 none
+        ("answer", info_dtype),  # without nodes and selective depth
+        ("pad_answer", "u1", (24,)),
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
         ("evaluation", evaluation_dtype),
     ]

@@ -4,10 +4,11 @@ No worker waits for the supervisor between iterations: the worker that has just 
 in the header and sets up the next search itself. There is no clock here; the supervisor decides when to stop.
 
 A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
-root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others.
+root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others. If it
+was stopped, all of them vote on the answer (`vote.py`).
 
 Locks: none. What a root's stack holds is written by the worker that runs the stack, the answer in the header by the one
-that runs stack 0. The words of `words.py` change atomically.
+that runs stack 0, after a vote by the last worker. The words of `words.py` change atomically.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ from psearch.scheduler.entries import SEARCH
 from psearch.scheduler.policy import POLICY_LAZY, splits_nothing, update_prediction
 from psearch.scheduler.splitting import become_idle, free_stack, stop_all
 from psearch.scheduler.trace_log import trace_root, trace_root_entered, trace_take
+from psearch.scheduler.vote import elected
 from psearch.scheduler.words import (
     abort_epoch_of,
     done_of,
@@ -58,7 +60,7 @@ from psearch.scheduler.words import (
 )
 
 MAIN_ROOT = 0
-"""The stack whose root gives the answer."""
+"""The stack whose root reports, and gives the answer where no vote does."""
 _FIRST_ASPIRATED_DEPTH = 4
 _WIDENING = 3
 """A window that was missed is so many times wider the next time,"""
@@ -108,6 +110,22 @@ def _set_window(ctx, stack_index, score):
         stack.root_beta = min(score + width, INFINITE)
 
 
+@kernel(void(Context, i64))
+def _publish(ctx, count):
+    """Add what all workers have done to the report of this number, and show it to the supervisor."""
+    hd = header_of(ctx)
+    total = np.int64(0)
+    deepest = np.int64(0)
+    for i in range(hd.worker_count):
+        other = worker_of(ctx, i)
+        total += other.nodes
+        deepest = max(deepest, other.counters.seldepth)
+    info = hd.infos[count % INFO_RING]
+    info.nodes = total
+    info.seldepth = deepest
+    atomic_store(info_count_of(hd), count + 1)
+
+
 @kernel(void(Context, i64, i64))
 def _report(ctx, score, bound):
     """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
@@ -119,14 +137,6 @@ def _report(ctx, score, bound):
     info.score = score
     info.bound = bound
     info.line = stack_of(ctx, MAIN_ROOT).root_line
-    total = np.int64(0)
-    deepest = np.int64(0)
-    for i in range(hd.worker_count):
-        other = worker_of(ctx, i)
-        total += other.nodes
-        deepest = max(deepest, other.counters.seldepth)
-    info.nodes = total
-    info.seldepth = deepest
     info.pv_length = node.pv_length
     for i in range(node.pv_length):
         info.pv[i] = node.pv[i]
@@ -135,7 +145,7 @@ def _report(ctx, score, bound):
         stack = stack_of(ctx, MAIN_ROOT)
         info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
         info.pv_length = 1
-    atomic_store(info_count_of(hd), count + 1)
+    _publish(ctx, count)
 
 
 @kernel(void(Context, i64, i64))
@@ -164,9 +174,49 @@ def _take_best_move(ctx, wk, score):
             hd.score = score
 
 
+@kernel(void(Context, Worker, i64, i64))
+def _keep_answer(ctx, wk, score, bound):
+    """What this worker's root has shown, for the vote: with the line of the move, or as much of it as is known."""
+    stack = stack_of(ctx, wk.stack)
+    node = frame_of(ctx, _root_of(wk.stack)).node
+    answer = wk.answer
+    answer.depth = stack.root_depth
+    answer.score = score
+    answer.bound = bound
+    if bound == BOUND_EXACT:
+        wk.finished_depth = stack.root_depth
+    if bound == BOUND_UPPER or node.best_move == NO_MOVE:
+        return  # nothing is known to be better than the line before
+    if node.pv_length > 0 and node.pv[0] == node.best_move:
+        answer.pv_length = node.pv_length
+        for i in range(node.pv_length):
+            answer.pv[i] = node.pv[i]
+    elif answer.pv_length == 0 or answer.pv[0] != node.best_move:  # a move that failed high has no line
+        answer.pv_length = 1
+        answer.pv[0] = node.best_move
+
+
+@kernel(void(Context))
+def _hold_vote(ctx):
+    """All roots are through: if the main one was stopped, the answer is that of the worker whom the vote elects."""
+    hd = header_of(ctx)
+    if hd.worker_count == 1 or hd.multipv > 1 or worker_of(ctx, MAIN_ROOT).finished_depth >= hd.max_depth:
+        return
+    winner = elected(ctx)
+    if winner == MAIN_ROOT:
+        return
+    answer = worker_of(ctx, winner).answer
+    hd.best_move = np.int64(answer.pv[0])
+    hd.score = np.int64(answer.score)
+    hd.depth = stack_of(ctx, winner).root_depth
+    count = atomic_load(info_count_of(hd))
+    copy_record(hd.infos[count % INFO_RING], answer)
+    _publish(ctx, count)
+
+
 @kernel(i64(Context, Worker))
 def _end_search(ctx, wk):
-    """This worker's root is through. The main one ends the search for all; `done` follows the last."""
+    """This worker's root is through. The main one ends the search for all; the vote and `done` follow the last."""
     hd = header_of(ctx)
     check(wk.ply == 0, "a search ends at its root")
     if wk.stack == MAIN_ROOT:
@@ -175,6 +225,8 @@ def _end_search(ctx, wk):
     become_idle(ctx, wk)
     if atomic_add(roots_of(hd), -1) == 1:
         wk.state = STATE_IDLE
+        if splits_nothing(np.int64(hd.options.policy)):
+            _hold_vote(ctx)
         atomic_store(done_of(hd), 1)
     return STATE_IDLE
 
@@ -233,8 +285,11 @@ def root_finished(ctx, wk):
     score = wk.value
     check(wk.ply == 0 and abs(score) < INFINITE, "a finished root has a value")
     check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
+    bound = _bound(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:
-        trace_root(ctx, wk, score, _bound(stack.root_alpha, stack.root_beta, score))
+        trace_root(ctx, wk, score, bound)
+    if splits_nothing(np.int64(hd.options.policy)):
+        _keep_answer(ctx, wk, score, bound)
     if score <= stack.root_alpha:
         if main:
             _report(ctx, score, BOUND_UPPER)
@@ -272,6 +327,8 @@ def root_aborted(ctx, wk):
     node = frame_of(ctx, _root_of(wk.stack)).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
+    if splits_nothing(np.int64(header_of(ctx).options.policy)) and node.best_move != NO_MOVE:
+        _keep_answer(ctx, wk, np.int64(node.alpha), BOUND_LOWER)
     if wk.stack == MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
         _take_best_move(ctx, wk, score)
@@ -296,6 +353,8 @@ def _reset_worker(wk, index):
     wk.last_stack = index
     wk.last_lock = -1
     wk.locks = 0
+    wk.finished_depth = 0
+    wk.answer.pv_length = 0
     clear_record(wk.counters)
     for technique in range(TECHNIQUE_ROOM):
         wk.pruned[technique, 0] = 0

@@ -104,6 +104,11 @@ class Simulator:
         self._run(validate=False, watch=None)
         return self._sample("", board, int(self.arena.header[0]["depth"]), options, seed=0)
 
+    def seconds_of(self, nodes: float) -> float:
+        """The virtual time in which one worker searches about so many nodes: the mean of what a node of the main search
+        and one of quiescence cost."""
+        return nodes * (self.costs.node + self.costs.qnode) / 2e9
+
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""
         self.arena.forget()

@@ -1,0 +1,216 @@
+"""Where every worker has a root of its own they vote: who is elected, and that the answer is all of that worker."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+
+import chess
+import pytest
+from naive_vote import Voter, naive_election, voters_of
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.arena.validate import leftovers
+from psearch.core import kernels as compiled
+from psearch.core.board.bridge import to_chess_move
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
+from psearch.core.kernels import Group
+from psearch.options import SearchOptions
+from psearch.processes.reports import to_score
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Info, Limits
+from psearch.scheduler.entries import load_kernels, request_stop
+from psearch.simulation.costs import Costs
+from psearch.simulation.entries import run_interleaved
+from psearch.simulation.simulator import Simulator
+
+VOTE = Group("vote", "vote_kernels")
+elect = VOTE.entry("elect")
+POSITIONS = [
+    chess.Board(fen)
+    for fen in (
+        "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10",
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1",
+        "2rr3k/pp3pp1/1nnqbN1p/3pN3/2pP4/2P3Q1/PPB4P/R4RK1 w - - 0 1",
+    )
+]
+WORKERS = 8
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kernels() -> None:
+    load_kernels()
+    compiled.load(VOTE)
+
+
+@pytest.fixture(scope="module")
+def arena() -> Iterator[Arena]:
+    made = Arena(WORKERS, 1)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Simulator]:
+    made = Simulator(WORKERS, 4, Costs())
+    yield made
+    made.close()
+
+
+def election(arena: Arena, *voters: Voter) -> int:
+    """Who is elected among these, and workers that know nothing."""
+    arena.header[0]["worker_count"] = WORKERS
+    arena.worker["finished_depth"] = 0
+    for worker, voter in zip(arena.worker, voters, strict=False):
+        worker["finished_depth"] = voter.depth
+        worker["answer"]["pv"][0] = voter.move
+        worker["answer"]["score"] = voter.score
+        worker["answer"]["bound"] = voter.bound
+    return int(elect(arena.context))
+
+
+def said(move: int, score: int, depth: int, bound: int = BOUND_EXACT) -> Voter:
+    return Voter(move, score, depth, bound)
+
+
+@pytest.mark.parametrize(
+    ("voters", "winner"),
+    [
+        ([], 0),
+        ([said(1, 0, 0), said(2, -50, 3)], 1),
+        ([said(1, 20, 10), said(2, 20, 9), said(2, 20, 8)], 1),  # two against one; the deeper of the two
+        ([said(1, 20, 10), said(2, 20, 10)], 0),  # equal: the first
+        ([said(1, 20, 10), said(2, 21, 10)], 1),
+        ([said(1, 20, 20), said(2, 20, 9), said(2, 20, 9)], 0),  # depth weighs
+        ([said(1, 50, 9), said(2, MATE - 9, 5), said(3, MATE - 5, 4)], 2),  # the shortest mate
+        ([said(1, 50, 9), said(2, MATE - 9, 5, BOUND_LOWER)], 1),
+        ([said(1, 50, 9), said(1, 60, 8), said(2, 9 - MATE, 5), said(3, 7 - MATE, 6)], 3),  # mated: the deepest
+        ([said(1, 50, 9), said(2, 9 - MATE, 5, BOUND_LOWER)], 0),  # another move may still do better
+        ([said(1, 9 - MATE, 9), said(2, MATE - 9, 5)], 1),
+    ],
+)
+def test_who_is_elected(arena: Arena, voters: list[Voter], winner: int) -> None:
+    assert election(arena, *voters) == winner == naive_election([*voters, *[said(0, 0, 0)] * 8])
+
+
+def test_any_votes(arena: Arena) -> None:
+    dice = random.Random(1)
+    bounds = (BOUND_EXACT, BOUND_LOWER, BOUND_UPPER)
+    winners = set()
+    for _ in range(3000):
+        scores = [dice.randint(-3, 3) * 10, MATE - dice.randint(1, 4), dice.randint(1, 4) - MATE]
+        voters = [
+            Voter(dice.randint(1, 3), dice.choices(scores, (20, 1, 1))[0], dice.randint(0, 4), dice.choice(bounds))
+            for _ in range(WORKERS)
+        ]
+        winner = election(arena, *voters)
+        assert winner == naive_election(voters), voters
+        winners.add(winner)
+    assert winners == set(range(WORKERS))
+
+
+def check_answer(arena: Arena) -> int:
+    """What is told last is what the elected worker said; its number."""
+    header = arena.header[0]
+    winner = naive_election(voters_of(arena))
+    answer = arena.worker[winner]["answer"]
+    assert header["best_move"] == answer["pv"][0] and header["score"] == answer["score"]
+    if winner:
+        told = header["infos"][(int(header["info_count"]) - 1) % len(header["infos"])]
+        for field in ("depth", "score", "bound", "pv_length", "line"):
+            assert told[field] == answer[field], field
+        length = int(answer["pv_length"])
+        assert length >= 1 and (told["pv"][:length] == answer["pv"][:length]).all()
+        assert told["nodes"] == arena.worker["nodes"].sum()
+    return winner
+
+
+@pytest.mark.parametrize("policy", ["lazy", "abdada"])
+def test_in_virtual_time(simulator: Simulator, policy: str) -> None:
+    winners = set()
+    for board in POSITIONS:
+        for milliseconds in (1, 2, 4):
+            simulator.forget()
+            found = simulator.play(board, milliseconds / 1000, SearchOptions(policy=policy))
+            winners.add(check_answer(simulator.arena))
+            header = simulator.arena.header[0]
+            assert (found.bestmove, found.score) == (int(header["best_move"]), int(header["score"]))
+            assert to_chess_move(found.bestmove, board) in board.legal_moves
+            simulator.forget()
+            assert simulator.play(board, milliseconds / 1000, SearchOptions(policy=policy)) == found
+    assert len(winners) > 2, "other workers than the main one win votes"
+
+
+@pytest.mark.parametrize("policy", ["lazy", "abdada"])
+def test_in_any_order_of_transitions(arena: Arena, policy: str) -> None:
+    winners = set()
+    for seed in range(12):
+        board = POSITIONS[seed % len(POSITIONS)]
+        arena.forget()
+        write_search(arena, board, Limits(), SearchOptions(policy=policy))
+        assert run_interleaved(arena.context, seed, 20, 3000) < 0
+        request_stop(arena.context)
+        assert run_interleaved(arena.context, seed, 20, 1_000_000) >= 0
+        assert leftovers(arena) == []
+        if any(voter.depth for voter in voters_of(arena)):
+            winners.add(check_answer(arena))
+    assert len(winners) > 2
+
+
+@pytest.mark.parametrize("policy", ["lazy", "calibrated"])
+def test_no_vote_over_a_search_that_came_to_its_depth_or_has_one_root(simulator: Simulator, policy: str) -> None:
+    """Of the depth that was asked for the main root has the answer."""
+    board = POSITIONS[0]
+    found = simulator.search("", board, 6, SearchOptions(policy=policy))
+    header = simulator.arena.header[0]
+    told = header["infos"][(int(header["info_count"]) - 1) % len(header["infos"])]
+    assert (int(told["depth"]), int(told["bound"])) == (6, BOUND_EXACT)
+    assert (int(told["pv"][0]), int(told["score"])) == (found.bestmove, found.score)
+    if policy == "calibrated":
+        simulator.play(board, 0.002, SearchOptions(policy=policy))
+        assert not simulator.arena.worker["finished_depth"].any()
+
+
+def test_one_worker_has_nobody_to_ask() -> None:
+    made = Simulator(1, 4, Costs())
+    for board in POSITIONS:
+        answers = []
+        for policy in ("serial", "lazy", "abdada"):
+            made.forget()
+            found = made.play(board, 0.003, SearchOptions(policy=policy))
+            answers.append((found.bestmove, found.score, found.nodes, int(made.arena.header[0]["info_count"])))
+        assert len(set(answers)) == 1
+    made.close()
+
+
+@pytest.mark.parametrize("policy", ["lazy", "abdada"])
+@pytest.mark.parametrize("killed", [False, True], ids=["", "a worker killed"])
+def test_in_processes(policy: str, killed: bool) -> None:
+    """The answer is one worker's: move, score and line. New workers vote as those that were lost would have."""
+    infos: list[Info] = []
+    with Supervisor(3, 4) as engine:
+
+        def take(info: Info) -> None:
+            infos.append(info)
+            if killed and info.depth >= 4 and not victims:
+                victims.append(engine.pool.workers[1].pid)
+                os.kill(victims[0], signal.SIGKILL)
+
+        for board in POSITIONS:
+            victims: list[int] = []
+            infos.clear()
+            limits = Limits(nodes=60_000)
+            result = engine.search(SearchRequest(board, limits, SearchOptions(policy=policy), on_info=take))
+            assert bool(victims) == killed
+            last = [info for info in infos if not info.is_live][-1]
+            assert result.bestmove == result.info.pv[0] == last.pv[0]
+            assert (result.info.score, result.info.depth) == (last.score, last.depth)
+            if any(voter.depth for voter in voters_of(engine.arena)):
+                answer = engine.arena.worker[check_answer(engine.arena)]["answer"]
+                assert result.bestmove == to_chess_move(int(answer["pv"][0]), board)
+                assert result.info.score == to_score(int(answer["score"]), board.turn)
