@@ -31,7 +31,6 @@ from psearch.core.constants import (
 )
 from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
-from psearch.core.intrinsics import view
 from psearch.core.jit import entry
 from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.pruning.move import prunes_capture, prunes_move
@@ -48,9 +47,7 @@ from psearch.core.pruning.node import (
 from psearch.core.pruning.reductions import extension_of, reduction_of
 from psearch.core.records.pruning import Pruning
 from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.core.views import PruningRecord, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
-
-pruning_at = view(PruningRecord)
+from psearch.core.views import frame_at, i64, learning_at, position_at, pruning_at, tables_at, void, worker_at
 
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 

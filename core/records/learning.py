@@ -6,6 +6,10 @@ from psearch.core.records.layout import record
 
 MOVED = 1024
 """Values of `piece_to`: board code * 64 + target square."""
+PAWN_STRUCTURES = 512
+"""Of pawn history, a power of two."""
+CORRECTIONS = 1 << 14
+"""Entries of a table of corrections, a power of two."""
 
 learning_dtype = record(
     [
@@ -16,5 +20,11 @@ learning_dtype = record(
         ("continuation", "i2", (MOVED, MOVED)),
         # Of captures: by `piece_to` and the type of what is taken
         ("capture", "i2", (MOVED, 8)),
+        # Of quiet moves again: by pawn structure and `piece_to`
+        ("pawn", "i2", (PAWN_STRUCTURES, MOVED)),
+        # By how much searches differ from the static evaluation (`core/search/correction.py`), by side to move and a hash
+        ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns
+        ("piece_correction", "i2", (2, 2, CORRECTIONS)),  # of the pieces of a colour
+        ("move_correction", "i2", (2, CORRECTIONS)),  # of the last two moves
     ]
 )

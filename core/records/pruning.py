@@ -42,6 +42,7 @@ PLY = 1 << PLY_SHIFT
 MODE_NAMES = ("plain", "sound", "ael", "modern")
 _MOST = 999_999
 _MOST_PER_PLY = 100
+_MOST_CORRECTION = 500
 
 
 class Technique(NamedTuple):
@@ -225,6 +226,27 @@ class Pruning:
         "quiescence: captures that cannot reach alpha are left out", "captures in quiescence", "left out", modern=1
     )
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 200)
+    correction: int = _switch("the static evaluation is corrected by what searches have found before", modern=1)
+    correction_pawns: int = _number("centipawns at most, by the pawns", 40, 0, _MOST_CORRECTION)
+    correction_pieces: int = _number("by the pieces of each colour", 40, 0, _MOST_CORRECTION)
+    correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
+    correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 4)
+    pawn_history: int = _switch("quiet moves have a history by pawn structure", modern=1)
+    history_slope: int = _number("a cutoff is worth this for each ply of depth, 0: 8 times depth squared", 0, 0, 1000)
+    reply_history: int = _switch("a move that left the other side no good reply gains history")
+    table_history: int = _switch("so does a quiet table move whose entry cuts the node")
+    lmr_depth: int = _depth("late moves are reduced from this depth on", 3, least=1)
+    lmr_first: int = _number("moves not reduced", 2, 1, 8)
+    lmr_in_check: int = _switch("evasions are reduced too")
+    lmr_tt_capture: int = _number("1/100 ply more where the table's move is a capture", 0, 0, 400)
+    lmr_cutoffs: int = _number("1/100 ply more where more than three children have been cut off", 0, 0, 400)
+    lmr_deeper: int = _margin(
+        "centipawns over the best by which a reduced search makes the next a ply deeper, 0: none", 0
+    )
+    lmr_shallower: int = _margin("centipawns over the best below which it makes it a ply less deep, 0: never", 0)
+    capture_futility: int = _switch("captures are left out when evaluation, prey and a margin stay below alpha")
+    capture_futility_base: int = _margin("centipawns", 200)
+    capture_futility_margin: int = _margin("+ centipawns per ply", 150)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _technique(
         "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",

@@ -69,6 +69,7 @@ worker_dtype = record(
         ("pad", "u1", (24,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
+        ("cutoffs", "i4", (MAX_PLY,)),  # at this ply, below the node two plies before it
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
         ("evaluation", evaluation_dtype),
