@@ -201,6 +201,7 @@ class NodeProbe(Probe):
         super().__init__(tables, board)
         self.worker = np.zeros(1, worker_dtype)
         self.learning = np.zeros(1, learning_dtype)
+        self._frames["node"]["pawn_row"] = -1
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""

@@ -22,7 +22,8 @@ learning_dtype = record(
         ("capture", "i2", (MOVED, 8)),
         # Of quiet moves again: by pawn structure and `piece_to`
         ("pawn", "i2", (PAWN_STRUCTURES, MOVED)),
-        # By how much searches differ from the static evaluation (`core/search/correction.py`), by side to move and a hash
+        # By how much searches differ from the static evaluation (`core/search/correction.py`), by side to move and a
+        # hash; within +-1024
         ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns
         ("piece_correction", "i2", (2, 2, CORRECTIONS)),  # of the pieces of a colour
         ("move_correction", "i2", (2, CORRECTIONS)),  # of the last two moves

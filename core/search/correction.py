@@ -102,7 +102,7 @@ def _towards(old, change):
 
 @kernel(void(PruningRecord, Learning, Position, Node, i64))
 def learn_correction(pruning, learning, pos, node, bound):
-    """Learn from a node's value, of this bound. Not where the value only repeats on which side of it the evaluation is."""
+    """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond."""
     best = node.best
     if not pruning.correction or node.eval == NO_SCORE or is_mate_bound(best):
         return
