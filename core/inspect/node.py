@@ -26,7 +26,6 @@ from psearch.core.jit import entry, kernel
 from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
 from psearch.core.ordering.see import see_at_least
-from psearch.core.pruning.modes import PLAIN
 from psearch.core.pruning.sound import material_after
 from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
 from psearch.core.scores import score_to_table
@@ -52,7 +51,6 @@ from psearch.core.views import (
     i64,
     learning_at,
     position_at,
-    pruning_at,
     tables_at,
     void,
     worker_at,
@@ -100,15 +98,13 @@ def pick_rest(tables, learning, frame):
     )
 
 
-@entry(void(i64, i64, i64, i64, i64, i64), INSPECT)
-def learn_from_cutoff(worker, pruning, learning, frame, move, ply):
+@entry(void(i64, i64, i64, i64, i64), INSPECT)
+def learn_from_cutoff(worker, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
     captures = 1 if fr.node.stage == PICK_CAPTURES else 0
     quiets = 1 if fr.node.stage == PICK_QUIETS else 0
-    learn_cutoff(
-        worker_at(worker), pruning_at(pruning), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets
-    )
+    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
 
 
 @entry(i64(i64), INSPECT)
@@ -201,7 +197,6 @@ class NodeProbe(Probe):
         super().__init__(tables, board)
         self.worker = np.zeros(1, worker_dtype)
         self.learning = np.zeros(1, learning_dtype)
-        self._frames["node"]["pawn_row"] = -1
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""
@@ -245,10 +240,7 @@ class NodeProbe(Probe):
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
         self._frames[0]["node"]["depth"] = depth
-        pruning = PLAIN.record().reshape(1).ctypes.data
-        learn_from_cutoff(
-            self.worker.ctypes.data, pruning, self.learning.ctypes.data, self._frames.ctypes.data, move, ply
-        )
+        learn_from_cutoff(self.worker.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
 
 
 @dataclass(frozen=True)

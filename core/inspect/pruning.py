@@ -220,7 +220,6 @@ class PruningProbe(NodeProbe):
         node["extended"] = node["extension"] = node["skip"] = node["cont_1"] = node["cont_2"] = 0
         node["killer_1"] = node["killer_2"] = NO_MOVE
         node["futility"] = NO_SCORE
-        node["pawns"], node["pawn_row"] = 0, -1
         for name, value in fields.items():
             node[name] = value
         self.decide_futility()

@@ -11,7 +11,7 @@ from psearch.core.board.position import code_on
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.intrinsics import check
 from psearch.core.jit import kernel
-from psearch.core.views import Learning, Node, Position, PruningRecord, Worker, boolean, i64, void
+from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
 
 
 @kernel(boolean(Position, i64))
@@ -35,12 +35,11 @@ def piece_to(pos, move):
 def quiet_history(learning, pos, node, move):
     """How well a quiet move has done: by itself, and after the two moves that led to the node."""
     moved = piece_to(pos, move)
-    value = (
+    return (
         learning.quiet[pos.side, move & 4095]
         + learning.continuation[node.cont_1, moved]
         + learning.continuation[node.cont_2, moved]
     )
-    return value if node.pawn_row < 0 else value + learning.pawn[node.pawn_row, moved]
 
 
 @kernel(i64(i64, i64))
@@ -62,37 +61,6 @@ def _add_history(learning, pos, node, move, bonus):
     if node.cont_2 != 0:
         old = learning.continuation[node.cont_2, moved]
         learning.continuation[node.cont_2, moved] = _towards(old, bonus)
-    if node.pawn_row >= 0:
-        learning.pawn[node.pawn_row, moved] = _towards(learning.pawn[node.pawn_row, moved], bonus)
-
-
-@kernel(i64(PruningRecord, i64))
-def _bonus(pruning, depth):
-    """What a cutoff at some depth is worth."""
-    if pruning.history_slope > 0:
-        return min(pruning.history_slope * depth, HISTORY_MAX // 4)
-    return min(depth * depth * 8, HISTORY_MAX // 4)
-
-
-@kernel(void(PruningRecord, Learning, Position, Node))
-def learn_table_cutoff(pruning, learning, pos, node):
-    """The table's move cuts the node again: a quiet one gains history."""
-    move = node.tt_move
-    if pruning.table_history and move != NO_MOVE and code_on(pos, move_from(move)) != 0 and is_quiet(pos, move):
-        _add_history(learning, pos, node, move, _bonus(pruning, node.depth))
-
-
-@kernel(void(PruningRecord, Learning, Position, Node, i64))
-def learn_fail_low(pruning, learning, pos, node, came_by):
-    """No reply to a quiet move was good enough: the move gains history. came_by: that move; pos, node: after it."""
-    if not pruning.reply_history or node.cont_1 == 0 or node.quiet_before == 0:
-        return
-    bonus = _bonus(pruning, node.depth) // 2
-    side, code = 1 - pos.side, came_by & 4095
-    learning.quiet[side, code] = _towards(learning.quiet[side, code], bonus)
-    if node.cont_2 != 0:
-        old = learning.continuation[node.cont_2, node.cont_1]
-        learning.continuation[node.cont_2, node.cont_1] = _towards(old, bonus)
 
 
 @kernel(i64(Position, i64))
@@ -113,14 +81,15 @@ def _add_capture_history(learning, pos, move, bonus):
     learning.capture[moved, taken] = _towards(learning.capture[moved, taken], bonus)
 
 
-@kernel(void(Worker, PruningRecord, Learning, Position, Node, i64, i64, i64, i64))
-def learn_cutoff(wk, pruning, learning, pos, node, move, ply, captures_begun, quiets_begun):
+@kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
+def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begun):
     """Remember a move that cut, and mark down the moves of its kind tried before it.
 
     captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
     were tried.
     """
-    bonus = _bonus(pruning, node.depth)
+    depth = node.depth
+    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
     if not is_quiet(pos, move):
         _add_capture_history(learning, pos, move, bonus)
         if captures_begun:

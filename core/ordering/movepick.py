@@ -84,7 +84,7 @@ def score_quiets(learning, pos, node, begin, end):
         if move_kind(move) >= KIND_PROMOTE:
             score = -4 * HISTORY_MAX + 1  # an underpromotion is hardly ever right
         else:
-            score = min(quiet_history(learning, pos, node, move), 4 * HISTORY_MAX - 1)
+            score = quiet_history(learning, pos, node, move)
         node.moves[i] = scored(score, move)
 
 

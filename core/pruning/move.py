@@ -155,14 +155,6 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
         return False
     if is_quiet(pos, move):
         return _prunes_quiet(wk, pruning, learning, tb, pos, node, move)
-    if pruning.capture_futility and not node.in_check and not is_mate_bound(node.alpha):
-        reduced = max(0, node.depth - 1 - (base_reduction(pruning, node.depth, node.moves_done) >> PLY_SHIFT))
-        if reduced <= pruning.move_futility_depth:
-            margin = pruning.capture_futility_base + pruning.capture_futility_margin * reduced
-            bound = clear_of_mates(node.eval + margin + _material_gain(pos, move))
-            if bound <= node.alpha and not gives_check(tb, pos, move):
-                node.best = max(node.best, bound)
-                return True
     if pruning.see_captures and node.depth <= pruning.see_depth:
         count_tried(wk, SEE_CAPTURES)
         if not see_at_least(tb, pos, move, -pruning.see_captures_margin * node.depth):

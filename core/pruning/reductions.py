@@ -52,11 +52,11 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
 @kernel(i64(Worker, PruningRecord, Learning, Position, Node, Visit, boolean))
 def reduction_of(wk, pruning, learning, pos, node, visit, gives):
     """Late move reduction in plies, 0 for none. gives: the move gives check."""
-    if not pruning.lmr or node.depth < pruning.lmr_depth or (node.in_check and not pruning.lmr_in_check):
+    if not pruning.lmr or node.depth < 3 or node.in_check:
         return 0
     index = visit.index
     pv_node = node.beta - racing_alpha(node) > 1
-    if index < pruning.lmr_first + (1 if pv_node else 0):
+    if index < (3 if pv_node else 2):
         return 0
     move = visit.move
     reduction = base_reduction(pruning, node.depth, index)

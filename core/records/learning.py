@@ -1,4 +1,4 @@
-"""What the search learns about moves."""
+"""What the search learns about moves, and about the static evaluation."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from psearch.core.records.layout import record
 
 MOVED = 1024
 """Values of `piece_to`: board code * 64 + target square."""
-PAWN_STRUCTURES = 512
-"""Of pawn history, a power of two."""
 CORRECTIONS = 1 << 14
 """Entries of a table of corrections, a power of two."""
 
@@ -20,8 +18,6 @@ learning_dtype = record(
         ("continuation", "i2", (MOVED, MOVED)),
         # Of captures: by `piece_to` and the type of what is taken
         ("capture", "i2", (MOVED, 8)),
-        # Of quiet moves again: by pawn structure and `piece_to`
-        ("pawn", "i2", (PAWN_STRUCTURES, MOVED)),
         # By how much searches differ from the static evaluation (`core/search/correction.py`), by side to move and a
         # hash; within +-1024
         ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns

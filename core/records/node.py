@@ -56,9 +56,6 @@ node_dtype = record(
         ("cont_2", "i4"),
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("raw_eval", "i4"),  # static evaluation as evaluated: what the table keeps
-        ("pawns", "i4"),  # hash of the pawn structure
-        ("pawn_row", "i4"),  # its row of pawn history; -1: that is off
-        ("quiet_before", "i4"),  # 1: the move that led here was quiet
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
         ("pv", "i4", (MAX_PLY,)),  # line below this node, this node's move first; as for `best`
@@ -102,9 +99,9 @@ frame_dtype = record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 64 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
-        ("pad", "u1", (32,)),
+        ("pad", "u1", (48,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )

@@ -43,6 +43,7 @@ MODE_NAMES = ("plain", "sound", "ael", "modern")
 _MOST = 999_999
 _MOST_PER_PLY = 100
 _MOST_CORRECTION = 500
+_MOST_REDUCTION = 1000
 
 
 class Technique(NamedTuple):
@@ -133,7 +134,7 @@ class Pruning:
     deep_futility_margin: int = _margin("centipawns for each of the two moves, beside the pieces", 150)
     null_move: int = _technique("null move pruning", "null moves searched", "cut the node", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
-    null_base: int = _depth("R = this", 3)
+    null_base: int = _depth("R = this", 4)
     null_depth_divisor: int = _divisor("+ depth / this", 5)
     null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 200)
     null_verify: int = _technique(
@@ -167,7 +168,10 @@ class Pruning:
     razoring_depth: int = _depth("up to this depth", 2)
     razoring_margin: int = _number("centipawns per ply", 250)
     probcut: int = _technique(
-        "a capture that beats beta by a margin at depth - 3 refutes the node", "nodes tried with captures", "cut"
+        "a capture that beats beta by a margin at depth - 3 refutes the node",
+        "nodes tried with captures",
+        "cut",
+        modern=1,
     )
     probcut_depth: int = _depth("from this depth on", 5, least=4)
     probcut_margin: int = _margin("centipawns above beta", 180)
@@ -191,7 +195,7 @@ class Pruning:
         modern=1,
     )
     singular_depth: int = _depth("from this depth on", 8, least=3)
-    singular_margin: int = _margin("centipawns per ply below the table's score", 2, most=_MOST_PER_PLY)
+    singular_margin: int = _margin("centipawns per ply below the table's score", 1, most=_MOST_PER_PLY)
     double_margin: int = _number("centipawns below that from which the extension is two plies", 25)
     check_extension: int = _technique(
         "a ply more for checks: 1 those that lose no material, 2 all",
@@ -202,12 +206,16 @@ class Pruning:
         modern=1,
     )
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
-    lmr_base: int = _number("1/100 ply of reduction", 78)
-    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 247)
+    lmr_base: int = _number("1/100 ply of reduction", 100)
+    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 265)
     lmr_history: int = _divisor("history that is worth a ply", 8192)
+    lmr_tt_capture: int = _number("1/100 ply more where the table's move is no quiet one", 100, 0, _MOST_REDUCTION)
+    lmr_cutoffs: int = _number(
+        "1/100 ply more where more than three children have been cut off", 150, 0, _MOST_REDUCTION
+    )
     lmp: int = _technique("late quiet moves are left out", "quiet moves", "left out", modern=1)
     lmp_depth: int = _depth("up to this depth", 8)
-    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 3)
+    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 4)
     history_pruning: int = _technique("quiet moves that never cut are left out", "quiet moves", "left out", modern=1)
     history_pruning_depth: int = _depth("up to this reduced depth", 3)
     history_pruning_margin: int = _number("history per ply below which a move is left out", 4000)
@@ -231,22 +239,6 @@ class Pruning:
     correction_pieces: int = _number("by the pieces of each colour", 40, 0, _MOST_CORRECTION)
     correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
     correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 4)
-    pawn_history: int = _switch("quiet moves have a history by pawn structure", modern=1)
-    history_slope: int = _number("a cutoff is worth this for each ply of depth, 0: 8 times depth squared", 0, 0, 1000)
-    reply_history: int = _switch("a move that left the other side no good reply gains history")
-    table_history: int = _switch("so does a quiet table move whose entry cuts the node")
-    lmr_depth: int = _depth("late moves are reduced from this depth on", 3, least=1)
-    lmr_first: int = _number("moves not reduced", 2, 1, 8)
-    lmr_in_check: int = _switch("evasions are reduced too")
-    lmr_tt_capture: int = _number("1/100 ply more where the table's move is a capture", 0, 0, 400)
-    lmr_cutoffs: int = _number("1/100 ply more where more than three children have been cut off", 0, 0, 400)
-    lmr_deeper: int = _margin(
-        "centipawns over the best by which a reduced search makes the next a ply deeper, 0: none", 0
-    )
-    lmr_shallower: int = _margin("centipawns over the best below which it makes it a ply less deep, 0: never", 0)
-    capture_futility: int = _switch("captures are left out when evaluation, prey and a margin stay below alpha")
-    capture_futility_base: int = _margin("centipawns", 200)
-    capture_futility_margin: int = _margin("+ centipawns per ply", 150)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _technique(
         "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",

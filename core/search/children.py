@@ -6,7 +6,7 @@ from psearch.core.board.position import likely_key, make_move, make_null
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.intrinsics import address, check
 from psearch.core.jit import kernel
-from psearch.core.ordering.history import is_quiet, piece_to
+from psearch.core.ordering.history import piece_to
 from psearch.core.pruning.counters import count_tried
 from psearch.core.pruning.node import null_reduction
 from psearch.core.pruning.reductions import extension_of, reduction_of
@@ -42,11 +42,7 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type)
     entered.kannan_type = kannan_type
     entered.cont_2 = node.cont_1
     move = frame.visit.move
-    entered.cont_1 = 0
-    entered.quiet_before = 0
-    if move != NULL_MOVE:
-        entered.cont_1 = piece_to(frame.position, move)
-        entered.quiet_before = 1 if is_quiet(frame.position, move) else 0
+    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
     child.visit.home = frame_number(ctx, frame) + 1
     path = stack_of(ctx, wk.stack).path
     path[wk.ply + 1].key = child.position.key

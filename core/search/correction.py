@@ -48,8 +48,8 @@ _MIX_5 = np.uint64(0x3C6EF372FE94F82B)
 
 
 @kernel(i64(Position))
-def pawn_structure(pos):
-    """A hash of where the pawns stand, below CORRECTIONS."""
+def _pawn_slot(pos):
+    """A hash of where the pawns stand."""
     pawns_bb = pos.piece_bb[PAWN]
     mixed = ((pawns_bb & pos.color_bb[0]) * _MIX_1) ^ ((pawns_bb & pos.color_bb[1]) * _MIX_2)
     return np.int64(mixed >> _TOP)
@@ -82,7 +82,7 @@ def corrected(pruning, learning, pos, node, value):
         return value
     side = pos.side
     sum = (
-        pruning.correction_pawns * learning.pawn_correction[side, node.pawns]
+        pruning.correction_pawns * learning.pawn_correction[side, _pawn_slot(pos)]
         + pruning.correction_pieces
         * (
             learning.piece_correction[side, 0, _piece_slot(pos, 0)]
@@ -114,7 +114,7 @@ def learn_correction(pruning, learning, pos, node, bound):
     if change == 0:
         return
     side = pos.side
-    slot = node.pawns
+    slot = _pawn_slot(pos)
     old = learning.pawn_correction[side, slot]
     new = _towards(old, change)
     if new != old:

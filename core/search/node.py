@@ -38,14 +38,13 @@ from psearch.core.constants import (
 )
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
-from psearch.core.ordering.history import learn_cutoff, learn_fail_low, learn_table_cutoff
+from psearch.core.ordering.history import learn_cutoff
 from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch.core.pruning.counters import count_pruned
 from psearch.core.pruning.node import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
 from psearch.core.records import MAX_PLY
-from psearch.core.records.learning import PAWN_STRUCTURES
 from psearch.core.search.children import update_pv
-from psearch.core.search.correction import corrected, learn_correction, pawn_structure
+from psearch.core.search.correction import corrected, learn_correction
 from psearch.core.search.table_node import estimate_of, probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
 from psearch.core.techniques import LMR, RAZORING
@@ -99,8 +98,8 @@ def enter(ctx, wk, frame):
     node.tt_depth = 0
     node.ply = ply
     node.pass_kind = PASS_MAIN
-    node.pawns = pawn_structure(pos)
-    node.pawn_row = node.pawns & (PAWN_STRUCTURES - 1) if pruning.pawn_history else -1
+    if ply == 0:
+        wk.cutoffs[1] = 0
     if ply + 2 < MAX_PLY:
         wk.cutoffs[ply + 2] = 0
     if node.depth <= 0 and ply > 0:
@@ -118,8 +117,6 @@ def enter(ctx, wk, frame):
     pv_node = beta - alpha > 1
     if data != U0 and not pv_node and ply > 0 and cuts(data, node.depth, alpha, beta, ply):
         wk.value = entry_score(data, ply)
-        if wk.value >= beta:
-            learn_table_cutoff(pruning, hd.learning, pos, node)
         return DO_RETURN
 
     # step 4: static evaluation
@@ -168,19 +165,12 @@ def after_move(ctx, wk, frame, node, value):
     beta = node.beta
     # step 10: after the child
     if value > visit.alpha and visit.stage == VISIT_REDUCED:
-        # the reduced search says that it is worth the full depth, or more or less than that
-        pruning = header_of(ctx).options.pruning
-        if pruning.lmr_deeper > 0 and value > node.best + pruning.lmr_deeper:
-            visit.new_depth += 1
-        elif value < node.best + pruning.lmr_shallower:
-            visit.new_depth -= 1
-        is_deeper = visit.new_depth > visit.depth
+        # the reduced search says that it is worth the full depth
+        visit.alpha = alpha
+        visit.beta = alpha + 1
         visit.depth = visit.new_depth
         visit.stage = VISIT_SCOUT
-        if is_deeper:
-            visit.alpha = alpha
-            visit.beta = alpha + 1
-            return DO_CHILD
+        return DO_CHILD
     if value > visit.alpha and value < beta and visit.stage == VISIT_SCOUT:
         # A null window proves a bound, never a value. If another worker has raised alpha meanwhile past the bound,
         # a null window at the present alpha may settle it; else the move gets the full window.
@@ -214,8 +204,7 @@ def learn(ctx, wk, frame, node):
     wk.cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
-    hd = header_of(ctx)
-    learn_cutoff(wk, hd.options.pruning, hd.learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
+    learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
 
 
 @kernel(void(Context, Worker, Frame))
@@ -237,9 +226,6 @@ def finish(ctx, wk, frame):
         bound = BOUND_LOWER
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
-    pruning = hd.options.pruning
-    learn_correction(pruning, hd.learning, frame.position, node, bound)
-    if bound == BOUND_UPPER and ply > 0:
-        learn_fail_low(pruning, hd.learning, frame.position, node, stack_of(ctx, wk.stack).path[ply].move)
+    learn_correction(hd.options.pruning, hd.learning, frame.position, node, bound)
     if hd.options.tt:
         store_result(ctx, wk, frame, best, node.depth, bound)

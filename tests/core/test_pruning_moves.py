@@ -29,7 +29,7 @@ def test_late_move_pruning_counts_moves(tables: np.ndarray, improving: int) -> N
     probe = probe_of(tables, QUIET, lmp=1)
     move = code(QUIET, "a2a3")
     for depth in range(1, 10):
-        limit = (3 + depth * depth) // (2 - improving)
+        limit = (4 + depth * depth) // (2 - improving)
         for done in (limit - 1, limit, limit + 7):
             searched_one(probe, depth, 0, done, improving=improving)
             pruned = depth <= 8 and done >= limit
