@@ -116,7 +116,7 @@ def searched(pruning: Pruning) -> Arena:
 def test_modes_without_it_learn_none(pruning: Pruning) -> None:
     learning = searched(pruning).header[0]["learning"]
     assert learning["quiet"].any()
-    assert not any(learning[name].any() for name in (*TABLES, "pawn"))
+    assert not any(learning[name].any() for name in TABLES)
 
 
 def test_a_search_learns_and_forgets(tables: np.ndarray) -> None:
@@ -126,7 +126,6 @@ def test_a_search_learns_and_forgets(tables: np.ndarray) -> None:
     for name in TABLES:
         assert np.count_nonzero(learning[name]) > 100
         assert np.abs(learning[name]).max() <= LIMIT
-    assert learning["pawn"].any()
     board = chess.Board(QUIET)
     probe = probe_of(tables, QUIET)
     key = int(probe.record["key"]) & (1 << 64) - 1
@@ -134,4 +133,4 @@ def test_a_search_learns_and_forgets(tables: np.ndarray) -> None:
     stored = [data for check, data in zip(words[::2], words[1::2], strict=True) if check ^ data == key]
     assert [((data >> 32 & 0xFFFF) ^ 0x8000) - 0x8000 for data in stored] == [probe.evaluate()], board.fen()
     arena.clear_learning()
-    assert not any(learning[name].any() for name in (*TABLES, "pawn"))
+    assert not any(learning[name].any() for name in TABLES)
