@@ -79,6 +79,6 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
     table_move = racing_tt_move(node)
     if pruning.lmr_tt_capture and table_move != NO_MOVE and not is_quiet(pos, table_move):
         reduction += pruning.lmr_tt_capture * PLY // 100
-    if wk.cutoffs[wk.ply + 1] > _MANY_CUTOFFS:
+    if wk.ply > 0 and wk.cutoffs[wk.ply + 1] > _MANY_CUTOFFS:  # at the root it hides quiet mates
         reduction += pruning.lmr_cutoffs * PLY // 100
     return max(0, reduction >> PLY_SHIFT)

@@ -98,8 +98,6 @@ def enter(ctx, wk, frame):
     node.tt_depth = 0
     node.ply = ply
     node.pass_kind = PASS_MAIN
-    if ply == 0:
-        wk.cutoffs[1] = 0
     if ply + 2 < MAX_PLY:
         wk.cutoffs[ply + 2] = 0
     if node.depth <= 0 and ply > 0:

@@ -227,7 +227,7 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     assert reduction(quiet, tt_move=capture) == plain + 1
     assert reduction(quiet, tt_move=quiet) == plain
     for cutoffs in (3, 4):
-        probe.worker[0]["cutoffs"][1] = cutoffs
+        probe.worker[0]["ply"], probe.worker[0]["cutoffs"][2] = 1, cutoffs
         assert reduction(quiet, tt_move=capture) == plain + (1 if cutoffs == 3 else 3)
     probe.worker[0]["cutoffs"] = 0
     probe.learning["quiet"][0, 0, quiet & 4095] = 8192
