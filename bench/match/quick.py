@@ -54,6 +54,10 @@ class Player:
         self._options = SearchOptions(policy="serial", pruning=pruning)
         self._limits = Limits(nodes=nodes)
 
+    def play_with(self, pruning: Pruning) -> None:
+        """Take another setting, from the next move on."""
+        self._options = SearchOptions(policy="serial", pruning=pruning)
+
     def new_game(self) -> None:
         self._arena.clear_table()
         self._arena.clear_learning()
@@ -73,6 +77,11 @@ class Table:
     def __init__(self, first: Pruning, second: Pruning, nodes: int) -> None:
         load_kernels()
         self._players = Player(first, nodes), Player(second, nodes)
+
+    def play_with(self, first: Pruning, second: Pruning) -> None:
+        """Give both sides other settings, from the next game on."""
+        for player, pruning in zip(self._players, (first, second), strict=True):
+            player.play_with(pruning)
 
     def pair(self, opening: Opening) -> int:
         """Half points of the first player, 0 to 4."""

@@ -31,7 +31,6 @@ from psearch.core.constants import (
 )
 from psearch.core.entries import INSPECT
 from psearch.core.inspect.node import NodeProbe
-from psearch.core.intrinsics import view
 from psearch.core.jit import entry
 from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.pruning.move import prunes_capture, prunes_move
@@ -47,10 +46,9 @@ from psearch.core.pruning.node import (
 )
 from psearch.core.pruning.reductions import extension_of, reduction_of
 from psearch.core.records.pruning import Pruning
+from psearch.core.search.correction import corrected, learn_correction
 from psearch.core.techniques import TECHNIQUE_NAMES
-from psearch.core.views import PruningRecord, frame_at, i64, learning_at, position_at, tables_at, void, worker_at
-
-pruning_at = view(PruningRecord)
+from psearch.core.views import frame_at, i64, learning_at, position_at, pruning_at, tables_at, void, worker_at
 
 _WISHES = ("verification", "iid", "iir", "probcut", "singular")
 
@@ -155,6 +153,20 @@ def move_reduction(worker, pruning, learning, frame, gives):
     return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
 
+@entry(i64(i64, i64, i64, i64), INSPECT)
+def corrected_value(pruning, learning, frame, value):
+    """`corrected`: a static evaluation of the node of a frame."""
+    fr = frame_at(frame)
+    return corrected(pruning_at(pruning), learning_at(learning), fr.position, fr.node, value)
+
+
+@entry(void(i64, i64, i64, i64), INSPECT)
+def learn_from_value(pruning, learning, frame, bound):
+    """`learn_correction`: what is learnt from the value of the node of a frame."""
+    fr = frame_at(frame)
+    learn_correction(pruning_at(pruning), learning_at(learning), fr.position, fr.node, bound)
+
+
 # -- for Python ------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +266,17 @@ class PruningProbe(NodeProbe):
         visit["move"], visit["index"], visit["picked"] = move, index, picked
         records = (self.worker, self._pruning, self.learning, self._frames)
         return int(move_reduction(*(record.ctypes.data for record in records), int(gives)))
+
+    def corrected(self, value: int) -> int:
+        """A static evaluation of the node, corrected."""
+        records = (self._pruning, self.learning, self._frames)
+        return int(corrected_value(*(record.ctypes.data for record in records), value))
+
+    def learn_correction(self, best: int, bound: int) -> None:
+        """Let the corrections learn that the node is worth `best`, which is a bound of this kind."""
+        self.node["best"] = best
+        records = (self._pruning, self.learning, self._frames)
+        learn_from_value(*(record.ctypes.data for record in records), bound)
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """By technique: how often tried, and how often it pruned."""

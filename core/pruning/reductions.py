@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.core.constants import CUT_NODE, PASS_MAIN
+from psearch.core.constants import CUT_NODE, NO_MOVE, PASS_MAIN
 from psearch.core.jit import kernel
 from psearch.core.ordering.history import is_quiet, quiet_history
 from psearch.core.ordering.movepick import PICK_BAD_CAPTURES
@@ -25,6 +25,8 @@ from psearch.core.views import (
     racing_killer_2,
     racing_tt_move,
 )
+
+_MANY_CUTOFFS = 3
 
 
 @kernel(i64(PruningRecord, i64, i64))
@@ -74,4 +76,9 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
         reduction += PLY // 2
     if gives:
         reduction -= PLY
+    table_move = racing_tt_move(node)
+    if pruning.lmr_tt_capture and table_move != NO_MOVE and not is_quiet(pos, table_move):
+        reduction += pruning.lmr_tt_capture * PLY // 100
+    if wk.ply > 0 and wk.cutoffs[wk.ply + 1] > _MANY_CUTOFFS:  # at the root it hides quiet mates
+        reduction += pruning.lmr_cutoffs * PLY // 100
     return max(0, reduction >> PLY_SHIFT)

@@ -1,4 +1,4 @@
-"""What the search learns about moves."""
+"""What the search learns about moves, and about the static evaluation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from psearch.core.records.layout import record
 
 MOVED = 1024
 """Values of `piece_to`: board code * 64 + target square."""
+CORRECTIONS = 1 << 14
+"""Entries of a table of corrections, a power of two."""
 
 learning_dtype = record(
     [
@@ -16,5 +18,10 @@ learning_dtype = record(
         ("continuation", "i2", (MOVED, MOVED)),
         # Of captures: by `piece_to` and the type of what is taken
         ("capture", "i2", (MOVED, 8)),
+        # By how much searches differ from the static evaluation (`core/search/correction.py`), by side to move and a
+        # hash; within +-1024
+        ("pawn_correction", "i2", (2, CORRECTIONS)),  # of the pawns
+        ("piece_correction", "i2", (2, 2, CORRECTIONS)),  # of the pieces of a colour
+        ("move_correction", "i2", (2, CORRECTIONS)),  # of the last two moves
     ]
 )

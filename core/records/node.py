@@ -20,7 +20,7 @@ node_dtype = record(
         ("split_type", "i4"),  # expected by the policy's rule: PV_NODE, CUT_NODE, ALL_NODE. Steers splitting
         ("best", "i4"),  # best value so far, fail-soft
         ("best_move", "i4"),  # the move that raised alpha or cut; 0 none
-        ("eval", "i4"),  # static evaluation, side to move; NO_SCORE in check
+        ("eval", "i4"),  # static evaluation, corrected, side to move; NO_SCORE in check
         ("tt_move", "i4"),
         ("killer_1", "i4"),  # copies made at entry, so that every worker inside skips the same moves
         ("killer_2", "i4"),
@@ -55,6 +55,7 @@ node_dtype = record(
         ("cont_1", "i4"),  # piece and target of the move that led here, and of the one before: `piece_to`; 0 none
         ("cont_2", "i4"),
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
+        ("raw_eval", "i4"),  # static evaluation as evaluated: what the table keeps
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
         ("pv", "i4", (MAX_PLY,)),  # line below this node, this node's move first; as for `best`

@@ -42,6 +42,8 @@ PLY = 1 << PLY_SHIFT
 MODE_NAMES = ("plain", "sound", "ael", "modern")
 _MOST = 999_999
 _MOST_PER_PLY = 100
+_MOST_CORRECTION = 500
+_MOST_REDUCTION = 1000
 
 
 class Technique(NamedTuple):
@@ -132,7 +134,7 @@ class Pruning:
     deep_futility_margin: int = _margin("centipawns for each of the two moves, beside the pieces", 150)
     null_move: int = _technique("null move pruning", "null moves searched", "cut the node", ael=1, modern=1)
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
-    null_base: int = _depth("R = this", 3)
+    null_base: int = _depth("R = this", 4)
     null_depth_divisor: int = _divisor("+ depth / this", 5)
     null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 200)
     null_verify: int = _technique(
@@ -166,7 +168,10 @@ class Pruning:
     razoring_depth: int = _depth("up to this depth", 2)
     razoring_margin: int = _number("centipawns per ply", 250)
     probcut: int = _technique(
-        "a capture that beats beta by a margin at depth - 3 refutes the node", "nodes tried with captures", "cut"
+        "a capture that beats beta by a margin at depth - 3 refutes the node",
+        "nodes tried with captures",
+        "cut",
+        modern=1,
     )
     probcut_depth: int = _depth("from this depth on", 5, least=4)
     probcut_margin: int = _margin("centipawns above beta", 180)
@@ -190,7 +195,7 @@ class Pruning:
         modern=1,
     )
     singular_depth: int = _depth("from this depth on", 8, least=3)
-    singular_margin: int = _margin("centipawns per ply below the table's score", 2, most=_MOST_PER_PLY)
+    singular_margin: int = _margin("centipawns per ply below the table's score", 1, most=_MOST_PER_PLY)
     double_margin: int = _number("centipawns below that from which the extension is two plies", 25)
     check_extension: int = _technique(
         "a ply more for checks: 1 those that lose no material, 2 all",
@@ -201,12 +206,16 @@ class Pruning:
         modern=1,
     )
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
-    lmr_base: int = _number("1/100 ply of reduction", 78)
-    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 247)
+    lmr_base: int = _number("1/100 ply of reduction", 100)
+    lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 265)
     lmr_history: int = _divisor("history that is worth a ply", 8192)
+    lmr_tt_capture: int = _number("1/100 ply more where the table's move is no quiet one", 100, 0, _MOST_REDUCTION)
+    lmr_cutoffs: int = _number(
+        "1/100 ply more where more than three children have been cut off", 150, 0, _MOST_REDUCTION
+    )
     lmp: int = _technique("late quiet moves are left out", "quiet moves", "left out", modern=1)
     lmp_depth: int = _depth("up to this depth", 8)
-    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 3)
+    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 4)
     history_pruning: int = _technique("quiet moves that never cut are left out", "quiet moves", "left out", modern=1)
     history_pruning_depth: int = _depth("up to this reduced depth", 3)
     history_pruning_margin: int = _number("history per ply below which a move is left out", 4000)
@@ -225,6 +234,11 @@ class Pruning:
         "quiescence: captures that cannot reach alpha are left out", "captures in quiescence", "left out", modern=1
     )
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 200)
+    correction: int = _switch("the static evaluation is corrected by what searches have found before", modern=1)
+    correction_pawns: int = _number("centipawns at most, by the pawns", 40, 0, _MOST_CORRECTION)
+    correction_pieces: int = _number("by the pieces of each colour", 40, 0, _MOST_CORRECTION)
+    correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
+    correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 4)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _technique(
         "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",

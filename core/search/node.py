@@ -44,6 +44,7 @@ from psearch.core.pruning.counters import count_pruned
 from psearch.core.pruning.node import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
 from psearch.core.records import MAX_PLY
 from psearch.core.search.children import update_pv
+from psearch.core.search.correction import corrected, learn_correction
 from psearch.core.search.table_node import estimate_of, probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
 from psearch.core.techniques import LMR, RAZORING
@@ -68,6 +69,7 @@ def enter(ctx, wk, frame):
     pos = frame.position
     hd = header_of(ctx)
     tb = tables_of(ctx)
+    pruning = hd.options.pruning
     ply = wk.ply
     node.pv_length = 0
     node.in_check = 1 if pos.checkers != U0 else 0
@@ -96,6 +98,8 @@ def enter(ctx, wk, frame):
     node.tt_depth = 0
     node.ply = ply
     node.pass_kind = PASS_MAIN
+    if ply + 2 < MAX_PLY:
+        wk.cutoffs[ply + 2] = 0
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
@@ -115,10 +119,12 @@ def enter(ctx, wk, frame):
 
     # step 4: static evaluation
     node.eval = NO_SCORE
+    node.raw_eval = NO_SCORE
     node.improving = 0
     path = stack_of(ctx, wk.stack).path
     if not node.in_check:
-        node.eval = static_eval(ctx, wk, pos, data)
+        node.raw_eval = static_eval(ctx, wk, pos, data)
+        node.eval = corrected(pruning, hd.learning, pos, node, node.raw_eval)
         if ply >= 2:
             before = path[ply - 2].eval
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
@@ -126,7 +132,6 @@ def enter(ctx, wk, frame):
     node.estimate = estimate_of(node)
 
     # step 5: what can be said without a move, and the null move
-    pruning = hd.options.pruning
     node.futility = NO_SCORE
     if ply > 0:
         decide_futility(wk, pruning, pos, node)
@@ -194,6 +199,7 @@ def learn(ctx, wk, frame, node):
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # a cutoff in these passes says nothing about the move at the node itself
+    wk.cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
     learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
@@ -211,8 +217,6 @@ def finish(ctx, wk, frame):
         return
     best = node.best
     wk.value = best
-    if not hd.options.tt:
-        return
     if ply == 0 and node.end < hd.legal_root_moves:
         return  # the value of some of the moves is not that of the position
     bound = BOUND_UPPER
@@ -220,4 +224,6 @@ def finish(ctx, wk, frame):
         bound = BOUND_LOWER
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
-    store_result(ctx, wk, frame, best, node.depth, bound)
+    learn_correction(hd.options.pruning, hd.learning, frame.position, node, bound)
+    if hd.options.tt:
+        store_result(ctx, wk, frame, best, node.depth, bound)

@@ -24,6 +24,7 @@ from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.move import prunes_capture
 from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
 from psearch.core.search.children import make_child, set_child, update_pv
+from psearch.core.search.correction import corrected
 from psearch.core.search.table_node import probe_table, static_eval, store_result
 from psearch.core.search.tt import cuts, entry_move, entry_score
 from psearch.core.techniques import SEE_QUIESCENCE
@@ -85,8 +86,10 @@ def enter_quiescence(ctx, wk, frame):
             return DO_RETURN
         node.tt_move = entry_move(data)
     node.eval = NO_SCORE
+    node.raw_eval = NO_SCORE
     if not node.in_check:
-        node.eval = static_eval(ctx, wk, pos, data)
+        node.raw_eval = static_eval(ctx, wk, pos, data)
+        node.eval = corrected(hd.options.pruning, hd.learning, pos, node, node.raw_eval)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = node.best

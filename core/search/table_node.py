@@ -35,7 +35,7 @@ def bound_class(node):
 
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
-    """The evaluation of a position not in check: from the table if it has it."""
+    """The evaluation of a position not in check, not corrected: from the table if it has it."""
     value = stored_eval(data)
     return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
 
@@ -55,4 +55,4 @@ def store_result(ctx, wk, frame, value, depth, bound):
     """Write a result for a node into the table."""
     score = score_to_table(value, wk.ply)
     move = frame.node.best_move
-    store(ctx, header_of(ctx).age, frame.position.key, move, score, frame.node.eval, depth, bound)
+    store(ctx, header_of(ctx).age, frame.position.key, move, score, frame.node.raw_eval, depth, bound)

@@ -262,7 +262,7 @@ def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_pat
 
 FUNCTIONS = {
     "chess": (3, 87),
-    "inspect": (34, 160),
+    "inspect": (36, 164),
     "perft": (1, 43),
     "search": (6, 331),
     "prediction": (1, 13),

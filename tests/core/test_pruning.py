@@ -66,7 +66,7 @@ def test_deep_futility_between_2_and_3_plus_r(tables: np.ndarray, adaptive: int)
     """R has no share of the evaluation here: it is far below beta."""
     probe = probe_of(tables, QUIET, deep_futility=1, null_adaptive=adaptive)
     for depth in range(1, 14):
-        r = (2 if depth <= 6 else 3) if adaptive else 3 + depth // 5
+        r = (2 if depth <= 6 else 3) if adaptive else 4 + depth // 5
         probe.enter(depth, 15_000)
         assert probe.null_reduction() == r
         assert (probe.prune_node()[0] == PRUNE_RETURN) == (1 < depth <= 3 + r), depth
@@ -91,7 +91,7 @@ def test_null_move_reduction_by_evaluation(tables: np.ndarray) -> None:
     for depth in (2, 9, 10, 25):
         for surplus, more in ((0, 0), (199, 0), (200, 1), (599, 2), (600, 3), (5000, 3)):
             probe.enter(depth, probe.evaluate() - surplus - 1)
-            assert probe.null_reduction() == 3 + depth // 5 + more
+            assert probe.null_reduction() == 4 + depth // 5 + more
 
 
 def test_null_move_conditions(tables: np.ndarray) -> None:

@@ -29,7 +29,7 @@ def test_late_move_pruning_counts_moves(tables: np.ndarray, improving: int) -> N
     probe = probe_of(tables, QUIET, lmp=1)
     move = code(QUIET, "a2a3")
     for depth in range(1, 10):
-        limit = (3 + depth * depth) // (2 - improving)
+        limit = (4 + depth * depth) // (2 - improving)
         for done in (limit - 1, limit, limit + 7):
             searched_one(probe, depth, 0, done, improving=improving)
             pruned = depth <= 8 and done >= limit
@@ -80,7 +80,7 @@ def test_move_futility_at_the_margin(tables: np.ndarray) -> None:
 def test_history_pruning_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, history_pruning=1)
     move = code(QUIET, "a2a3")
-    for depth, reduced in ((1, 0), (2, 1), (3, 1)):
+    for depth, reduced in ((1, 0), (2, 0), (3, 1)):
         limit = -4000 * (reduced + 1)
         for history, pruned in ((limit, False), (limit - 1, True)):
             probe.learning["quiet"][0, 0, move & 4095] = history
@@ -224,6 +224,12 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     assert reduction(quiet, killer_1=quiet) == reduction(quiet, killer_2=quiet) == plain - 1
     assert reduction(capture, PICK_CAPTURES) == 0
     assert reduction(capture, PICK_BAD_CAPTURES) == plain - 1
+    assert reduction(quiet, tt_move=capture) == plain + 1
+    assert reduction(quiet, tt_move=quiet) == plain
+    for cutoffs in (3, 4):
+        probe.worker[0]["ply"], probe.worker[0]["cutoffs"][2] = 1, cutoffs
+        assert reduction(quiet, tt_move=capture) == plain + (1 if cutoffs == 3 else 3)
+    probe.worker[0]["cutoffs"] = 0
     probe.learning["quiet"][0, 0, quiet & 4095] = 8192
     assert reduction(quiet) == plain - 1
     probe.learning["quiet"][0, 0, quiet & 4095] = -8192

@@ -1,0 +1,192 @@
+"""Many changes to selective search in one match: what each of them is worth.
+
+    python bench/match/factors.py lmr_base=90:120 probcut=0:1 lmr_deeper=0:60+lmr_shallower=0:10 \\
+        --nodes 6000 --games 2000 --book a.epd b.epd --log tries.jsonl [--first modern] [--second modern] [--skip 500]
+    python bench/match/factors.py --read tries.jsonl [more.jsonl]
+
+A change is NAME=LOW:HIGH, several joined by + move together. For each pair of games and each change it is drawn which
+side plays with the low values, the other one plays with the high ones; a linear model then says what the high values
+are worth against the low ones. A change alone would need as many games for the same interval, so twenty changes cost
+twenty times less; what two changes do together is averaged. --first and --second are what the changes are made to: if
+they differ, the row *first* is what the one is worth against the other. For the rest see `quick.py`. --skip leaves
+out openings of the shuffled book that were played before.
+
+The log has a line with the changes, then one for each pair: the signs (1: the first side has the high values) and the
+half points of the first side. Exit status: 0, 2 bad input, 130 Ctrl-C (the log has what was played).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matchplay.errors import MatchError, Parser
+from matchplay.openings import Opening, read_book
+from quick import EXIT_BAD_INPUT, EXIT_INTERRUPTED, Table
+
+from psearch.cli.numbers import whole_number
+from psearch.core.pruning.modes import Pruning
+from psearch.options import pruning_named
+from psearch.results import PsearchError
+from psearch.scheduler.entries import load_kernels
+from psearch.studies.job_pool import share_out
+
+_PAIRS_A_LOOK = 100
+_PER_SCORE = 4 * 400 / math.log(10)
+"""Elo per point of score, near an even match"""
+_Z = 1.96
+_SOME_SPARE = 2
+
+Task = tuple[Opening, list[int]]
+
+
+def changes_of(texts: Sequence[str]) -> list[list[tuple[str, int, int]]]:
+    """Names with their low and high values, those that move together in one list. Raises MatchError."""
+    found = []
+    for text in texts:
+        parts = [re.fullmatch(r"(\w+)=([+-]?\d{1,6}):([+-]?\d{1,6})", part) for part in text.split("+")]
+        if not all(parts):
+            raise MatchError(f"a change is NAME=LOW:HIGH, joined by + with others, not {text[:60]!a}")
+        found.append([(part[1], int(part[2]), int(part[3])) for part in parts if part])
+    return found
+
+
+def _with(pruning: Pruning, changes: list[list[tuple[str, int, int]]], signs: Sequence[int]) -> Pruning:
+    values = {
+        name: high if sign > 0 else low for one, sign in zip(changes, signs, strict=True) for name, low, high in one
+    }
+    return replace(pruning, **values)
+
+
+def _make(
+    first: Pruning, second: Pruning, changes: list[list[tuple[str, int, int]]], nodes: int
+) -> Callable[[Task], int]:
+    table = Table(first, second, nodes)
+
+    def play(task: Task) -> int:
+        opening, signs = task
+        table.play_with(_with(first, changes, signs), _with(second, changes, [-sign for sign in signs]))
+        return table.pair(opening)
+
+    return play
+
+
+def table_of(names: Sequence[str], rows: Sequence[tuple[list[int], int]]) -> str:
+    """What each change is worth: Elo of its high values against its low ones, with 95% intervals."""
+    if len(rows) < len(names) + _SOME_SPARE:
+        return f"{len(rows)} pairs: too few for {len(names)} changes"
+    matrix = np.array([[1, *signs] for signs, _ in rows], float)
+    score = np.array([(half_points - 2) / 4 for _, half_points in rows])
+    values = np.linalg.lstsq(matrix, score, rcond=None)[0]
+    rest = score - matrix @ values
+    variance = rest @ rest / (len(rows) - matrix.shape[1])
+    errors = np.sqrt(np.diag(np.linalg.pinv(matrix.T @ matrix)) * variance)
+    lines = [f"{2 * len(rows)} games; Elo of high against low (95%)"]
+    for name, value, error in zip(["first", *names], values * _PER_SCORE, errors * _PER_SCORE, strict=True):
+        lines.append(f"{value:+7.1f} +- {_Z * error:5.1f}  {name}")
+    return "\n".join(lines)
+
+
+def _read_logs(paths: Sequence[Path]) -> str:
+    names: list[str] | None = None
+    rows = []
+    for path in paths:
+        try:
+            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            found = lines[0]["changes"]
+            rows += [(line["signs"], line["half_points"]) for line in lines[1:]]
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            raise MatchError(f"cannot read {path}: {error}") from None
+        if names is not None and found != names:
+            raise MatchError(f"{path} has other changes than {paths[0]}")
+        names = found
+    return table_of(names or [], rows)
+
+
+def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = Parser(description=__doc__)
+    parser.add_argument("changes", nargs="*", metavar="NAME=LOW:HIGH[+...]")
+    parser.add_argument("--first", default="modern", metavar="MODE[,NAME=VALUE...]")
+    parser.add_argument("--second", metavar="MODE[,NAME=VALUE...]", help="default: as --first")
+    parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
+    parser.add_argument("--games", type=whole_number(2, 10**7), default=2000, metavar="N", help="(2000)")
+    parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
+    parser.add_argument("--book", nargs="+", type=Path, default=[], metavar="FILE", help="EPD, FEN or PGN")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and changes (1)")
+    parser.add_argument("--skip", type=whole_number(0, 10**7), default=0, metavar="N", help="openings (0)")
+    parser.add_argument("--log", type=Path, metavar="FILE", help="of what is played")
+    parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="logs: nothing is played")
+    return parser.parse_args(words)
+
+
+def _tasks(options: argparse.Namespace) -> list[Task]:
+    openings = list({opening: None for path in options.book for opening in read_book(path)})
+    random.Random(options.seed).shuffle(openings)
+    wanted = options.games // 2
+    if len(openings) < options.skip + wanted:
+        raise MatchError(f"{wanted} openings are needed after {options.skip}, and there are {len(openings)}")
+    dice = random.Random(f"{options.seed} {options.skip}")
+    chosen = openings[options.skip : options.skip + wanted]
+    return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in chosen]
+
+
+def run(words: Sequence[str] | None = None) -> int:
+    """Play, or read what was played, and print."""
+    options = _arguments(words)
+    if options.read:
+        print(_read_logs(options.read))
+        return 0
+    if not options.changes or options.log is None:
+        raise MatchError("some changes and a --log are needed, or --read")
+    changes = changes_of(options.changes)
+    first = pruning_named(options.first)
+    second = pruning_named(options.second or options.first)
+    unknown = [name for one in changes for name, _, _ in one if not hasattr(first, name)]
+    if unknown:
+        raise MatchError(f"no pruning parameter is called {unknown[0][:40]!a}")
+    tasks = _tasks(options)
+    load_kernels()  # compiled once, not by every process
+    head: dict[str, Any] = {"changes": options.changes, "first": options.first, "second": options.second}
+    rows: list[tuple[list[int], int]] = []
+    status = 0
+    answers = share_out(partial(_make, first, second, changes, options.nodes), tasks, options.jobs)
+    try:
+        with options.log.open("x", encoding="utf-8") as log:
+            log.write(json.dumps({**head, "nodes": options.nodes, "seed": options.seed, "skip": options.skip}) + "\n")
+            for place, half_points in answers:
+                rows.append((tasks[place][1], half_points))
+                log.write(json.dumps({"signs": tasks[place][1], "half_points": half_points}) + "\n")
+                log.flush()
+                if len(rows) % _PAIRS_A_LOOK == 0:
+                    print(table_of(options.changes, rows), flush=True)
+    except FileExistsError:
+        raise MatchError(f"{options.log} exists") from None
+    except KeyboardInterrupt:
+        status = EXIT_INTERRUPTED
+    finally:
+        answers.close()
+    print(table_of(options.changes, rows))
+    return status
+
+
+def main() -> int:
+    """Bad input is one line."""
+    try:
+        return run()
+    except (MatchError, PsearchError) as error:
+        print(f"factors.py: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())
