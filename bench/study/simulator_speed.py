@@ -3,7 +3,7 @@
     python bench/study/simulator_speed.py --suite FILE [--minutes M] [--nodes N] [--every K]
                                           [--calibrate | --costs FILE] [--hash MB] [--out FILE]
 
-Every K-th position of the suite is searched to the depth that one worker finishes within N nodes: by one worker
+Every K-th position of the suite is searched to the depth for which one worker needs about N nodes: by one worker
 process, by two that share it, and by two that search it independently, in turn, again and again until the minutes are
 over; then once by one and by two virtual workers. Printed are the ratios by position, medians of the repeats, and their
 geometric means with 95% intervals over the positions. With --calibrate the costs are measured first, as `psearch
@@ -19,6 +19,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import chess
@@ -36,6 +37,7 @@ from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.studies.calibration import calibrate
+from psearch.studies.depths import is_decided, nearest_depth
 from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
@@ -79,11 +81,14 @@ def main() -> None:
 
 
 def _depths(suite: Sequence[SuitePosition], nodes: int, hash_mb: int) -> list[int]:
+    """Of every position the depth whose serial search has about so many nodes; 0: there is none."""
     simulator = Simulator(1, hash_mb, Costs())
+    serial = SearchOptions(policy="serial")
     try:
-        return [simulator.depth_within(position.board, nodes, SearchOptions(policy="serial")) for position in suite]
+        sizes = [simulator.iterations(one.board, serial, partial(is_decided, wanted=nodes)) for one in suite]
     finally:
         simulator.close()
+    return [nearest_depth(of_one, nodes) or 0 for of_one in sizes]
 
 
 def _real_speeds(

@@ -356,6 +356,8 @@ def _reset_worker(wk, index):
     wk.finished_depth = 0
     wk.answer.pv_length = 0
     clear_record(wk.counters)
+    for ply in range(MAX_PLY):
+        wk.cutoffs[ply] = 0
     for technique in range(TECHNIQUE_ROOM):
         wk.pruned[technique, 0] = 0
         wk.pruned[technique, 1] = 0

@@ -341,6 +341,8 @@ def join(ctx, wk, home):
     wk.stack = stack
     wk.ply = home % MAX_PLY
     wk.seen_epoch = -1
+    for ply in range(wk.ply + 1, min(wk.ply + 3, MAX_PLY)):
+        wk.cutoffs[ply] = 0  # they were counted below another node
     wk.last_victim = home // MAX_PLY
     wk.counters.joins += 1
     if ctx.trace != 0:

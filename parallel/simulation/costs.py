@@ -45,48 +45,48 @@ SHARING = (
 class Costs:
     """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine."""
 
-    node: float = 710.0
+    node: float = 450.0
     """a node of the main search"""
-    qnode: float = 790.0
+    qnode: float = 1090.0
     """a node of quiescence"""
     open: float = 20.0
-    join: float = 850.0
+    join: float = 1630.0
     leave: float = 60.0
     lock: float = 20.0
-    poll: float = 151.0
-    poll_stack: float = 1.3
+    poll: float = 440.0
+    poll_stack: float = 2.2
     """more for each stack of the pool"""
     abort: float = 60.0
     claim: float = 110.0
     """looking a claim up, taking it and giving it back, in lines that another core has just written"""
     jitter: float = 0.0
     """share by which every cost may be longer, drawn anew each time; 0 to 1"""
-    hold_value: float = 20.0
+    hold_value: float = 24.0
     """how long a node's lock is held beyond `lock`, and others wait: a value comes in, a join fails, a worker leaves"""
-    hold_move: float = 220.0
+    hold_move: float = 235.0
     """a move is taken from those there are"""
-    hold_new_moves: float = 410.0
+    hold_new_moves: float = 490.0
     """moves are generated, valued or sorted first"""
-    hold_learn: float = 55.0
+    hold_learn: float = 113.0
     """a value cuts the node off, and histories learn from it"""
-    hold_join: float = 1850.0
+    hold_join: float = 710.0
     """a helper takes a move: it reads all of the node for the first time. Its own time for it is part of `join`"""
-    handover: float = 180.0
+    handover: float = 73.0
     """more where another worker has held the lock last: the node's lines come from its cache"""
     transfer: float = 180.0
     """a cache line that another core has just written, waited for"""
     poll_line: float = 5.0
     """more of a look for work for each line that was written since the last one; many are under way at a time"""
-    cold: float = 1200.0
+    cold: float = 0.0
     """the first node after a join; the n-th costs this over the square root of n more, up to `COLD_NODES`"""
-    crowd: float = 0.03
+    crowd: float = 0.04
     """share by which a node is longer while a second worker is busy; twice this share at most while many are"""
     lock_contended: float = 0.0
     """a lock that another core takes all the time; told, not used"""
     side_by_side: float = 1.0
     """time of a node while a second, independent search runs, over its time alone; told, not used: virtual workers
     do not slow each other down"""
-    machine: str = "2-core Xeon virtual machine"
+    machine: str = "2-core EPYC virtual machine"
     measured: str = ""
     """date"""
 

@@ -24,7 +24,7 @@ MILLISECOND = 0.001
 
 @pytest.fixture(scope="module")
 def eight() -> Iterator[Simulator]:
-    made = Simulator(8, 4, Costs())
+    made = Simulator(8, 4, Costs().without_sharing())
     yield made
     made.close()
 

@@ -269,7 +269,8 @@ FUNCTIONS = {
     "virtual": (2, 334),
     "round_robin": (2, 323),
     "uniform_tree": (1, 11),
-    "micro_costs": (5, 39),
+    "micro_costs": (10, 66),
+    "timed_locks": (1, 334),
 }
 """Entries of each group, and functions compiled for it. What a first search waits for is `chess` and `search`: a number
 that grows by more than the change at hand needs has pulled in something that belongs to another group."""

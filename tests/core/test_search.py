@@ -342,7 +342,7 @@ def test_verification_sees_zugzwang(arena: Arena) -> None:
         best = board.set_epd(line)["bm"]
         for verify in solved:
             clear(arena)
-            pruning = replace(PLAIN.pruning, null_move=1, lmr=1, null_verify=verify)
+            pruning = replace(PLAIN.pruning, null_move=1, null_base=3, lmr=1, lmr_base=78, null_verify=verify)
             outcome = search(arena, board, Limits(depth=10, nodes=200_000), replace(DEFAULT, pruning=pruning))
             solved[verify] += outcome.best in best
     assert solved[1] > solved[0] > 0
@@ -370,7 +370,7 @@ def test_what_saves_nodes_saves_nodes(arena: Arena, switch: str, options: Search
     """The default search is so chaotic that four positions cannot tell a technique that saves a twentieth."""
     nodes = {True: 0, False: 0}
     four = KIWIPETE, MIDDLE_GAME, chess.STARTING_FEN, QUIET_ENDING
-    fens, depth = (four, 7) if options is AEL else (BENCH_POSITIONS, 8)
+    fens, depth = (four, 7) if options is AEL else (BENCH_POSITIONS, 9)
     for fen in fens:
         for on in nodes:
             clear(arena)

@@ -119,7 +119,10 @@ def check_answer(arena: Arena) -> int:
     header = arena.header[0]
     winner = naive_election(voters_of(arena))
     answer = arena.worker[winner]["answer"]
-    assert header["best_move"] == answer["pv"][0] and header["score"] == answer["score"]
+    assert header["best_move"] == answer["pv"][0]
+    # where the main root's own answer stands, a last search of it that failed low changes nothing
+    if winner or answer["bound"] != BOUND_UPPER:
+        assert header["score"] == answer["score"]
     if winner:
         told = header["infos"][(int(header["info_count"]) - 1) % len(header["infos"])]
         for field in ("depth", "score", "bound", "pv_length", "line"):
