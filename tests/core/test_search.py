@@ -342,7 +342,8 @@ def test_verification_sees_zugzwang(arena: Arena) -> None:
         best = board.set_epd(line)["bm"]
         for verify in solved:
             clear(arena)
-            pruning = replace(PLAIN.pruning, null_move=1, null_base=3, lmr=1, lmr_base=78, null_verify=verify)
+            reduced = {"null_base": 3, "lmr_base": 78, "lmr_divisor": 247, "lmr_cutoffs": 0, "lmr_tt_capture": 0}
+            pruning = replace(PLAIN.pruning, null_move=1, lmr=1, null_verify=verify, **reduced)
             outcome = search(arena, board, Limits(depth=10, nodes=200_000), replace(DEFAULT, pruning=pruning))
             solved[verify] += outcome.best in best
     assert solved[1] > solved[0] > 0

@@ -245,17 +245,15 @@ def test_the_trace_is_what_the_workers_did(tmp_path: Path, workers: int, policy:
 
 
 def test_what_is_thrown_away_is_shown(tmp_path: Path) -> None:
-    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 8)
+    trace, sample, simulator = simulate(tmp_path / "t.json", 8, 8, costs=Costs().without_sharing())
     assert sample.aborted_nodes > 0
     aborted = [part for number in range(8) for part in trace.within(number, "aborted work")]
     assert {part.args["cause"] for part in aborted} == {"unwound", "value came too late"}
     assert {life.args["outcome"] for life in trace.lives.values()} == OUTCOMES
-    # a node costs its time, and what others write beside it: whoever threw away many has spent that long on them
-    costs = Costs()
-    longest = costs.qnode * (1 + 2 * costs.crowd) + 3 * costs.transfer
+    # a node costs its time: whoever threw away many has spent that long on them
     for part in aborted:
         if part.args.get("nodes", 0):
-            low, high = part.args["nodes"] * costs.node, part.args["nodes"] * longest + 1000
+            low, high = part.args["nodes"] * Costs().node, part.args["nodes"] * Costs().qnode + Costs().join + 150
             assert low - 1 <= part.end - part.begin <= high or part.begin == part.end
     assert max(part.args.get("nodes", 0) for part in aborted) > 10
     simulator.close()
