@@ -174,6 +174,7 @@ def test_passes_are_split_and_given_up(arenas: dict[int, Arena]) -> None:
     finished: Counter[str] = Counter()
     checked = 0
     searches = [(KIWIPETE, "knuth"), (MIDDLE_GAME, "knuth"), (KIWIPETE, "ybw"), (MIDDLE_GAME, "calibrated")]
+    searches += [(MIDDLE_GAME, "ybw"), (KIWIPETE, "calibrated")]
     for workers in WORKERS:
         for seed, (fen, policy) in enumerate(searches[:1] if workers == 64 else searches):
             watcher = watch(arenas[workers], fen, 8, OFTEN, policy, seed, every=1000)
