@@ -42,11 +42,11 @@ def quiet_history(learning, pos, node, move):
     )
 
 
-@kernel(i64(i64, i64))
-def _towards(old, bonus):
-    """A counter moved towards +-HISTORY_MAX, the slower the nearer it is."""
-    check(abs(old) <= HISTORY_MAX and abs(bonus) <= HISTORY_MAX, "histories stay within their limit")
-    return old + bonus - old * abs(bonus) // HISTORY_MAX
+@kernel(i64(i64, i64, i64))
+def towards(old, change, limit):
+    """A counter moved towards +-limit, the slower the nearer it is."""
+    check(abs(old) <= limit and abs(change) <= limit, "what is learnt stays within its limit")
+    return old + change - old * abs(change) // limit
 
 
 @kernel(void(Learning, Position, Node, i64, i64))
@@ -54,13 +54,13 @@ def _add_history(learning, pos, node, move, bonus):
     side = pos.side
     code = move & 4095
     moved = piece_to(pos, move)
-    learning.quiet[side, code] = _towards(learning.quiet[side, code], bonus)
+    learning.quiet[side, code] = towards(learning.quiet[side, code], bonus, HISTORY_MAX)
     if node.cont_1 != 0:
         old = learning.continuation[node.cont_1, moved]
-        learning.continuation[node.cont_1, moved] = _towards(old, bonus)
+        learning.continuation[node.cont_1, moved] = towards(old, bonus, HISTORY_MAX)
     if node.cont_2 != 0:
         old = learning.continuation[node.cont_2, moved]
-        learning.continuation[node.cont_2, moved] = _towards(old, bonus)
+        learning.continuation[node.cont_2, moved] = towards(old, bonus, HISTORY_MAX)
 
 
 @kernel(i64(Position, i64))
@@ -78,7 +78,7 @@ def capture_history(learning, pos, move):
 @kernel(void(Learning, Position, i64, i64))
 def _add_capture_history(learning, pos, move, bonus):
     moved, taken = piece_to(pos, move), _taken(pos, move)
-    learning.capture[moved, taken] = _towards(learning.capture[moved, taken], bonus)
+    learning.capture[moved, taken] = towards(learning.capture[moved, taken], bonus, HISTORY_MAX)
 
 
 @kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))

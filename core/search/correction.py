@@ -27,7 +27,7 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import check
 from psearch.core.jit import kernel
-from psearch.core.ordering.history import is_quiet
+from psearch.core.ordering.history import is_quiet, towards
 from psearch.core.records.learning import CORRECTIONS
 from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.views import Learning, Node, Position, PruningRecord, i64, void
@@ -93,13 +93,6 @@ def corrected(pruning, learning, pos, node, value):
     return clear_of_mates(value + ((sum + _LIMIT // 2) >> _LIMIT_SHIFT))
 
 
-@kernel(i64(i64, i64))
-def _towards(old, change):
-    """An entry moved towards +-_LIMIT, the slower the nearer it is."""
-    check(abs(old) <= _LIMIT and abs(change) <= _MOST_AT_ONCE, "corrections stay within their limit")
-    return old + change - old * abs(change) // _LIMIT
-
-
 @kernel(void(PruningRecord, Learning, Position, Node, i64))
 def learn_correction(pruning, learning, pos, node, bound):
     """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond."""
@@ -113,20 +106,21 @@ def learn_correction(pruning, learning, pos, node, bound):
     change = min(max((best - node.eval) * node.depth // pruning.correction_slowness, -_MOST_AT_ONCE), _MOST_AT_ONCE)
     if change == 0:
         return
+    check(abs(change) <= _MOST_AT_ONCE, "corrections change in steps")
     side = pos.side
     slot = _pawn_slot(pos)
     old = learning.pawn_correction[side, slot]
-    new = _towards(old, change)
+    new = towards(old, change, _LIMIT)
     if new != old:
         learning.pawn_correction[side, slot] = new
     for colour in range(2):
         slot = _piece_slot(pos, colour)
         old = learning.piece_correction[side, colour, slot]
-        new = _towards(old, change)
+        new = towards(old, change, _LIMIT)
         if new != old:
             learning.piece_correction[side, colour, slot] = new
     slot = _move_slot(node)
     old = learning.move_correction[side, slot]
-    new = _towards(old, change)
+    new = towards(old, change, _LIMIT)
     if new != old:
         learning.move_correction[side, slot] = new
