@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from matchplay.errors import MatchError, Parser
-from matchplay.openings import Opening, read_book
+from matchplay.openings import Opening, read_books
 from quick import EXIT_BAD_INPUT, EXIT_INTERRUPTED, Table
 
 from psearch.cli.numbers import whole_number
@@ -130,7 +130,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    openings = list({opening: None for path in options.book for opening in read_book(path)})
+    openings = read_books(options.book)
     random.Random(options.seed).shuffle(openings)
     wanted = options.games // 2
     if len(openings) < options.skip + wanted:

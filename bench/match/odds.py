@@ -36,7 +36,7 @@ import chess
 from matchplay.elo import PAIR_SCORES
 from matchplay.errors import MatchError, Parser
 from matchplay.in_process import Finished, play
-from matchplay.openings import Opening, read_book
+from matchplay.openings import Opening, read_books
 from matchplay.time_odds import report
 
 from psearch.cli.numbers import whole_number
@@ -249,7 +249,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
 
 def _openings(options: argparse.Namespace) -> dict[float, list[Opening]]:
     """In their order, for each of the odds; they do not depend on what other odds there are."""
-    book = list({opening: None for path in options.book for opening in read_book(path)})
+    book = read_books(options.book)
     wanted = options.games // 2
     if len(book) < wanted:
         raise MatchError(f"{2 * wanted} games need {wanted} different openings, and there are {len(book)}")

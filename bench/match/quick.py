@@ -26,7 +26,7 @@ import chess
 from matchplay.elo import Sprt, strength
 from matchplay.errors import MatchError, Parser
 from matchplay.in_process import play
-from matchplay.openings import Opening, read_book
+from matchplay.openings import Opening, read_books
 from matchplay.tally import elo_text
 
 from psearch.arena.arena import Arena
@@ -113,8 +113,7 @@ def _read(words: Sequence[str] | None) -> tuple[argparse.Namespace, list[Opening
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--sprt", type=_sprt, metavar="ELO0,ELO1")
     options = parser.parse_args(words)
-    found = {opening: None for path in options.book for opening in read_book(path)}
-    openings = list(found)
+    openings = read_books(options.book)
     random.Random(options.seed).shuffle(openings)
     wanted = options.games // 2
     if len(openings) < wanted:

@@ -66,8 +66,9 @@ class Usage(NamedTuple):
         pids = list(pids)
         return cls(sum(map(cpu_s, pids)), sum(map(wakes, pids)))
 
-    def __sub__(self, other: tuple[float, int]) -> Usage:  # type: ignore[override]
-        return Usage(self.cpu_s - other[0], self.wakes - other[1])
+    def since(self, before: Usage) -> Usage:
+        """What came to it."""
+        return Usage(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
 
 
 def show(what: str, used: Usage, seconds: float, more: str = "") -> None:
@@ -85,7 +86,7 @@ def measure_search(threads: int, seconds: float, shown: bool) -> None:
         before = Usage.of(me)
         limits = Limits(movetime_ms=round(1000 * seconds))
         result = engine.search(SearchRequest(board, limits, on_info=lines.append if shown else None))
-        used = Usage.of(me) - before
+        used = Usage.of(me).since(before)
     late = (result.info.time_s - seconds) * 1000
     shown_lines = f", {len(lines)} lines" if shown else ""
     show("search, shown" if shown else "search", used, seconds, f", answer after the time: {late:.1f} ms{shown_lines}")
@@ -177,12 +178,12 @@ def measure_game(threads: int, most_moves: int) -> None:
     print(f"game of {len(moves)} plies, {seconds:.1f} s, {1000 * seconds / len(moves):.0f} ms a ply")
     total = Usage(0.0, 0)
     for engine, own, workers in zip(engines, before, before_workers, strict=True):
-        used = engine.own - own
+        used = engine.own.since(own)
         total = Usage(total.cpu_s + used.cpu_s, total.wakes + used.wakes)
         thinking = engine.thinking
         show("  an engine, thinking", thinking, seconds, f", {1000 * thinking.cpu_s / engine.moves:.2f} ms a move")
-        show("  an engine, between", used - thinking, seconds)
-        show("  its workers", Usage.of(engine.workers) - workers, seconds)
+        show("  an engine, between", used.since(thinking), seconds)
+        show("  its workers", Usage.of(engine.workers).since(workers), seconds)
     show("game, both supervisors", total, seconds, f", {1000 * total.cpu_s / len(moves):.2f} ms a ply")
     for engine in engines:
         engine.close()
@@ -196,7 +197,7 @@ def measure_waiting(threads: int, seconds: float) -> None:
     before, before_workers = engine.own, Usage.of(engine.workers)
     time.sleep(seconds)
     show("waiting, engine", engine.own - before, seconds)
-    show("waiting, workers", Usage.of(engine.workers) - before_workers, seconds)
+    show("waiting, workers", Usage.of(engine.workers).since(before_workers), seconds)
     engine.close()
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -31,7 +30,6 @@ from psearch.cli.kernels import prepare_kernels
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.notation.own_kind import check_replaceable
 from psearch.options import SearchOptions
-from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
@@ -39,6 +37,7 @@ from psearch.simulation.simulator import Simulator
 from psearch.studies.calibration import calibrate
 from psearch.studies.depths import is_decided, nearest_depth
 from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
+from psearch.studies.speedup import side_by_side
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 
@@ -117,20 +116,7 @@ def _real_speeds(
 
 
 def _speed(engines: Sequence[Supervisor], board: chess.Board, depth: int) -> float:
-    """Nodes per second of all engines together, each with its own search."""
-    speeds: list[float] = []
-
-    def run(engine: Supervisor) -> None:
-        engine.forget()
-        info = engine.search(SearchRequest(board, Limits(depth=depth), SearchOptions())).info
-        speeds.append(info.nodes / info.time_s)
-
-    threads = [threading.Thread(target=run, args=(engine,)) for engine in engines]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(speeds)
+    return side_by_side(engines, board, Limits(depth=depth), SearchOptions())
 
 
 def _virtual_speeds(

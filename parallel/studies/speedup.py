@@ -293,7 +293,7 @@ def hardware_ceiling(
     try:
         for number in range(rounds):
             board = suite[number % len(suite)].board
-            speeds = [_side_by_side(group, board, limits, options) for group in (engines[:1], engines)]
+            speeds = [side_by_side(group, board, limits, options) for group in (engines[:1], engines)]
             ratios.append(speeds[1] / speeds[0])
             if progress:
                 progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}", number + 1, rounds)
@@ -303,8 +303,8 @@ def hardware_ceiling(
     return statistics.median(ratios)
 
 
-def _side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limits, options: SearchOptions) -> float:
-    """Nodes per second of all engines together, each with its own search of one position."""
+def side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limits, options: SearchOptions) -> float:
+    """Nodes per second of all engines together, each with a search of its own of one position, from an empty table."""
     speeds: list[float] = []
 
     def run(engine: Supervisor) -> None:

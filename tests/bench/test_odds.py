@@ -15,17 +15,6 @@ from odds import main
 from paths import BENCH
 
 ODDS = BENCH / "match" / "odds.py"
-OPENINGS = """rnbqkbnr/ppp2ppp/3p4/4p3/8/2PP4/PP2PPPP/RNBQKBNR w KQkq - 0 3
-rnbqkbnr/ppp1ppp1/3p4/7p/8/6P1/PPPPPPBP/RNBQK1NR w KQkq - 0 3
-rnbqkb1r/ppp3pp/4pn2/3p1p2/3P1P2/4PN2/PPP3PP/RNBQKB1R w KQkq - 0 1
-"""
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Path:
-    path = tmp_path / "book.epd"
-    path.write_text(OPENINGS)
-    return path
 
 
 def odds(*words: str) -> tuple[int, str, str]:
@@ -87,7 +76,7 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
     assert [(game["odds"], game["pair"], game["white"]) for game in games] == [
         (k, pair, white) for pair in (0, 1) for k in (1.0, 4.0) for white in (0, 1)
     ]
-    assert {game["position"] for game in games} <= set(OPENINGS.splitlines())
+    assert {game["position"] for game in games} <= set(book.read_text().splitlines())
 
     lines = log.read_text().splitlines(keepends=True)
     log.write_text("".join(lines[:4]) + lines[4][:30])  # killed within a line

@@ -10,17 +10,6 @@ import pytest
 from paths import BENCH
 
 QUICK = BENCH / "match" / "quick.py"
-OPENINGS = """rnbqkbnr/ppp2ppp/3p4/4p3/8/2PP4/PP2PPPP/RNBQKBNR w KQkq - 0 3
-rnbqkbnr/ppp1ppp1/3p4/7p/8/6P1/PPPPPPBP/RNBQK1NR w KQkq - 0 3
-rnbqkb1r/ppp3pp/4pn2/3p1p2/3P1P2/4PN2/PPP3PP/RNBQKB1R w KQkq - 0 1
-"""
-
-
-@pytest.fixture
-def book(tmp_path: Path) -> Path:
-    path = tmp_path / "book.epd"
-    path.write_text(OPENINGS)
-    return path
 
 
 def quick(*words: str) -> tuple[int, str, str]:

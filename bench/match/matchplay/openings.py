@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,3 +94,8 @@ def read_book(path: Path | None, chess960: bool = False) -> list[Opening]:
     if not openings:
         raise MatchError(f"{path}: no opening in it")
     return openings
+
+
+def read_books(paths: Iterable[Path]) -> list[Opening]:
+    """The openings of several files, each once, in their order. Raises MatchError."""
+    return list({opening: None for path in paths for opening in read_book(path)})
