@@ -14,10 +14,12 @@ from psearch.core.entries import CHESS, INSPECT, PERFT
 
 
 def pytest_configure() -> None:
-    """Programs started by the tests shall hear Ctrl-C. A shell that puts a command into the background has it ignore
-    the signal, and that is inherited."""
+    """Programs started by the tests shall hear Ctrl-C, and the end of a terminal. A shell that puts a command into the
+    background has it ignore the one, `nohup` the other, and that is inherited; a handler is not."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.fixture(scope="session")
