@@ -70,6 +70,10 @@ class Usage(NamedTuple):
         """What came to it."""
         return Usage(self.cpu_s - before.cpu_s, self.wakes - before.wakes)
 
+    def plus(self, more: Usage) -> Usage:
+        """Of both."""
+        return Usage(self.cpu_s + more.cpu_s, self.wakes + more.wakes)
+
 
 def show(what: str, used: Usage, seconds: float, more: str = "") -> None:
     print(f"{what:28} {used.cpu_s / seconds:8.3%} of a core {used.wakes / seconds:8.1f} wake-ups/s{more}", flush=True)
@@ -129,7 +133,7 @@ class Engine:
         self.send(position)
         self.send(go)
         answer = self.wait("bestmove").split()[1]
-        self.thinking = self.own - (before.cpu_s - self.thinking.cpu_s, before.wakes - self.thinking.wakes)
+        self.thinking = self.thinking.plus(self.own.since(before))
         self.moves += 1
         return answer
 
@@ -144,7 +148,7 @@ def measure_uci(threads: int, seconds: float) -> None:
     engine.move("position startpos", "go movetime 200")
     before = engine.own
     engine.move(f"position fen {POSITION}", f"go movetime {round(1000 * seconds)}")
-    show("uci, movetime", engine.own - before, seconds)
+    show("uci, movetime", engine.own.since(before), seconds)
     engine.close()
 
 
@@ -179,7 +183,7 @@ def measure_game(threads: int, most_moves: int) -> None:
     total = Usage(0.0, 0)
     for engine, own, workers in zip(engines, before, before_workers, strict=True):
         used = engine.own.since(own)
-        total = Usage(total.cpu_s + used.cpu_s, total.wakes + used.wakes)
+        total = total.plus(used)
         thinking = engine.thinking
         show("  an engine, thinking", thinking, seconds, f", {1000 * thinking.cpu_s / engine.moves:.2f} ms a move")
         show("  an engine, between", used.since(thinking), seconds)
@@ -196,7 +200,7 @@ def measure_waiting(threads: int, seconds: float) -> None:
     time.sleep(0.2)
     before, before_workers = engine.own, Usage.of(engine.workers)
     time.sleep(seconds)
-    show("waiting, engine", engine.own - before, seconds)
+    show("waiting, engine", engine.own.since(before), seconds)
     show("waiting, workers", Usage.of(engine.workers).since(before_workers), seconds)
     engine.close()
 
