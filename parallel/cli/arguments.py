@@ -157,6 +157,15 @@ def add_pruning(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_on(parser: argparse.ArgumentParser, what: str) -> None:
+    """`--on CLUSTER`; what: words for what is done there."""
+    parser.add_argument(
+        "--on",
+        metavar="CLUSTER",
+        help=f"{what} on a Ray cluster: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local",
+    )
+
+
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")

@@ -8,12 +8,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from psearch.cli.arguments import add_on
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import decimal_number, whole_number, worker_counts
-from psearch.cli.output import print_json, refuse
+from psearch.cli.output import complain, print_json, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
     add_seed,
@@ -37,12 +39,15 @@ if TYPE_CHECKING:
     from psearch.simulation.simulator import VirtualSample
     from psearch.studies.speedup import Row
     from psearch.studies.time_fit import Fit
-    from psearch.studies.virtual_study import Study
+    from psearch.studies.virtual_study import Share, Study
+    from psearch.terminal.status import StatusLine
     from psearch.trace.recorder import Recorder
 
 _MAX_REPEATS = 1000
 _MAX_TREE_NODES = 10**12
 _MAX_JOBS = 256
+_BESIDE_MB = 400
+"""MiB that a process needs beside the table, with 1,024 workers' records"""
 _SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
 """Arguments that are fields of `SearchOptions`, with its defaults."""
 
@@ -59,6 +64,7 @@ examples:
   psearch simulate --workers 1,2,4,...,64 --suite bratko_kopec_24.epd --depth 9
   psearch simulate --workers 8 --policy calibrated,ybw --suite suite.epd --depth 9 --costs costs.json --jobs 2
   psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
+  psearch simulate --workers 8,64 --suite suite.epd --tree-nodes 2000000 --on ray://head
   psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json"""
 
 
@@ -99,6 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes to run the searches in; the results are the same (default 1)",
     )
+    add_on(parser, "run the searches")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
     add_trace(parser, "; of one position, worker count and policy")
 
@@ -161,8 +168,8 @@ def _check_trace(options: argparse.Namespace) -> None:
 
     if options.from_log is not None:
         refuse("--from-log searches nothing: leave out --trace")
-    if options.jobs > 1:
-        refuse("--trace follows one search: leave out --jobs")
+    if options.jobs > 1 or options.on is not None:
+        refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
     check_trace(options.trace)
 
 
@@ -183,9 +190,10 @@ def _simulate(options: argparse.Namespace) -> _Simulated:
     depths = rule_name(options.depth)
     found = _Simulated(depth_rule({"about": {"depths": depths}}))
     with raw_log("simulate", options, costs=asdict(study.costs), depths=depths) as log:
-        from psearch.simulation.entries import VIRTUAL
+        if options.on is None:
+            from psearch.simulation.entries import VIRTUAL
 
-        prepare_kernels(VIRTUAL)
+            prepare_kernels(VIRTUAL)
 
         def keep(sample: VirtualSample) -> None:
             found.samples.append(sample)
@@ -203,13 +211,27 @@ def _simulate(options: argparse.Namespace) -> _Simulated:
 
         try:
             with StatusLine() as status:
-                run_study(study, options.jobs, keep, status, write_trace if options.trace is not None else None)
+                on_trace = write_trace if options.trace is not None else None
+                run_study(study, options.jobs, keep, status, on_trace, _share(options, study, status))
         except KeyboardInterrupt:
             found.interrupted = True
         finally:
             for dropped in traced:
                 report_trace(dropped, options.trace)
     return found
+
+
+def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
+    """Who does the searches, if it is a cluster."""
+    if options.on is None:
+        return None
+    from psearch.cluster.sharing import share_out_on
+
+    def note(text: str) -> None:
+        status.make_room()
+        complain(text)
+
+    return partial(share_out_on, options.on, memory=(study.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
 
 
 def _study(options: argparse.Namespace) -> Study:

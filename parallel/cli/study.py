@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 _MAX_SEED = 2**63 - 1
-_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "costs", "trace")
+_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace")
 """Arguments that do not change the figures, or whose contents the log holds."""
 
 

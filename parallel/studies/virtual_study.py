@@ -25,6 +25,8 @@ from psearch.studies.progress import Progress
 from psearch.trace.recorder import Recorder, trace_capacity
 
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
+Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
+"""Shares tasks out, as `psearch.studies.job_pool.share_out` does"""
 
 _BASE_POLICY = "serial"
 
@@ -134,17 +136,18 @@ def run_study(
     on_sample: Callable[[VirtualSample], None],
     progress: Progress | None = None,
     on_trace: OnTrace | None = None,
+    share: Share | None = None,
 ) -> None:
     """Search everything; `on_sample` gets each search, in the order of `Study.tasks`.
 
     `on_trace` gets the recording of each search with most workers, and facts about it, also when it did not get to its
     end; only with one job.
 
-    With `jobs` above one that many processes share the work; on an interrupt `on_sample` still gets all that is
-    finished. Raises PsearchError when an invariant is violated or all positions are too quick, WorkerDied when a
-    process ends.
+    With `jobs` above one that many processes share the work, or whoever `share` gives it to; on an interrupt
+    `on_sample` still gets all that is finished. Raises PsearchError when an invariant is violated or all positions are
+    too quick, WorkerDied when a process ends.
     """
-    depths = find_depths(study, jobs, progress)
+    depths = find_depths(study, jobs, progress, share)
     if not any(depths):
         raise PsearchError(f"no position takes one worker about {study.tree_nodes:,} nodes at any depth")
     tasks = study.tasks(depths)
@@ -152,7 +155,7 @@ def run_study(
     early: dict[int, VirtualSample] = {}
     delivered = 0
     try:
-        with closing(_perform(study, tasks, jobs, on_trace)) as finished:
+        with closing(_perform(study, tasks, jobs, on_trace, share)) as finished:
             for place, sample in finished:
                 assert isinstance(sample, VirtualSample)
                 early[place] = sample
@@ -167,12 +170,12 @@ def run_study(
             on_sample(early[place])
 
 
-def find_depths(study: Study, jobs: int = 1, progress: Progress | None = None) -> list[int]:
+def find_depths(study: Study, jobs: int = 1, progress: Progress | None = None, share: Share | None = None) -> list[int]:
     """To search each position to; 0: leave it out."""
     if study.depth is not None:
         return [study.depth] * len(study.suite)
     depths = [0] * len(study.suite)
-    with closing(_perform(study, study.surveys(), jobs)) as finished:
+    with closing(_perform(study, study.surveys(), jobs, share=share)) as finished:
         for done, (number, depth) in enumerate(finished, start=1):
             assert isinstance(depth, int)
             depths[number] = depth
@@ -182,11 +185,12 @@ def find_depths(study: Study, jobs: int = 1, progress: Progress | None = None) -
 
 
 def _perform(
-    study: Study, tasks: Sequence[Task], jobs: int, on_trace: OnTrace | None = None
+    study: Study, tasks: Sequence[Task], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
     """Every task's place in the list and its result, in the order they finish."""
-    if jobs > 1:
-        yield from share_out(partial(_begin_job, study), tasks, jobs)
+    if share is not None or jobs > 1:
+        make = partial(_begin_job, study)
+        yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return
     searcher = _Searcher(study, on_trace)
     try:

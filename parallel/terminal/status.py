@@ -35,6 +35,10 @@ class StatusLine:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self.make_room()
+
+    def make_room(self) -> None:
+        """Take the line away until the next one: something else is to be written."""
         if self._live is not None:
             self._live.stop()
             self._live = None

@@ -1,0 +1,66 @@
+"""What `--on` may be, and whether it can be had at all: Ray installed, new enough, something there that listens."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import socket
+from importlib import metadata
+
+from psearch.results import PsearchError
+
+AUTO = "auto"
+"""the cluster that this machine is a node of"""
+LOCAL = "local"
+"""a cluster of this machine alone, for one command"""
+CLIENT = "ray://"
+_CLIENT_PORT = 10001
+_OLDEST_RAY = (2, 50)
+_REACH_S = 5.0
+_INSTALL = "pip install 'psearch[cluster]'"
+
+
+def cluster_address(text: str) -> str:
+    """The address in full. Raises PsearchError for what is none, and where Ray is missing or too old."""
+    word = text.strip()
+    if word not in (AUTO, LOCAL):
+        host, port = _host_and_port(word)
+        name = f"[{host}]" if ":" in host else host
+        word = f"{CLIENT * word.startswith(CLIENT)}{name}:{port}"
+    _check_ray(word)
+    return word
+
+
+def check_reachable(address: str) -> None:
+    """Raise PsearchError when nothing listens there; waits 5 s at most. For `cluster_address`es."""
+    if address in (AUTO, LOCAL):
+        return
+    host, port = _host_and_port(address)
+    try:
+        socket.create_connection((host, port), _REACH_S).close()
+    except OSError as error:
+        reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise PsearchError(f"no Ray cluster can be reached at {address}: {reason}") from None
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    is_client = address.startswith(CLIENT)
+    form = re.fullmatch(r"(\[[0-9A-Fa-f:.%a-z]+\]|[^\s\[\]:/@]+)(?::([0-9]{1,5}))?", address.removeprefix(CLIENT))
+    port = int(form[2] or _CLIENT_PORT * is_client) if form is not None else 0
+    if form is None or not 0 < port < 2**16:
+        raise PsearchError(f"--on {address}: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]")
+    return form[1].strip("[]"), port
+
+
+def _check_ray(address: str) -> None:
+    """From what is installed, without importing any of it."""
+    try:
+        version = metadata.version("ray")
+    except metadata.PackageNotFoundError:
+        raise PsearchError(f"several machines need Ray, which is not installed: {_INSTALL}") from None
+    numbers = tuple(map(int, re.findall(r"[0-9]+", version)[:2]))
+    if numbers < _OLDEST_RAY:
+        oldest = ".".join(map(str, _OLDEST_RAY))
+        raise PsearchError(f"Ray {version} is too old, {oldest} or later is needed: {_INSTALL}")
+    if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
+        raise PsearchError(f"{CLIENT} needs Ray's client, which is not installed: {_INSTALL}")

@@ -1,0 +1,130 @@
+"""The process in which Ray runs: `python -m psearch.cluster.driver FD`. See `psearch.cluster.link`.
+
+FD is a socket to the program; the first message from there is `HandsWanted`. When its other end is closed, this process
+leaves the cluster and ends, and with it its hands.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from psearch.cluster.fleet import Fleet
+from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted, Raised
+from psearch.results import PsearchError
+
+ALIVE_S = 2.0
+"""between two signs of life to the program"""
+_POLL_S = 0.02
+"""how long a message from the program may lie"""
+_HEAD_S = 40.0
+"""The head of the cluster is gone when it has not answered for so long. Ray ends this process after 60 s."""
+_LEAVE_S = 4.0
+"""to leave the cluster"""
+
+
+def main() -> None:
+    """Connect, and do what the program says until it goes."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)  # the program decides
+    program = Connection(int(sys.argv[1]))
+    wanted = program.recv()
+    assert isinstance(wanted, HandsWanted)
+    try:
+        from psearch.cluster.ray_cluster import RayCluster
+
+        cluster = RayCluster(wanted)
+    except Exception as error:  # Ray raises many
+        program.send(Failed(explain(error, wanted.address)))
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
+    program.send(Connected(wanted.address))
+    _Session(program, cluster, wanted).run()
+
+
+class _Session:
+    """A fleet that is run until the program has enough."""
+
+    def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted) -> None:
+        self._program = program
+        self._cluster = cluster
+        self._fleet = Fleet(cluster, wanted, self._tell)
+        self._told_at = 0.0
+
+    def run(self) -> None:
+        try:
+            while self._read():
+                now = time.monotonic()
+                self._fleet.tick(now)
+                for ref in self._cluster.ready(self._fleet.refs, _POLL_S):
+                    self._fleet.resolve(ref, self._cluster.outcome(ref))
+                if now - self._told_at > ALIVE_S:
+                    self._told_at = now
+                    self._program.send(Alive())
+                if now - self._cluster.heard_at > _HEAD_S:
+                    self._program.send(Failed(f"the head of the cluster has not answered for {_HEAD_S:.0f} s"))
+                    break
+        except (EOFError, OSError):
+            pass  # the program is gone
+        finally:
+            leave(self._cluster, self._fleet)
+
+    def _read(self) -> bool:
+        """Do what the program has said meanwhile; False when that is the end."""
+        while self._program.poll():
+            match self._program.recv():
+                case Give() as message:
+                    self._fleet.give(message)
+                case Dismiss() as message:
+                    self._fleet.dismiss(message)
+                case Close():
+                    return False
+        return True
+
+    def _tell(self, message: Any) -> None:
+        if isinstance(message, Raised):
+            try:
+                pickle.loads(pickle.dumps(message.error))
+            except Exception:  # whatever an exception of somebody's does when it is pickled
+                message = Raised(message.hand, message.number, PsearchError(f"{type(message.error)}: {message.error}"))
+        self._program.send(message)
+
+
+def leave(cluster: Any, fleet: Fleet) -> None:
+    """End all hands and leave, in bounded time."""
+    timer = threading.Timer(_LEAVE_S, os._exit, (0,))
+    timer.daemon = True
+    timer.start()
+    fleet.close()
+    cluster.close()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def explain(error: BaseException, address: str) -> str:
+    """Why there is no connection, in one line."""
+    texts = []
+    link: BaseException | None = error
+    while link is not None:
+        texts.append(str(link))
+        link = link.__cause__ or link.__context__
+    text = "\n".join(texts)
+    if "AuthToken" in text or "uthentication" in text:
+        return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+    if "Could not find any running Ray instance" in text:
+        return "no Ray cluster runs on this machine: `ray start --head` begins one"
+    for line in text.splitlines():
+        if "Version mismatch" in line or "version mismatch" in line:
+            return " ".join(text.split())[:300]
+    lines = text.strip().splitlines() or [type(error).__name__]
+    return f"no Ray cluster can be had at {address}: {lines[0].strip()[:200]}"
+
+
+if __name__ == "__main__":
+    main()

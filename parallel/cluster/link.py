@@ -1,0 +1,189 @@
+"""The program's side of its driver: a process that is started, given work, listened to, and ended.
+
+The threads here only carry messages, so that neither side ever waits for the other to read.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from psearch.cluster.address import LOCAL, check_reachable, cluster_address
+from psearch.cluster.identity import identity
+from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.results import PsearchError
+
+CONNECT_S = 15.0
+"""A cluster that has not answered by then cannot be had."""
+_START_S = 60.0
+"""The same for one that has to be started here first."""
+_SILENCE_S = 60.0
+"""A driver that has not said anything for so long is given up."""
+_CLOSE_S = 6.0
+_LAST_LINES = 30
+"""of what Ray says on stderr"""
+
+
+class Link:
+    """A connection to a cluster; a context manager.
+
+    address: what `cluster_address` takes; make: picklable, called once in each hand, gives what is called there with
+    each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time. Raises PsearchError
+    when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        make: Callable[[], Callable[[Any], Any]],
+        cores: int = 1,
+        memory: int = 0,
+        most: int | None = None,
+        silence_s: float = 15.0,
+    ) -> None:
+        self.address = cluster_address(address)
+        check_reachable(self.address)
+        self._incoming: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._stderr: deque[str] = deque(maxlen=_LAST_LINES)
+        self._is_open = True
+        self._heard_at = time.monotonic()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "psearch.cluster.driver", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # Ray prints there what it likes
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, **_QUIET, **(_closed() if self.address == LOCAL else {})},
+                text=True,
+                errors="replace",
+            )
+        self._connection = Connection(ours.detach())
+        self._threads = [
+            threading.Thread(target=target, daemon=True) for target in (self._receive, self._transmit, self._listen)
+        ]
+        for thread in self._threads:
+            thread.start()
+        self._outgoing.put(HandsWanted(self.address, pickle.dumps(make), cores, memory, most, silence_s, identity()))
+        try:
+            self._await_connection()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def give(self, hand: int, number: int, work: Any, limit_s: float | None = None) -> None:
+        """Send a piece of work to a hand."""
+        self._outgoing.put(Give(hand, number, pickle.dumps(work), limit_s))
+
+    def dismiss(self, hand: int, reason: str) -> None:
+        """Have a hand ended."""
+        self._outgoing.put(Dismiss(hand, reason))
+
+    def messages(self, timeout_s: float) -> list[Any]:
+        """What has been heard; waits for the first one. Raises PsearchError when the cluster is gone."""
+        messages: list[Any] = []
+        end = time.monotonic() + timeout_s
+        while True:
+            try:
+                message = self._incoming.get(timeout=0 if messages else max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                break
+            self._heard_at = time.monotonic()
+            if isinstance(message, Failed):
+                if messages:
+                    self._incoming.put(message)
+                    break
+                raise PsearchError(message.reason)
+            if not isinstance(message, Alive):
+                messages.append(message)
+        if not messages and time.monotonic() - self._heard_at > _SILENCE_S:
+            raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
+        return messages
+
+    def close(self) -> None:
+        """End all hands and leave the cluster, in bounded time. May be called twice."""
+        if not self._is_open:
+            return
+        self._is_open = False
+        self._outgoing.put(Close())
+        self._outgoing.put(None)
+        try:
+            self._process.wait(_CLOSE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            thread.join(1.0)
+        self._connection.close()
+        assert self._process.stderr is not None
+        self._process.stderr.close()
+
+    def _await_connection(self) -> None:
+        limit_s = _START_S if self.address == LOCAL else CONNECT_S
+        try:
+            message = self._incoming.get(timeout=limit_s)
+        except queue.Empty:
+            if any("AuthToken" in line or "Unauthenticated" in line for line in self._stderr):
+                reason = "it wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+            else:
+                reason = f"no answer within {limit_s:.0f} s"
+            raise PsearchError(f"no Ray cluster can be had at {self.address}: {reason}") from None
+        if isinstance(message, Failed):
+            raise PsearchError(message.reason)
+        assert isinstance(message, Connected)
+
+    def _receive(self) -> None:
+        try:
+            while True:
+                self._incoming.put(self._connection.recv())
+        except (EOFError, OSError):
+            last = self._stderr[-1].strip() if self._stderr else f"its driver ended ({self._process.poll()})"
+            self._incoming.put(Failed(f"the connection to the cluster is lost: {last[-200:]}"))
+
+    def _transmit(self) -> None:
+        with suppress(OSError):
+            while (message := self._outgoing.get()) is not None:
+                self._connection.send(message)
+
+    def _listen(self) -> None:
+        stream: IO[str] | None = self._process.stderr
+        assert stream is not None
+        with suppress(ValueError, OSError):
+            for line in stream:
+                if line.strip():
+                    self._stderr.append(line)
+
+
+def _closed() -> dict[str, str]:
+    """Environment of a cluster that nobody else may use: its ports are open to the whole network."""
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+
+
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "PYTHONWARNINGS": "ignore",
+}
+"""Environment of the driver: no questions, no advice."""

@@ -1,0 +1,158 @@
+"""Ray as the fleet sees it. Imported in the driver only."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+from psearch.arena.control_groups import usable_cores
+from psearch.cluster import probe
+from psearch.cluster.actor import Hand
+from psearch.cluster.address import LOCAL
+from psearch.cluster.fleet import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
+from psearch.cluster.messages import HandsWanted
+
+# without types: many of its names are made when it is imported
+ray: Any = import_module("ray")
+errors: Any = import_module("ray.exceptions")
+cloudpickle: Any = import_module("ray.cloudpickle")
+strategies: Any = import_module("ray.util.scheduling_strategies")
+
+_NODES_S = 1.0
+"""between two looks at the list of nodes"""
+_STORE_BYTES = 80 * 2**20
+"""the least that Ray takes; positions and answers are small and go beside it"""
+_BEATS = "beats"
+"""the concurrency group in which a hand says that it lives while it works"""
+_LONGEST_REASON = 200
+
+
+class RayCluster:
+    """A connection to a cluster; one for a process. Raises what `ray.init` does when it cannot be had."""
+
+    def __init__(self, wanted: HandsWanted) -> None:
+        cloudpickle.register_pickle_by_value(probe)
+        _connect(wanted.address)
+        self._make = wanted.make
+        self._look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
+        self._hand = ray.remote(concurrency_groups={_BEATS: 1})(Hand)
+        self._needs: dict[str, Any] = {"num_cpus": wanted.cores, "max_restarts": 0, "max_task_retries": 0}
+        if wanted.memory:
+            self._needs["memory"] = wanted.memory
+        self._news: Sequence[NodeFacts] | None = None
+        self.heard_at = time.monotonic()
+        """when the head of the cluster last said which nodes there are"""
+        self._is_open = True
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def nodes(self) -> Sequence[NodeFacts] | None:
+        """See `Cluster`."""
+        news, self._news = self._news, None
+        return news
+
+    def look(self, node: str) -> Ref:
+        """See `Cluster`."""
+        ref: Ref = self._look.options(scheduling_strategy=_on(node)).remote()
+        return ref
+
+    def start(self, node: str) -> tuple[Actor, Ref]:
+        """See `Cluster`."""
+        actor = self._hand.options(scheduling_strategy=_on(node), **self._needs).remote(self._make)
+        return actor, actor.begin.remote()
+
+    def do(self, actor: Actor, work: bytes) -> Ref:
+        """See `Cluster`."""
+        ref: Ref = actor.do.remote(work)
+        return ref
+
+    def beat(self, actor: Actor) -> Ref:
+        """See `Cluster`."""
+        ref: Ref = actor.beat.options(concurrency_group=_BEATS).remote()
+        return ref
+
+    def end(self, actor: Actor) -> None:
+        """See `Cluster`."""
+        with suppress(errors.RayError, ValueError):
+            ray.kill(actor)
+
+    def ready(self, refs: list[Ref], timeout_s: float) -> list[Ref]:
+        """Those of the refs that have an outcome; waits for the first one."""
+        if not refs:
+            time.sleep(timeout_s)
+            return []
+        found: list[Ref]
+        found, others = ray.wait(refs, num_returns=1, timeout=timeout_s)
+        if found and others:
+            found = found + ray.wait(others, num_returns=len(others), timeout=0)[0]
+        return found
+
+    def outcome(self, ref: Ref) -> Outcome:
+        """Of a ref that is ready."""
+        try:
+            return Value(ray.get(ref))
+        except errors.RayTaskError as error:
+            return Threw(error.cause if isinstance(error.cause, BaseException) else error)
+        except errors.RayError as error:
+            return Gone(_reason(error))
+
+    def close(self) -> None:
+        """Leave the cluster; what is left of the hands ends with that. A local cluster ends, too."""
+        self._is_open = False
+        ray.shutdown()
+
+    def _watch(self) -> None:
+        while self._is_open:
+            with suppress(Exception):  # whoever cares looks at `heard_at`
+                self._news = [_facts(node) for node in ray.nodes() if node["Alive"]]
+                self.heard_at = time.monotonic()
+            time.sleep(_NODES_S)
+
+
+def _connect(address: str) -> None:
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
+    if address != LOCAL:
+        ray.init(address=address, **quiet)
+        return
+    ray.init(
+        address=LOCAL,
+        num_cpus=usable_cores(),
+        object_store_memory=_STORE_BYTES,
+        include_dashboard=False,
+        _node_ip_address="127.0.0.1",
+        **quiet,
+    )
+
+
+def _on(node: str) -> Any:
+    return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
+
+
+def _facts(node: dict[str, Any]) -> NodeFacts:
+    resources = node["Resources"]
+    host, address = node["NodeManagerHostname"], node["NodeManagerAddress"]
+    return NodeFacts(
+        node=node["NodeID"],
+        name=address if not host or host == address else f"{host} ({address})",
+        cores=int(resources.get("CPU", 0)),
+        memory=int(resources.get("memory", 0)),
+    )
+
+
+def _reason(error: BaseException) -> str:
+    """Ray's paragraphs in one line."""
+    text = str(error)
+    if isinstance(error, errors.OutOfMemoryError) or "running low on memory" in text:
+        return "Ray ended it, because the memory of its node was nearly used up"
+    if "Unschedulable" in type(error).__name__ or "node has died" in text or "node was terminated" in text:
+        return NODE_GONE
+    if isinstance(error, errors.ActorUnavailableError):
+        return "its node does not answer"
+    if isinstance(error, errors.ActorDiedError | errors.WorkerCrashedError):
+        return "its process ended"
+    lines = text.strip().splitlines() or [type(error).__name__]
+    return lines[0][:_LONGEST_REASON]

@@ -1,0 +1,88 @@
+"""How the cluster stands, as far as the program has been told: nodes and their hands, and whether anybody can work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from psearch.cluster.fleet import NODE_GONE
+from psearch.cluster.messages import HandJoined, HandLost, NodeJoined, NodeLost, NodeRefused
+from psearch.results import PsearchError
+
+_NOBODY_S = 10.0
+"""How long a cluster may be without a node that can work; one may be on its way."""
+_BUSY_S = 30.0
+"""When nodes can work and no hand has begun for so long, that is said, once."""
+
+
+@dataclass
+class Node:
+    """A node that can work."""
+
+    name: str
+    cores: int
+    room: int
+    """hands that it has cores and memory for"""
+    hands: set[int] = field(default_factory=set)
+    """those that are warm"""
+    done: int = 0
+    """of whatever the program counts"""
+
+
+class Standing:
+    """Nodes and hands by what `follow` was told; on_note: called with a line for people when something changes that
+    they should know. Times are seconds of any clock."""
+
+    def __init__(self, on_note: Callable[[str], None], now: float) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.home: dict[int, Node] = {}
+        """where each hand is"""
+        self._on_note = on_note
+        self._refusals: dict[str, str] = {}
+        self._changed_at = now
+        self._said_busy = False
+
+    @property
+    def hands(self) -> int:
+        """Those that are warm."""
+        return sum(len(node.hands) for node in self.nodes.values())
+
+    def follow(self, message: Any, now: float) -> None:
+        """Take in a message from the driver."""
+        match message:
+            case NodeJoined(node, name, cores, room):
+                self.nodes[node] = Node(name, cores, room)
+            case NodeRefused(node, name, reason):
+                if self._refusals.get(name) != reason:  # a node that is begun again and again is named once
+                    self._on_note(f"node {name} does not work: {reason}")
+                self._refusals[name] = reason
+                self.nodes.pop(node, None)
+            case NodeLost(node, name):
+                self.nodes.pop(node, None)
+                self._on_note(f"node {name} is gone")
+            case HandJoined(hand, node, _):
+                self.home[hand] = self.nodes[node]
+                self.home[hand].hands.add(hand)
+            case HandLost(hand, reason):
+                home = self.home.pop(hand)
+                home.hands.discard(hand)
+                if reason != NODE_GONE:
+                    self._on_note(f"a process on node {home.name} was lost ({reason}); its work is done again")
+            case _:
+                return
+        self._changed_at = now
+
+    def check(self, now: float) -> None:
+        """Raise PsearchError when nobody can work and nobody seems to be coming."""
+        if self.hands:
+            self._changed_at = now
+            return
+        waited = now - self._changed_at
+        if not self.nodes and waited > _NOBODY_S:
+            reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
+            what = reasons[0] if len(reasons) == 1 else f"{len(reasons)} cannot work, {reasons[0]}" if reasons else ""
+            raise PsearchError("no node of the cluster can work" + f" ({what})" * bool(what))
+        if self.nodes and waited > _BUSY_S and not self._said_busy:
+            self._said_busy = True
+            self._on_note("waiting for processes to begin: other programs may have the cores, or kernels are compiled")

@@ -1,0 +1,57 @@
+"""Commands with `--on`, on a cluster that is none (tests/support/fake_ray)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SUITE = """\
+r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - id "a";
+rnbqkb1r/pp2pppp/3p1n2/8/3NP3/8/PPP2PPP/RNBQKB1R w KQkq - id "b";
+"""
+
+
+def run(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
+    """`psearch` with these arguments."""
+    program = "import sys; from psearch.cli.main import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-c", program, *words], input=text, capture_output=True, text=True)
+
+
+def test_a_study_has_the_same_figures_wherever_it_runs(fake_ray: Path) -> None:
+    words = ["simulate", "--workers", "1,2", "--suite", "-", "--depth", "4", "--json"]
+    here, there = run(*words, text=SUITE), run(*words, "--on", "auto", text=SUITE)
+    assert here.returncode == there.returncode == 0, there.stderr
+    assert here.stdout == there.stdout
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("nowhere", "--on nowhere: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]"),
+        ("127.0.0.1:9", "no Ray cluster can be reached at 127.0.0.1:9: Connection refused"),
+    ],
+)
+def test_where_there_is_no_cluster(fake_ray: Path, on: str, said: str) -> None:
+    done = run("simulate", "--workers", "2", "--suite", "-", "--depth", "3", "--on", on, text=SUITE)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"psearch: {said}\n")
+
+
+def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "from importlib import metadata\nfound = metadata.version\n"
+        "def version(name):\n"
+        "    if name == 'ray': raise metadata.PackageNotFoundError(name)\n"
+        "    return found(name)\nmetadata.version = version\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = run("simulate", "--workers", "2", "--suite", "-", "--depth", "3", "--on", "auto", text=SUITE)
+    assert done.returncode == 2
+    assert done.stderr == "psearch: several machines need Ray, which is not installed: pip install 'psearch[cluster]'\n"
+
+
+def test_ray_is_not_touched_without_a_cluster() -> None:
+    program = "import sys, psearch, psearch.cli.simulate, psearch.cluster.link\nassert 'ray' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)

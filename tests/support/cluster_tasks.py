@@ -1,0 +1,45 @@
+"""Work for hands of a cluster in tests."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+class Stall(Exception):
+    """The hand answers nothing any more."""
+
+
+def make() -> Callable[[object], object]:
+    """Squares numbers, and does what words say."""
+    return perform
+
+
+def make_broken() -> Callable[[object], object]:
+    """No hand can be made."""
+    raise ValueError("this node has no luck")
+
+
+def perform(task: object) -> object:
+    """A number: its square. A pair of a word and a path: that once, then 0. A word alone: that each time."""
+    if isinstance(task, int):
+        time.sleep(0.01)
+        return task * task
+    if isinstance(task, tuple):
+        word, path = task
+        if Path(path).exists():
+            return 0
+        Path(path).touch()
+    else:
+        word = task
+    if word == "die":
+        raise SystemExit
+    if word == "kill":
+        os.kill(os.getpid(), 9)
+    if word == "stall":
+        raise Stall
+    if word == "stop":
+        os.kill(os.getpid(), 19)
+    raise ValueError(f"I do not {word}")
