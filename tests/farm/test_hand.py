@@ -1,0 +1,97 @@
+"""What a hand answers: the same as a search by itself, the same each time, and errors as outcomes."""
+
+from __future__ import annotations
+
+import chess
+import pytest
+
+import psearch
+from psearch.farm.hand import Hand, HandSettings, board_of
+from psearch.farm.jobs import Batch, Piece, Task
+from psearch.results import Limits
+
+MIDDLEGAME = "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
+MATED = "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"
+NODES = Limits(nodes=3_000)
+
+
+@pytest.fixture(scope="module")
+def hand() -> Hand:
+    with Hand(HandSettings(hash_mb=1), "me") as hand:
+        yield hand
+
+
+def begun(*tasks: Task) -> Batch:
+    return Batch([Piece(number, True, [(number, task)]) for number, task in enumerate(tasks)])
+
+
+def test_a_hand_finds_what_a_search_by_itself_finds(hand: Hand) -> None:
+    alone = psearch.search(MIDDLEGAME, nodes=3_000, hash_mb=1)
+    outcome = next(hand.work(begun(Task("a", MIDDLEGAME, limits=NODES))))
+    assert (outcome.number, outcome.id, outcome.error, outcome.hand) == (0, "a", None, "me")
+    found = outcome.found
+    assert found is not None
+    assert found.best == alone.bestmove.uci()
+    assert found.nodes == alone.info.nodes
+    assert found.lines[0].pv == [move.uci() for move in alone.info.pv]
+    assert found.lines[0].cp == alone.info.score.relative.score()
+    assert found.choices[-1].move == found.best
+    assert found.version == psearch.__version__
+
+
+def test_what_was_searched_before_changes_nothing_in_another_chain(hand: Hand) -> None:
+    tasks = [Task(name, fen, limits=NODES) for name, fen in (("a", "startpos"), ("b", MIDDLEGAME), ("c", "startpos"))]
+    first, _, third = (outcome.found for outcome in hand.work(begun(*tasks)))
+    assert (first.nodes, first.lines, first.best) == (third.nodes, third.lines, third.best)
+
+
+def test_the_table_is_kept_within_a_chain(hand: Hand) -> None:
+    task = Task("a", MIDDLEGAME, limits=Limits(depth=6))
+    first, second = (outcome.found for outcome in hand.work(Batch([Piece(0, True, [(0, task), (1, task)])])))
+    assert second.nodes != first.nodes
+
+
+def test_bad_positions_are_outcomes(hand: Hand) -> None:
+    tasks = [
+        Task(1, "8/8/8/8 w", limits=NODES),
+        Task(2, "startpos", ("e2e5",), NODES),
+        Task(3, "startpos", root_moves=("a1a8",), limits=NODES),
+        Task(4, "startpos", limits=NODES),
+    ]
+    outcomes = list(hand.work(begun(*tasks)))
+    assert [outcome.error is None for outcome in outcomes] == [False, False, False, True]
+    assert "bad FEN" in outcomes[0].error
+    assert "e2e5 is not a legal move" in outcomes[1].error
+
+
+def test_a_game_that_is_over_has_no_move(hand: Hand) -> None:
+    found = next(hand.work(begun(Task(1, MATED, limits=NODES)))).found
+    assert found.best is None
+    assert (found.lines[0].cp, found.lines[0].mate, found.lines[0].pv) == (None, 0, [])
+
+
+def test_several_lines_and_chosen_moves(hand: Hand) -> None:
+    several = next(hand.work(begun(Task(1, MIDDLEGAME, multipv=3, limits=NODES)))).found
+    assert len({line.pv[0] for line in several.lines}) == 3
+    chosen = next(hand.work(begun(Task(1, MIDDLEGAME, root_moves=("g8f6", "a7a6"), limits=NODES)))).found
+    assert chosen.best in ("g8f6", "a7a6")
+
+
+def test_moves_lead_to_the_position() -> None:
+    board = board_of(Task(1, "startpos", ("e2e4", "e7e5")))
+    assert board.move_stack == [chess.Move.from_uci("e2e4"), chess.Move.from_uci("e7e5")]
+    assert board.piece_at(chess.E5) is not None
+
+
+def test_it_looks_up_while_it_searches(hand: Hand) -> None:
+    looks: list[int] = []
+    task = Task(1, MIDDLEGAME, limits=Limits(movetime_ms=600))
+    hand.answer(0, task, lambda: looks.append(1))
+    assert 2 <= len(looks) <= 8
+
+
+def test_two_threads() -> None:
+    with Hand(HandSettings(threads=2, hash_mb=1)) as hand:
+        found = next(hand.work(begun(Task(1, MIDDLEGAME, limits=NODES)))).found
+    assert found.threads == 2
+    assert found.best is not None
