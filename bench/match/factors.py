@@ -26,12 +26,14 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matchplay.errors import MatchError, Parser
 from matchplay.openings import Opening, read_books
+from matchplay.sharing import add_where, share
 from quick import EXIT_BAD_INPUT, EXIT_INTERRUPTED, Table
 
 from psearch.cli.numbers import whole_number
@@ -39,7 +41,6 @@ from psearch.core.pruning.modes import Pruning
 from psearch.options import pruning_named
 from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
-from psearch.studies.job_pool import share_out
 
 _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)
@@ -121,6 +122,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
     parser.add_argument("--games", type=whole_number(2, 10**7), default=2000, metavar="N", help="(2000)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
+    add_where(parser)
     parser.add_argument("--book", nargs="+", type=Path, default=[], metavar="FILE", help="EPD, FEN or PGN")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of openings and changes (1)")
     parser.add_argument("--skip", type=whole_number(0, 10**7), default=0, metavar="N", help="openings (0)")
@@ -159,7 +161,7 @@ def run(words: Sequence[str] | None = None) -> int:
     head: dict[str, Any] = {"changes": options.changes, "first": options.first, "second": options.second}
     rows: list[tuple[list[int], int]] = []
     status = 0
-    answers = share_out(partial(_make, first, second, changes, options.nodes), tasks, options.jobs)
+    answers = share(options, partial(_make, first, second, changes, options.nodes), tasks)
     try:
         with options.log.open("x", encoding="utf-8") as log:
             log.write(json.dumps({**head, "nodes": options.nodes, "seed": options.seed, "skip": options.skip}) + "\n")
@@ -189,4 +191,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # under its own name, by which other machines know its functions
+    sys.exit(import_module("factors").main())

@@ -33,8 +33,9 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -45,12 +46,14 @@ from matchplay.errors import MatchError, Parser
 from matchplay.game import Pairing, Record, Rules
 from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
-from matchplay.slot import Failed, Ready, run_slot
+from matchplay.sharing import add_where, share_on
+from matchplay.slot import Failed, Ready, make_seat, run_slot
 from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from psearch.cli.numbers import whole_number
+from psearch.results import PsearchError
 from psearch.studies.raw_log import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
@@ -127,6 +130,9 @@ class Match:
 
     def play(self) -> None:
         """All games. Raises MatchError; no process is left in any case."""
+        if self.options.on is not None:
+            self._play_on_cluster()
+            return
         try:
             if not self.finished:
                 for _ in range(min(self.options.concurrency, len(self.to_play))):
@@ -136,6 +142,31 @@ class Match:
                         self._look(report)
         finally:
             self._end()
+
+    def _play_on_cluster(self) -> None:
+        if self.finished:
+            return
+        answers = share_on(
+            self.options.on,
+            partial(make_seat, self.specs, self.options.rules),
+            map(self.pairing, self.to_play),
+            self.options.concurrency,
+            lambda: bool(self.signal),
+        )
+        try:
+            with _progress(self) as report, closing(answers) as finished:
+                for _, (names, record) in finished:
+                    self.journal.name(names)
+                    self._add(record, report)
+                    if self.tally.decision is not None:
+                        return
+        except PsearchError as error:
+            raise MatchError(str(error)) from None
+
+    def _add(self, record: Record, report: Any) -> None:
+        self.journal.add(record)
+        self.tally.add(record)
+        report(record)
 
     def _under_way(self) -> bool:
         return any(slot.pairing is not None for slot in self.slots)
@@ -157,9 +188,7 @@ class Match:
         if isinstance(received, Ready):
             self.journal.name(received.names)
             return
-        self.journal.add(received)
-        self.tally.add(received)
-        report(received)
+        self._add(received, report)
 
     def _end(self) -> None:
         for slot in self.slots:
@@ -241,7 +270,13 @@ def make_parser() -> argparse.ArgumentParser:
     limit.add_argument("--depth", metavar="N", help="plies for each move")
     limit.add_argument("--movetime", metavar="SECONDS", help="time for each move")
     parser.add_argument("--games", type=whole_number(1, 10**6), default=20, help="at most (20)")
-    parser.add_argument("--concurrency", type=whole_number(1, _MOST_CONCURRENT), default=1, metavar="N")
+    parser.add_argument(
+        "--concurrency",
+        type=whole_number(1, _MOST_CONCURRENT),
+        metavar="N",
+        help="games at the same time (1; on a cluster: its cores)",
+    )
+    add_where(parser)
     parser.add_argument("--book", type=Path, metavar="FILE", help="EPD, FEN or PGN; default: ten short openings")
     parser.add_argument(
         "--seed", type=whole_number(0, 2**63 - 1), metavar="N", help="shuffle the book with this; default: its order"
@@ -295,6 +330,8 @@ def read_options(arguments: list[str] | None) -> tuple[argparse.Namespace, tuple
         if max(abs(elo) for elo in options.sprt[:2]) > _ELO_LIMIT[model]:
             parser.error(f"--sprt: {model} Elo is from {-_ELO_LIMIT[model]:g} to {_ELO_LIMIT[model]:g} here")
         options.sprt = replace(Sprt(*options.sprt), model=model)
+    if options.concurrency is None and options.on is None:
+        options.concurrency = 1
     if options.out is None:
         if options.resume:
             parser.error("--resume needs --out")

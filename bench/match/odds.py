@@ -29,6 +29,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from matchplay.elo import PAIR_SCORES
 from matchplay.errors import MatchError, Parser
 from matchplay.in_process import Finished, play
 from matchplay.openings import Opening, read_books
+from matchplay.sharing import add_where, share
 from matchplay.time_odds import report
 
 from psearch.cli.numbers import whole_number
@@ -49,7 +51,6 @@ from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-from psearch.studies.job_pool import share_out
 from psearch.studies.raw_log import machine, read_log, source_commit
 
 EXIT_BAD_INPUT = 2
@@ -241,6 +242,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--hash", type=whole_number(1, MAX_HASH_MB), default=16, metavar="MIB", help="a side (16)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=1, metavar="N", help="processes (1)")
+    add_where(parser)
     parser.add_argument("--out", type=Path, metavar="LOG.jsonl", help="where the games go")
     parser.add_argument("--resume", action="store_true", help="go on with --out")
     parser.add_argument("--from-log", nargs="+", type=Path, metavar="LOG.jsonl", help="play nothing")
@@ -291,7 +293,7 @@ def _play(options: argparse.Namespace) -> int:
     with OddsLog(options.out, _settings(options), resume=options.resume) as log:
         tasks = _tasks(openings, log.games)
         load_kernels(VIRTUAL)  # compiled once, not by every process
-        answers = share_out(partial(_make, (first, second), options.nodes, options.hash), tasks, options.jobs)
+        answers = share(options, partial(_make, (first, second), options.nodes, options.hash), tasks)
         try:
             for place, finished in answers if tasks else ():
                 task = tasks[place]
@@ -337,4 +339,5 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # under its own name, by which other machines know its functions
+    sys.exit(import_module("odds").main())

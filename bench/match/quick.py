@@ -20,6 +20,7 @@ import random
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import chess
@@ -27,6 +28,7 @@ from matchplay.elo import Sprt, strength
 from matchplay.errors import MatchError, Parser
 from matchplay.in_process import play
 from matchplay.openings import Opening, read_books
+from matchplay.sharing import add_where, share
 from matchplay.tally import elo_text
 
 from psearch.arena.arena import Arena
@@ -37,7 +39,6 @@ from psearch.core.pruning.modes import Pruning
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import load_kernels, work
-from psearch.studies.job_pool import share_out
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
@@ -109,6 +110,7 @@ def _read(words: Sequence[str] | None) -> tuple[argparse.Namespace, list[Opening
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
     parser.add_argument("--games", type=whole_number(2, 10**7), default=2000, metavar="N", help="at most (2000)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
+    add_where(parser)
     parser.add_argument("--book", nargs="+", type=Path, required=True, metavar="FILE", help="EPD, FEN or PGN")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--sprt", type=_sprt, metavar="ELO0,ELO1")
@@ -136,7 +138,7 @@ def run(words: Sequence[str] | None = None) -> int:
     load_kernels()  # compiled once, not by every process
     sprt: Sprt | None = options.sprt
     counts = [0] * 5
-    answers = share_out(partial(_make, first, second, options.nodes), openings, options.jobs)
+    answers = share(options, partial(_make, first, second, options.nodes), openings)
     status = 0
     try:
         for _, half_points in answers:
@@ -163,4 +165,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # under its own name, by which other machines know its functions
+    sys.exit(import_module("quick").main())

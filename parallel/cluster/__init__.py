@@ -6,7 +6,8 @@ ends its process when the cluster is gone; none of that may happen to the progra
 
 In the driver `fleet` decides: which nodes may work, where hands begin, what was lost and when a hand has stalled. It is
 plain logic on a clock that is given to it. `ray_cluster` is Ray as the fleet sees it, the only module that imports it.
-A node is first asked by `probe` who it is (`identity`); a hand there is an `actor`.
+A node is first asked by `probe` who it is (`identity`); a hand there is an `actor`, and `sources` of modules may go
+along.
 
 `address` is what `--on` may be. `sharing` shares out any list of tasks: games, jobs of a study. `standing` is who is
 there.

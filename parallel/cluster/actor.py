@@ -1,33 +1,60 @@
-"""A hand as a Ray actor: made once, it does one piece of work after the other and says that it lives."""
+"""A hand as a Ray actor: made once, it does one piece of work after the other and says that it lives.
+
+What it does belongs to the program: of that nothing is unpickled on the way, exceptions included.
+"""
 
 from __future__ import annotations
 
-import os
 import pickle
 import signal
 import threading
 from collections.abc import Callable
 from typing import Any
 
+from psearch.cluster.sources import Sources, provide
+from psearch.results import PsearchError
+
 
 class Hand:
-    """One process on some node. make: pickled, see `HandsWanted`."""
+    """One process on some node. make, sources: see `HandsWanted`."""
 
-    def __init__(self, make: bytes) -> None:
+    def __init__(self, make: bytes, sources: Sources) -> None:
+        provide(sources)
         self._make = make
         self._do: Callable[[Any], Any] | None = None
 
-    def begin(self) -> int:
-        """Make what does the work, which may take long; the process number."""
+    def begin(self) -> str | None:
+        """Make what does the work, which may take long; why that failed, in one line."""
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a terminal started the node; the driver decides
-        self._do = pickle.loads(self._make)()
-        return os.getpid()
+        try:
+            self._do = pickle.loads(self._make)()
+        except Exception as error:  # of whatever the program wants here
+            return _line(error)
+        return None
 
-    def do(self, work: bytes) -> bytes:
-        """The pickled answer to a pickled piece of work."""
+    def do(self, work: bytes) -> tuple[bool, bytes]:
+        """Whether a pickled piece of work was done, and the pickled answer, or exception."""
         assert self._do is not None
-        return pickle.dumps(self._do(pickle.loads(work)))
+        try:
+            return True, pickle.dumps(self._do(pickle.loads(work)))
+        except Exception as error:
+            return False, _pickled(error)
 
     def beat(self) -> None:
         """Asked beside the work, by another thread: whoever answers has not stalled."""
+
+
+def _pickled(error: Exception) -> bytes:
+    """Exceptions that cannot be pickled, or read again, become PsearchErrors."""
+    try:
+        text = pickle.dumps(error)
+        pickle.loads(text)
+    except Exception:
+        return pickle.dumps(PsearchError(f"{type(error).__name__}: {_line(error)}"))
+    return text
+
+
+def _line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

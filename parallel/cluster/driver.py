@@ -7,7 +7,6 @@ leaves the cluster and ends, and with it its hands.
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import sys
 import threading
@@ -16,8 +15,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.cluster.fleet import Fleet
-from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted, Raised
-from psearch.results import PsearchError
+from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
 
 ALIVE_S = 2.0
 """between two signs of life to the program"""
@@ -54,7 +52,7 @@ class _Session:
     def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted) -> None:
         self._program = program
         self._cluster = cluster
-        self._fleet = Fleet(cluster, wanted, self._tell)
+        self._fleet = Fleet(cluster, wanted, program.send)
         self._told_at = 0.0
 
     def run(self) -> None:
@@ -86,14 +84,6 @@ class _Session:
                 case Close():
                     return False
         return True
-
-    def _tell(self, message: Any) -> None:
-        if isinstance(message, Raised):
-            try:
-                pickle.loads(pickle.dumps(message.error))
-            except Exception:  # whatever an exception of somebody's does when it is pickled
-                message = Raised(message.hand, message.number, PsearchError(f"{type(message.error)}: {message.error}"))
-        self._program.send(message)
 
 
 def leave(cluster: Any, fleet: Fleet) -> None:

@@ -94,10 +94,11 @@ class Cluster(Protocol):
         """Ask a node who it is: a Value with a `psearch.cluster.identity`."""
 
     def start(self, node: str) -> tuple[Actor, Ref]:
-        """A new hand there; the Value says that it is warm."""
+        """A new hand there; the Value says that it is warm (None), or why it will not be (one line)."""
 
     def do(self, actor: Actor, work: bytes) -> Ref:
-        """Have a hand do a piece of work behind what it was given before: a Value with the answer."""
+        """Have a hand do a piece of work behind what it was given before: a Value with what
+        `psearch.cluster.actor.Hand.do` returns."""
 
     def beat(self, actor: Actor) -> Ref:
         """Ask a hand, beside its work, whether it is there."""
@@ -296,6 +297,10 @@ class Fleet:
     def _began(self, hand: _Hand, outcome: Outcome) -> None:
         node = hand.node
         match outcome:
+            case Value(str(problem)):
+                self._forget(hand)
+                if not node.is_refused:
+                    self._refuse(node, problem)
             case Value():
                 warm = sum(other.is_warm for other in self._hands.values())
                 if self._wanted.most is not None and warm >= self._wanted.most:
@@ -306,9 +311,7 @@ class Fleet:
                 hand.heard_at = hand.asked_at = self._time
                 self._tell(HandJoined(hand.number, node.facts.node, node.facts.name))
             case Threw(error):
-                self._forget(hand)
-                if not node.is_refused:
-                    self._refuse(node, _line(error))
+                self._lose(hand, _line(error))
             case Gone(reason):
                 self._lose(hand, reason)
 
@@ -337,15 +340,13 @@ class Fleet:
             hand.heard_at = self._time
 
     def _done(self, hand: _Hand, work: _Work, outcome: Outcome) -> None:
-        if isinstance(outcome, Gone):
-            self._lose(hand, outcome.reason)
+        if not isinstance(outcome, Value):
+            self._lose(hand, outcome.reason if isinstance(outcome, Gone) else _line(outcome.error))
             return
         hand.heard_at = hand.work_began_at = self._time
         hand.work.remove(work)
-        if isinstance(outcome, Value):
-            self._tell(Answered(hand.number, work.number, outcome.value))
-        else:
-            self._tell(Raised(hand.number, work.number, outcome.error))
+        is_done, answer = outcome.value
+        self._tell((Answered if is_done else Raised)(hand.number, work.number, answer))
 
     def _lose(self, hand: _Hand, reason: str) -> None:
         node = hand.node

@@ -23,6 +23,7 @@ from typing import IO, Any
 from psearch.cluster.address import LOCAL, check_reachable, cluster_address
 from psearch.cluster.identity import identity
 from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.cluster.sources import Sources
 from psearch.results import PsearchError
 
 CONNECT_S = 15.0
@@ -32,6 +33,8 @@ _START_S = 60.0
 _SILENCE_S = 60.0
 """A driver that has not said anything for so long is given up."""
 _CLOSE_S = 6.0
+_LOOK_S = 0.5
+"""between two looks at what Ray says on stderr while it connects"""
 _LAST_LINES = 30
 """of what Ray says on stderr"""
 
@@ -40,7 +43,8 @@ class Link:
     """A connection to a cluster; a context manager.
 
     address: what `cluster_address` takes; make: picklable, called once in each hand, gives what is called there with
-    each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time. Raises PsearchError
+    each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time; silence_s: a hand
+    that has not answered for so long is lost; sources: modules that are not installed on the nodes. Raises PsearchError
     when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
     """
 
@@ -52,6 +56,7 @@ class Link:
         memory: int = 0,
         most: int | None = None,
         silence_s: float = 15.0,
+        sources: Sources | None = None,
     ) -> None:
         self.address = cluster_address(address)
         check_reachable(self.address)
@@ -79,7 +84,8 @@ class Link:
         ]
         for thread in self._threads:
             thread.start()
-        self._outgoing.put(HandsWanted(self.address, pickle.dumps(make), cores, memory, most, silence_s, identity()))
+        made = pickle.dumps(make)
+        self._outgoing.put(HandsWanted(self.address, made, sources or {}, cores, memory, most, silence_s, identity()))
         try:
             self._await_connection()
         except BaseException:
@@ -141,17 +147,20 @@ class Link:
 
     def _await_connection(self) -> None:
         limit_s = _START_S if self.address == LOCAL else CONNECT_S
-        try:
-            message = self._incoming.get(timeout=limit_s)
-        except queue.Empty:
-            if any("AuthToken" in line or "Unauthenticated" in line for line in self._stderr):
+        end = time.monotonic() + limit_s
+        reason = f"no answer within {limit_s:.0f} s"
+        while time.monotonic() < end:
+            with suppress(queue.Empty):
+                message = self._incoming.get(timeout=_LOOK_S)
+                if isinstance(message, Failed):
+                    raise PsearchError(message.reason)
+                assert isinstance(message, Connected)
+                return
+            if any("AuthToken" in line for line in list(self._stderr)):  # Ray tries again for long
                 reason = "it wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
-            else:
-                reason = f"no answer within {limit_s:.0f} s"
-            raise PsearchError(f"no Ray cluster can be had at {self.address}: {reason}") from None
-        if isinstance(message, Failed):
-            raise PsearchError(message.reason)
-        assert isinstance(message, Connected)
+                break
+        self._process.kill()  # Ray does not hear anything meanwhile
+        raise PsearchError(f"no Ray cluster can be had at {self.address}: {reason}")
 
     def _receive(self) -> None:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 # -- to the driver -------------------------------------------------------------------------------------------------
 
@@ -16,6 +16,8 @@ class HandsWanted:
     """as `psearch.cluster.address` has it"""
     make: bytes
     """pickled: called once in each hand; what it returns is called with each piece of work there"""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """modules that go there with it (`psearch.cluster.sources`)"""
     cores: int = 1
     """of each hand"""
     memory: int = 0
@@ -139,5 +141,5 @@ class Raised:
 
     hand: int
     number: int
-    error: Any
-    """the exception, or its text where it cannot be pickled"""
+    error: bytes
+    """pickled"""

@@ -38,7 +38,7 @@ class RayCluster:
     def __init__(self, wanted: HandsWanted) -> None:
         cloudpickle.register_pickle_by_value(probe)
         _connect(wanted.address)
-        self._make = wanted.make
+        self._hand_is = wanted.make, dict(wanted.sources)
         self._look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
         self._hand = ray.remote(concurrency_groups={_BEATS: 1})(Hand)
         self._needs: dict[str, Any] = {"num_cpus": wanted.cores, "max_restarts": 0, "max_task_retries": 0}
@@ -62,7 +62,7 @@ class RayCluster:
 
     def start(self, node: str) -> tuple[Actor, Ref]:
         """See `Cluster`."""
-        actor = self._hand.options(scheduling_strategy=_on(node), **self._needs).remote(self._make)
+        actor = self._hand.options(scheduling_strategy=_on(node), **self._needs).remote(*self._hand_is)
         return actor, actor.begin.remote()
 
     def do(self, actor: Actor, work: bytes) -> Ref:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from psearch.cluster.link import Link
 from psearch.cluster.messages import Answered, HandJoined, HandLost, Raised
+from psearch.cluster.sources import Sources
 from psearch.cluster.standing import Standing
 from psearch.results import WorkerDied
 
@@ -36,20 +37,26 @@ def share_out_on(
     cores: int = 1,
     memory: int = 0,
     on_note: Callable[[str], None] = lambda note: None,
+    sources: Sources | None = None,
+    stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Answer], None, None]:
     """Each task's place in the order of `tasks` and its answer, in the order in which they are done, by the hands of a
     cluster: as `psearch.studies.job_pool.share_out`, on several machines.
 
     A task whose hand was lost is done again, three times in all; then WorkerDied is raised. What a task raises is
-    raised here. Each hand has one task at a time; tasks are read as they are given away. The rest: see `Link`.
+    raised here. Each hand has one task at a time; tasks are read as they are given away. It ends early when `stopped`
+    says so, which is asked twice a second. The rest: see `Link`.
     """
-    with Link(address, make, cores, memory, most) as link:
-        yield from _Sharing(link, tasks, on_note).answers()
+    with Link(address, make, cores, memory, most, sources=sources) as link:
+        yield from _Sharing(link, tasks, on_note, stopped).answers()
 
 
 class _Sharing:
-    def __init__(self, link: Any, tasks: Iterable[Any], on_note: Callable[[str], None]) -> None:
+    def __init__(
+        self, link: Any, tasks: Iterable[Any], on_note: Callable[[str], None], stopped: Callable[[], bool]
+    ) -> None:
         self._link = link
+        self._stopped = stopped
         self._source: Iterator[_Job] = (_Job(place, task) for place, task in enumerate(tasks))
         self._again: list[_Job] = []
         self._at: dict[int, _Job] = {}
@@ -59,7 +66,7 @@ class _Sharing:
 
     def answers(self) -> Generator[tuple[int, Any], None, None]:
         self._have_more()
-        while self._again or self._at or self._have_more():
+        while (self._again or self._at or self._have_more()) and not self._stopped():
             for message in self._link.messages(_WAIT_S):
                 self._standing.follow(message, time.monotonic())
                 match message:
@@ -73,7 +80,7 @@ class _Sharing:
                         self._give()  # before the caller does whatever it does
                         yield place, pickle.loads(answer)
                     case Raised(_, _, error):
-                        raise error
+                        raise pickle.loads(error)
             self._give()
             self._standing.check(time.monotonic())
 

@@ -228,11 +228,10 @@ def test_answers_and_exceptions_come_with_their_numbers() -> None:
     world.settle()
     (hand,) = world.take(HandJoined)
     world.fleet.give(Give(hand.hand, 7, b"x"))
-    world.answer("do", Value(b"y"))
-    error = ValueError("no")
+    world.answer("do", Value((True, b"y")))
     world.fleet.give(Give(hand.hand, 8, b"x"))
-    world.answer("do", Threw(error))
-    assert world.take() == [Answered(hand.hand, 7, b"y"), Raised(hand.hand, 8, error)]
+    world.answer("do", Value((False, b"z")))
+    assert world.take() == [Answered(hand.hand, 7, b"y"), Raised(hand.hand, 8, b"z")]
 
 
 def test_a_lost_hand_is_told_of_once_and_another_begins() -> None:
@@ -249,7 +248,7 @@ def test_a_lost_hand_is_told_of_once_and_another_begins() -> None:
     assert messages[0] == HandLost(hand.hand, "its process ended")
     assert [type(message) for message in messages[1:]] == [HandJoined] and messages[1].hand != hand.hand
     world.fleet.give(Give(hand.hand, 3, b""))
-    assert world.answer("do", Value(b"")) == 0, "work for who is not there goes nowhere"
+    assert world.answer("do", Value((True, b""))) == 0, "work for who is not there goes nowhere"
 
 
 def test_a_hand_that_does_not_answer_is_ended() -> None:
@@ -279,7 +278,7 @@ def test_work_has_its_time_from_when_it_begins() -> None:
         world.fleet.give(Give(hand.hand, number, b"", limit_s=10))
     world.pass_time(8)
     ref = next(ref for ref in world.fleet.refs if world.cluster.asked[ref][0] == "do")
-    world.fleet.resolve(ref, Value(b""))
+    world.fleet.resolve(ref, Value((True, b"")))
     world.pass_time(8)
     assert world.take() == [Answered(hand.hand, 1, b"")]
     world.pass_time(4)
@@ -308,7 +307,7 @@ def test_a_node_whose_hands_end_before_they_are_warm_is_given_up() -> None:
         for ref in list(world.fleet.refs):
             if world.cluster.asked[ref] == ("start", "a"):
                 world.fleet.resolve(ref, Gone("its process ended"))
-        world.answer("start", Value(1), "b")
+        world.answer("start", Value(None), "b")
         world.answer("beat", Value(None))
     (refused,) = world.take(NodeRefused)
     assert refused.name == "a" and "its process ended" in refused.reason
@@ -322,7 +321,7 @@ def test_a_node_where_no_hand_can_be_made_says_why() -> None:
     world.tick()
     world.answer("look", Value(OURS))
     world.tick()
-    world.answer("start", Threw(MemoryError("not enough memory\nat all")))
+    world.answer("start", Value("not enough memory"))
     world.tick()
     (refused,) = world.take(NodeRefused)
     assert refused.reason == "not enough memory" and not world.cluster.running()
@@ -341,8 +340,8 @@ def test_hands_that_wait_for_a_busy_node_are_not_counted_on() -> None:
     world.answer("look", Value(OURS))
     world.pass_time(25)
     assert sorted(world.cluster.running()) == ["busy", "free"]
-    world.answer("start", Value(1), "free")
-    world.answer("start", Value(1), "busy")
+    world.answer("start", Value(None), "free")
+    world.answer("start", Value(None), "busy")
     assert len(world.take(HandJoined)) == 1
     assert world.cluster.running() == ["free"]
 
@@ -395,7 +394,7 @@ def test_whatever_happens_every_piece_of_work_has_one_end(data: st.DataObject) -
                 world.pass_time(17, beats=data.draw(st.booleans()))
             case "resolve" if world.fleet.refs:
                 ref = data.draw(st.sampled_from(world.fleet.refs))
-                good: Any = OURS if world.cluster.asked[ref][0] == "look" else b""
+                good: Any = {"look": OURS, "do": (True, b"")}.get(world.cluster.asked[ref][0])
                 outcomes = [Value(good), Value(good), Gone("gone"), Threw(ValueError("x"))]
                 world.fleet.resolve(ref, data.draw(st.sampled_from(outcomes)))
             case "give" if warm - lost:
@@ -404,7 +403,7 @@ def test_whatever_happens_every_piece_of_work_has_one_end(data: st.DataObject) -
                 number += 1
         read()
     waiting = {done for done, hand in given_to.items() if hand not in lost and done not in answered}
-    assert world.answer("do", Value(b"")) == len(waiting)
+    assert world.answer("do", Value((True, b""))) == len(waiting)
     read()
     assert waiting <= answered
     world.fleet.close()

@@ -42,7 +42,7 @@ def test_what_was_lost_is_done_again(
 ) -> None:
     notes: list[str] = []
     tasks = [1, (word, str(tmp_path / "done")), 2, 3]
-    monkeypatch.setattr("psearch.cluster.sharing.Link", lambda *args: Link(*args, silence_s=4.0))
+    monkeypatch.setattr("psearch.cluster.sharing.Link", lambda *args, sources: Link(*args, silence_s=4.0))
     answers = share_out_on("auto", cluster_tasks.make, tasks, on_note=notes.append)
     assert sorted(answers) == [(0, 1), (1, 0), (2, 4), (3, 9)]
     assert len(notes) == 1 and notes[0].startswith("a process on node one")

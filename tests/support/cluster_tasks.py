@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-class Stall(Exception):
+class Stall(BaseException):
     """The hand answers nothing any more."""
 
 

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
@@ -66,6 +67,16 @@ class _Engines:
         await asyncio.gather(*(engine.end(at_once=at_once) for engine in engines), return_exceptions=True)
 
 
+async def play_game(engines: _Engines, pairing: Pairing, rules: Rules) -> Record:
+    """A game, after which each engine is ready for another, or is dropped."""
+    record = await Game(await engines.get(), pairing, rules).play()
+    record.complaints += engines.deaths
+    engines.deaths = []
+    for number in set(record.broken):
+        await engines.drop(number)
+    return record
+
+
 async def _serve(connection: Connection, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
     loop = asyncio.get_running_loop()
     serving = asyncio.current_task()
@@ -90,17 +101,36 @@ async def _serve(connection: Connection, specs: tuple[EngineSpec, EngineSpec], r
         first, second = await engines.get()
         send(Ready((first.id_name, second.id_name)))
         while (pairing := await games.get()) is not None:
-            record = await Game(await engines.get(), pairing, rules).play()
-            record.complaints += engines.deaths
-            engines.deaths = []
-            for number in set(record.broken):
-                await engines.drop(number)
-            send(record)
+            send(await play_game(engines, pairing, rules))
         done = True
     except MatchError as error:
         send(Failed(str(error)))
     finally:
         await engines.end(at_once=not done)
+
+
+class Seat:
+    """The same in a process of a cluster, which plays a game when it is told to. Raises MatchError when an engine
+    cannot be started; the engines end with the process."""
+
+    def __init__(self, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
+        chess.engine.LOGGER.setLevel(logging.CRITICAL + 1)
+        self._rules = rules
+        self._loop = asyncio.new_event_loop()
+        self._engines = _Engines(specs)
+        first, second = self._loop.run_until_complete(self._engines.get())
+        self.names = first.id_name, second.id_name
+
+    def play(self, pairing: Pairing) -> tuple[tuple[str, str], Record]:
+        """What the engines call themselves, and the game."""
+        return self.names, self._loop.run_until_complete(play_game(self._engines, pairing, self._rules))
+
+
+def make_seat(
+    specs: tuple[EngineSpec, EngineSpec], rules: Rules
+) -> Callable[[Pairing], tuple[tuple[str, str], Record]]:
+    """What a process of a cluster is to do."""
+    return Seat(specs, rules).play
 
 
 def run_slot(connection: Connection, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:

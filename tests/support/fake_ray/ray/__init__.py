@@ -64,11 +64,11 @@ class _Actor:
                 value = getattr(self.instance, name)(*arguments)
             except SystemExit:
                 self.die("The actor is dead because its worker process has died.")
-            except Exception as error:
+            except BaseException as error:
                 if type(error).__name__ == "Stall":
                     self.is_stalled = True
-                    continue
-                ref.settle("raised", error)
+                else:
+                    ref.settle("raised", error)
             else:
                 ref.settle("value", value)
 

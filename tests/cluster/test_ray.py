@@ -1,0 +1,100 @@
+"""Ray itself, with two nodes on this machine, one of which is killed; needs psearch[cluster]."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import cluster_tasks
+import pytest
+
+from psearch.cluster.link import Link
+from psearch.cluster.sharing import share_out_on
+from psearch.results import PsearchError
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (psearch[cluster])"),
+]
+SUPPORT = Path(__file__).parents[1] / "support"
+
+
+class Nodes:
+    """Nodes as they are started and killed by tests/support/ray_nodes.py."""
+
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(SUPPORT / "ray_nodes.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        self.address = self._line()
+
+    def add(self, name: str) -> list[int]:
+        """A new node; its processes."""
+        return list(map(int, self._ask("add", name).split()[1:]))
+
+    def kill(self, name: str) -> None:
+        """All of a node, at once."""
+        self._ask("kill", name)
+
+    def close(self) -> None:
+        """End them all."""
+        with self._program:
+            assert self._program.stdin is not None
+            self._program.stdin.close()
+
+    def _ask(self, *words: str) -> str:
+        assert self._program.stdin is not None
+        print(*words, file=self._program.stdin, flush=True)
+        return self._line()
+
+    def _line(self) -> str:
+        assert self._program.stdout is not None
+        while True:
+            line = self._program.stdout.readline()
+            assert line, "the nodes' program has ended"
+            if not line.startswith(("\x1b", " ", "\t")) and "(raylet)" not in line:
+                return line.strip()
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    cluster = Nodes()
+    yield cluster
+    cluster.close()
+
+
+def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.add("second")
+    notes: list[str] = []
+    tasks = [("stop", str(tmp_path / "stopped")), *range(200)]
+    found = {}
+    for number, (place, answer) in enumerate(
+        share_out_on(nodes.address, cluster_tasks.make, tasks, on_note=notes.append)
+    ):
+        assert place not in found
+        found[place] = answer
+        if number == 20:
+            nodes.kill("second")
+        elif number == 40:
+            nodes.add("third")
+    assert found == {0: 0, **{place + 1: place * place for place in range(200)}}
+    assert any("lost" in note or "gone" in note for note in notes)
+
+
+def test_another_token_is_refused(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    with pytest.raises(PsearchError, match="wants another token"):
+        Link(nodes.address, cluster_tasks.make)
