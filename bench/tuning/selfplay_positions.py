@@ -1,12 +1,14 @@
 """Positions from games of this engine against itself, for `bench/tuning/tune.py`: `FEN;score;result` lines.
 
     python bench/tuning/selfplay_positions.py OUT.txt --starts tcec_positions.txt.xz --syzygy DIRECTORY
-        [--games N] [--nodes N] [--seed S]
+        [--games N] [--nodes N] [--seed S] [--jobs N | --on CLUSTER]
 
 Games of strong engines never show what a search meets most: positions where a piece is simply lost. So the games begin
 where no such engine would go on: after 6 to 12 random moves from the first position (40%), or at a position of the file
 of starts and up to two random moves (60%); from 45% of all starts one or two pieces are taken off at random. Both
-sides then play with a fixed number of nodes, so the same arguments give the same games on every machine.
+sides then play with a fixed number of nodes, and each game has dice of its own, so the same arguments give the same
+file, wherever the games are played: in one process or several, or on a cluster (docs/guides/cluster.md), whose nodes
+need the tables in the same folder.
 
 Score and result are White's view. A game ends by the rules, by tables of three and four pieces, after 300 plies, as won
 when nine scores in a row are beyond nine pawns for one side, and as drawn after sixteen scores in a row of at most 8
@@ -20,17 +22,26 @@ import lzma
 import random
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from functools import partial
+from importlib import import_module
 from pathlib import Path
+from typing import NamedTuple
 
 import chess
 import chess.syzygy
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.cli.arguments import add_on
+from psearch.cluster.sharing import share_out_on
+from psearch.cluster.sources import sources_of
 from psearch.core.board.bridge import to_chess_move
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
-from psearch.results import Limits
+from psearch.results import Limits, PsearchError
+from psearch.studies.job_pool import share_out
 
 HASH_MB = 16
 MOST_PLIES = 300
@@ -41,6 +52,11 @@ DEAD, DEAD_RUN, DEAD_AFTER_PLIES = 8, 16, 80
 KEPT_SCORE = 1500
 KEPT_SHARE = 0.5
 TABLE_PIECES = 4
+HAND_MB = 400
+"""MiB of memory for each process of a cluster"""
+_GAMES_A_LINE = 100
+Kept = tuple[list[tuple[str, int]], float]
+"""(FEN, White's score) of the positions kept, and White's points"""
 
 
 def _play_random(board: chess.Board, plies: int, dice: random.Random) -> None:
@@ -103,10 +119,8 @@ def _ended(board: chess.Board, tables: chess.syzygy.Tablebase) -> float | None:
     return 0.5 if len(board.move_stack) > MOST_PLIES else None
 
 
-def play_game(
-    board: chess.Board, player: Player, tables: chess.syzygy.Tablebase, dice: random.Random
-) -> tuple[list[tuple[str, int]], float]:
-    """(FEN, White's score) of the positions kept, and White's points. No positions: the start was too one-sided."""
+def play_game(board: chess.Board, player: Player, tables: chess.syzygy.Tablebase, dice: random.Random) -> Kept:
+    """No positions: the start was too one-sided."""
     kept: list[tuple[str, int]] = []
     run = dead = sign = 0
     first = True
@@ -130,6 +144,64 @@ def play_game(
     return kept, points
 
 
+class Begin(NamedTuple):
+    """A game to be played."""
+
+    fen: str
+    seed: str
+    """of its dice"""
+
+
+class Table:
+    """Where a process plays its games. Raises PsearchError where there are no endgame tables."""
+
+    def __init__(self, nodes: int, folder: str) -> None:
+        try:
+            self._tables = chess.syzygy.open_tablebase(folder)
+        except OSError as error:
+            raise PsearchError(f"no endgame tables in {folder}: {error.strerror}") from None
+        self._player = Player(nodes)
+
+    def play(self, begin: Begin) -> Kept:
+        """A game."""
+        self._player.new_game()
+        return play_game(chess.Board(begin.fen), self._player, self._tables, random.Random(begin.seed))
+
+
+def _make(nodes: int, folder: str) -> Callable[[Begin], Kept]:
+    return Table(nodes, folder).play
+
+
+def _begins(starts: list[str], games: int, seed: int) -> Iterator[Begin]:
+    for game in range(games):
+        yield Begin(_start(starts, random.Random(f"{seed} {game} start")).fen(), f"{seed} {game} play")
+
+
+def _played(args: argparse.Namespace, starts: list[str]) -> Iterator[Kept]:
+    """The games in their order."""
+    make = partial(_make, args.nodes, str(args.syzygy.resolve()))
+    begins = _begins(starts, args.games, args.seed)
+    if args.on is None:
+        answers = share_out(make, list(begins), args.jobs)
+    else:
+        answers = share_out_on(
+            args.on,
+            make,
+            begins,
+            memory=HAND_MB * 2**20,
+            on_note=lambda note: print(note, file=sys.stderr),
+            sources=sources_of(Path(__file__).parent, ["selfplay_positions"]),
+        )
+    early: dict[int, Kept] = {}
+    wanted = 0
+    with closing(answers) as finished:
+        for place, kept in finished:
+            early[place] = kept
+            while wanted in early:
+                yield early.pop(wanted)
+                wanted += 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description="Positions of self-play for bench/tuning/tune.py (see the head of this file)."
@@ -140,28 +212,26 @@ def main() -> int:
     parser.add_argument("--games", type=int, default=9_000)
     parser.add_argument("--nodes", type=int, default=4_000, help="of each move's search")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
+    add_on(parser, "play")
     args = parser.parse_args()
-    dice = random.Random(args.seed)
     try:
         with lzma.open(args.starts, "rt", encoding="ascii") as file:
             starts = [line for line in file if line.strip()]
-        tables = chess.syzygy.open_tablebase(str(args.syzygy))
         with args.out.open("x") as out:
-            player = Player(args.nodes)
             begin, positions = time.monotonic(), 0
-            for game in range(1, args.games + 1):
-                player.new_game()
-                kept, points = play_game(_start(starts, dice), player, tables, dice)
+            for game, (kept, points) in enumerate(_played(args, starts), start=1):
                 out.writelines(f"{fen};{score};{points}\n" for fen, score in kept)
                 positions += len(kept)
-                if game % 100 == 0:
+                if game % _GAMES_A_LINE == 0:
                     seconds = time.monotonic() - begin
                     print(f"{game} games, {positions} positions, {seconds:.0f} s", file=sys.stderr)
-    except (OSError, EOFError, lzma.LZMAError, ValueError, chess.syzygy.MissingTableError) as error:
+    except (OSError, EOFError, lzma.LZMAError, ValueError, PsearchError, chess.syzygy.MissingTableError) as error:
         print(f"selfplay_positions.py: {error}", file=sys.stderr)
         return 2
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # under its own name, by which other machines know its functions
+    sys.exit(import_module("selfplay_positions").main())
