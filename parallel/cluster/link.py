@@ -185,7 +185,7 @@ class Link:
 
 
 def _closed() -> dict[str, str]:
-    """Environment of a cluster that nobody else may use: its ports are open to the whole network."""
+    """Environment of a cluster that nobody else may use, other users of this machine neither."""
     return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
