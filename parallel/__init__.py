@@ -1,9 +1,8 @@
 """Parallel chess search over several processes.
 
-`psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again;
-the command line is `psearch.cli`,
-the UCI engine `psearch.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any
-kernel.
+`psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again,
+`psearch.analyse_many` any number of positions at a time; the command line is `psearch.cli`, the UCI engine
+`psearch.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any kernel.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from psearch.engine.arguments import RootMoves
     from psearch.engine.asynchronous import AsyncAnalysis, AsyncEngine
     from psearch.engine.blocking import Engine
+    from psearch.farm.answers import PositionResult
+    from psearch.farm.many import AsyncManyResults, ManyResults, analyse_many, analyse_many_async
     from psearch.notation.wdl import pov_wdl as wdl
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 
@@ -46,14 +47,19 @@ __all__ = [
     "Analysis",
     "AsyncAnalysis",
     "AsyncEngine",
+    "AsyncManyResults",
     "Engine",
     "Info",
     "Limits",
+    "ManyResults",
+    "PositionResult",
     "PsearchError",
     "Result",
     "WorkerDied",
     "WorkerStats",
     "__version__",
+    "analyse_many",
+    "analyse_many_async",
     "search",
     "wdl",
 ]
@@ -63,6 +69,8 @@ _LAZY = {
     "Analysis": "psearch.engine.analysis_result",
     **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.engine.asynchronous"),
     "Engine": "psearch.engine.blocking",
+    "PositionResult": "psearch.farm.answers",
+    **dict.fromkeys(("AsyncManyResults", "ManyResults", "analyse_many", "analyse_many_async"), "psearch.farm.many"),
 }
 """Where the names are that need python-chess, or numba."""
 

@@ -90,12 +90,12 @@ class AsyncEngine:
 
     async def initialize(self) -> None:
         """Start the workers, unless they have been started."""
-        await _in_thread(self._open)
+        await in_thread(self._open)
 
     async def close(self) -> None:
         """Stop what is being searched, end the workers, give the memory back. May be called twice."""
         self.stop()
-        await _in_thread(self._close)
+        await in_thread(self._close)
 
     async def quit(self) -> None:
         """The same as `close`."""
@@ -109,17 +109,17 @@ class AsyncEngine:
     async def new_game(self) -> None:
         """Forget the transposition table and everything learnt, as for another game."""
         engine = await self._started()
-        await _in_thread(lambda: engine.new_game(), _let_end)
+        await in_thread(lambda: engine.new_game(), _let_end)
 
     async def ping(self) -> None:
         """Return when the workers are there and idle; those that were lost are replaced."""
         engine = await self._started()
-        await _in_thread(lambda: engine.ping(), _let_end)
+        await in_thread(lambda: engine.ping(), _let_end)
 
     async def configure(self, options: Options) -> None:
         """As `Engine.configure`."""
         engine = await self._started()
-        await _in_thread(lambda: engine.configure(options), _let_end)
+        await in_thread(lambda: engine.configure(options), _let_end)
 
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
@@ -135,7 +135,7 @@ class AsyncEngine:
     ) -> None:
         """For programs that tell: this engine does not learn from results. It ends pondering."""
         engine = await self._started()
-        await _in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
+        await in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
 
     @overload
     async def analyse(
@@ -182,7 +182,7 @@ class AsyncEngine:
         control = SearchControl()
         watch = _stop_with_loop(control)
         engine = await self._started()
-        result = await _in_thread(lambda: engine._answer(question, control, watch), control.stop)
+        result = await in_thread(lambda: engine._answer(question, control, watch), control.stop)
         infos = result_dicts(question.board, result, question.selector)
         return infos[0] if multipv is None else infos
 
@@ -205,7 +205,7 @@ class AsyncEngine:
         control = SearchControl()
         watch = _stop_with_loop(control)
         engine = await self._started()
-        return await _in_thread(lambda: engine._played(question, control, ponder, watch), control.stop)
+        return await in_thread(lambda: engine._played(question, control, ponder, watch), control.stop)
 
     async def analysis(
         self,
@@ -226,7 +226,7 @@ class AsyncEngine:
         control = SearchControl()
         found = AsyncAnalysis(control.stop)
         engine = await self._started()
-        await _in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
+        await in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
         return found
 
     # -- what only programs of one's own have --------------------------------------------------------------------------
@@ -251,7 +251,7 @@ class AsyncEngine:
 
     async def _started(self) -> Engine:
         """A wait of its own: a start takes long, and an await that is cancelled does not wait for it."""
-        return await _in_thread(self._open) if self._engine is None else self._engine
+        return await in_thread(self._open) if self._engine is None else self._engine
 
     def _open(self) -> Engine:
         """In a thread: the engine, started if need be."""
@@ -322,7 +322,7 @@ def _stop_with_loop(control: SearchControl) -> OnInfo:
     return watch
 
 
-async def _in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
+async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
     """The result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
 
     When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.

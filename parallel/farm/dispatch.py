@@ -115,11 +115,11 @@ class _Worker:
 class Dispatcher:
     """Gives every task of `chains` to some hand until it has one outcome, whatever happens to hands.
 
-    ordered: outcomes come in the order of the input, else as they are done; assist: hands that have nothing to do any
-    more help the others; most_held: outcomes that may wait for others, where order matters, before no more chains are
-    begun; on_finished: called with each outcome as soon as it is there; clock: seconds.
-    What the iterables of `chains` raise goes through `orders`. After each event of the crew, and at the beginning:
-    `take`, `orders`, `assists`, `results`.
+    ordered: outcomes come in the order of the input, else as they are done; assist: threads that may search in all,
+    where fewer positions are left than hands, 0: hands help nobody; most_held: outcomes that may wait for others, where
+    order matters, before no more chains are begun; on_finished: called with each outcome as soon as it is there; clock:
+    seconds. What the iterables of `chains` raise goes through `orders`. After each event of the crew, and at the
+    beginning: `take`, `orders`, `assists`, `results`.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Dispatcher:
         chains: Iterable[Chain],
         *,
         ordered: bool = False,
-        assist: bool = False,
+        assist: int = 0,
         most_held: int = _MOST_HELD,
         on_finished: Callable[[Outcome], None] = lambda outcome: None,
         clock: Callable[[], float] = time.monotonic,
@@ -292,13 +292,10 @@ class Dispatcher:
         if not self._assist or self._source is not None or self._free or self._suspects:
             return []
         busy = [worker for worker in self._workers.values() if worker.flight]
-        if not busy or len(busy) == len(self._workers):
-            return []
-        threads = sum(worker.threads for worker in self._workers.values())
         now = self._clock()
         wanted = []
         for place, worker in enumerate(busy):
-            share = threads // len(busy) + (place < threads % len(busy))
+            share = self._assist // len(busy) + (place < self._assist % len(busy))
             if share > worker.assisted and now - worker.marked_at >= _ASSIST_AFTER_S:
                 worker.assisted = share
                 wanted.append((worker.number, share))

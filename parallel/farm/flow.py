@@ -17,7 +17,7 @@ def outcomes(
     chains: Iterable[Chain],
     *,
     ordered: bool = False,
-    assist: bool = False,
+    assist: int = 0,
     is_stopped: Callable[[], bool] = lambda: False,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Iterator[Outcome]:

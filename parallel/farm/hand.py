@@ -51,6 +51,7 @@ class Hand:
         self.name = name or str(os.getpid())
         self.control = SearchControl()
         self._threads = settings.threads
+        self._is_searching = False
         self._is_new = True
         self._prober: RootProber | None = None
         if settings.syzygy:
@@ -70,6 +71,16 @@ class Hand:
         self._engine.close()
         if self._prober is not None:
             self._prober.close()
+
+    def assist(self, threads: int) -> None:
+        """So many threads may search from now on: the present search, if there is one, and those that follow. They are
+        processes of their own then. From `on_look`, or between searches."""
+        if threads > self._threads:
+            self._threads = threads
+            if self._is_searching:
+                self.control.allow(threads)
+            else:
+                self._engine.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
         """The outcomes of a batch, as they are found; see `answer`."""
@@ -122,7 +133,12 @@ class Hand:
             live_interval_s=_LOOK_INTERVAL_S if on_look is not None else float("inf"),
         )
         self._is_new = False
-        return found_of(board, self._engine.search(request), listener, tbhits, self._threads)
+        self._is_searching = True
+        try:
+            result = self._engine.search(request)
+        finally:
+            self._is_searching = False
+        return found_of(board, result, listener, tbhits, len(result.info.workers) or 1)
 
 
 class _Listener:

@@ -27,6 +27,7 @@ class SearchControl:
         self._wake: Callable[[], None] | None = None
         self._stop = False
         self._ponderhit = False
+        self._threads: int | None = None
 
     def stop(self) -> None:
         """End the search as soon as it has a move to show."""
@@ -38,6 +39,12 @@ class SearchControl:
         """The expected move was played: the clock of `clock` begins to run."""
         with self._lock:
             self._ponderhit = True
+            self._wake_search()
+
+    def allow(self, threads: int) -> None:
+        """Let so many workers search, where there are fewer: at once, or from the next search on."""
+        with self._lock:
+            self._threads = threads
             self._wake_search()
 
     @property
@@ -59,3 +66,9 @@ class SearchControl:
         with self._lock:
             called, self._ponderhit = self._ponderhit, False
         return called
+
+    def take_threads(self) -> int | None:
+        """What `allow` was called with since the last look."""
+        with self._lock:
+            threads, self._threads = self._threads, None
+        return threads

@@ -1,13 +1,15 @@
-"""Forks one worker: by the program itself while it has a single thread, else by its fork server."""
+"""Forks one worker, or another process: by the program itself while it has a single thread, else by its fork server."""
 
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
@@ -56,6 +58,41 @@ def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
     Of what this process has open it keeps the pipe and the standard streams, of its shared memory the arena. Only for a
     process with a single Python thread. Raises OSError when there is no room for another process.
     """
+
+    def run(parent: int) -> None:
+        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
+        drop_blocks_but(arena.descriptors())
+        _close_all_but(pipe)
+        worker_main(arena, index, pipe, parent)
+
+    return _fork(run)
+
+
+def imported(target: str) -> Callable[[Connection, int], None]:
+    """The function that `module:name` names; a fork of this process has it then."""
+    module, _, name = target.partition(":")
+    function: Callable[[Connection, int], None] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def fork_process(target: str, pipe: Connection) -> int:
+    """Fork a process that calls a function (`module:name`) with the pipe and the number of this process, and ends.
+
+    The rest: see `fork_worker`; of the shared memory it keeps nothing.
+    """
+    function = imported(target)
+
+    def run(parent: int) -> None:
+        gc.freeze()  # as in a worker, but this one has a life of its own, and garbage
+        drop_blocks_but([])
+        _close_all_but(pipe)
+        function(pipe, parent)
+
+    return _fork(run)
+
+
+def _fork(run: Callable[[int], None]) -> int:
+    """run: what the new process does, given the number of this one."""
     parent = os.getpid()
     is_bound = outlives_its_forks()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
@@ -65,13 +102,13 @@ def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _be_worker(arena, index, pipe, parent, is_bound)
+            _be_forked(run, parent, is_bound)
         return pid
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _be_worker(arena: Arena, index: int, pipe: Connection, parent: int, is_bound: bool) -> None:
+def _be_forked(run: Callable[[int], None], parent: int, is_bound: bool) -> None:
     """The forked process: never returns into what the program was doing, nor runs its exit handlers.
 
     is_bound: the kernel is to end it with the thread that forked it.
@@ -80,13 +117,10 @@ def _be_worker(arena: Arena, index: int, pipe: Connection, parent: int, is_bound
     try:
         if is_bound:
             end_with_forking_thread()
-        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
         ignore_group_signals()
         _reset_handlers()
         _prefer_for_oom_killer()
-        drop_blocks_but(arena.descriptors())
-        _close_all_but(pipe)
-        worker_main(arena, index, pipe, parent)
+        run(parent)
         status = 0
     except BaseException:
         if sys.__stderr__ is not None:

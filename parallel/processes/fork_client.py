@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -113,7 +113,7 @@ class ForkServer:
         finally:
             self._lock.release()
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **arguments: int) -> dict[str, Any]:
+    def request(self, do: str, descriptors: Sequence[int] = (), **arguments: int | str) -> dict[str, Any]:
         """One request and its answer. Raises OSError if the system refused, PsearchError when the server is gone."""
         with self._lock:
             try:
@@ -136,7 +136,7 @@ class ForkServer:
             self._lock.release()
         return None if code is None else int(code)
 
-    def _send(self, do: str, descriptors: Sequence[int], arguments: dict[str, int]) -> int:
+    def _send(self, do: str, descriptors: Sequence[int], arguments: Mapping[str, int | str]) -> int:
         """The number of the request."""
         self._sent += 1
         message = json.dumps({"do": do, "number": self._sent, **arguments}).encode()
@@ -213,6 +213,15 @@ class ForkServer:
                     workers.append(_ServedWorker(index, pid, ours, self))
             finally:
                 self.request("detach")
+
+    def run(self, index: int, target: str) -> WorkerProcess:
+        """Fork a process that runs a function; see `fork_process`. index: the caller's number for it."""
+        with self._launching:
+            self.wait_until_ready()
+            ours, theirs = Pipe()
+            with theirs:
+                pid = self.request("run", [theirs.fileno()], target=target)["pid"]
+            return _ServedWorker(index, pid, ours, self)
 
     def close(self) -> None:
         """End it, with all its workers."""

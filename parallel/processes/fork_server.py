@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.processes.fork import fork_worker, ignore_group_signals
+from psearch.processes.fork import fork_process, fork_worker, ignore_group_signals
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
 from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
@@ -121,6 +121,18 @@ class _ForkServer:
             pid = fork_worker(self.arena, index, pipe)
         finally:
             pipe.close()  # only the worker holds it: that it ends is what the program sees
+        self.children.add(pid)
+        return {"pid": pid}
+
+    def _run(self, descriptors: list[int], target: str) -> dict[str, Any]:
+        """Fork a process of another kind."""
+        pipe = Connection(descriptors[0])
+        try:
+            pid = fork_process(target, pipe)
+        except ImportError as error:
+            return {"error": f"cannot import {target}: {error}"}
+        finally:
+            pipe.close()
         self.children.add(pid)
         return {"pid": pid}
 

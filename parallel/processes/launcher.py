@@ -16,7 +16,7 @@ from multiprocessing.connection import Pipe
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
-from psearch.processes.fork import fork_worker
+from psearch.processes.fork import fork_process, fork_worker
 from psearch.processes.worker_process import ForkedWorker, WorkerProcess, check_time
 from psearch.results import PsearchError
 
@@ -95,6 +95,29 @@ def launch(
             fork_server().launch(arena, workers, may_go_on)
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
+
+
+def launch_process(index: int, target: str, start_method: str | None = None) -> WorkerProcess:
+    """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
+
+    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
+    start_method: see `launch`. Raises PsearchError when the system refuses.
+    """
+    try:
+        _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
+        if (start_method or _usual_method()) != "fork":
+            from psearch.processes.fork_client import fork_server
+
+            return fork_server().run(index, target)
+        ours, theirs = Pipe()
+        with theirs:
+            try:
+                return ForkedWorker(index, fork_process(target, theirs), ours)
+            except BaseException:
+                ours.close()
+                raise
+    except (OSError, MemoryError) as error:
+        raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
 
 def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -> None:

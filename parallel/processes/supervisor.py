@@ -258,6 +258,12 @@ class Supervisor:
         with self._alone():
             return self._make_whole(_SETTLE_PATIENCE_S)
 
+    def allow(self, threads: int) -> None:
+        """Between searches: have so many workers from now on, if there are fewer."""
+        with self._alone():
+            if threads > self.workers.threads:
+                self.workers.increase(threads)
+
     def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
         """Leaves at `depth` plies below each legal move, the moves shared out to the workers, and the seconds.
 

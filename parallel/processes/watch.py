@@ -103,6 +103,8 @@ class Watch:
                     self._begin()
                     is_begun = True
                 self._look()
+                if not self.is_over and self._take_more_workers():
+                    is_begun = False
             except WorkerDied as error:
                 self._go_on_after(error)
                 is_begun = False
@@ -180,6 +182,27 @@ class Watch:
             if self.workers.arena is not before:
                 self.reports.go_on(self.workers.arena, totals)
         return "new workers go on" if problem is None else f"this process goes on alone: {problem}"
+
+    def _take_more_workers(self) -> bool:
+        """If the caller allows more of them: they go on behind the last finished iteration, as after a loss. The table
+        has what was found since. Without any iteration, and near the end, it is not worth it."""
+        threads = self.request.control.take_threads()
+        if threads is None or threads <= self.workers.threads:
+            return False
+        now = self.reports.elapsed_s
+        if self.stopped_at_s is not None or self._must_stop(now) or self._has_ended or self._is_deepest:
+            return False
+        if now + self.repair_s > self.clock.deadline_s():
+            return False
+        totals = self.reports.totals()
+        try:
+            problem = self.workers.increase(threads)
+        finally:
+            self.reports.go_on(self.workers.arena, totals)
+        if problem is not None:
+            self._note(f"no more workers: {problem}")
+        self._set_up(self._limits_left(), self.reports.progress())
+        return True
 
     @property
     def _is_deepest(self) -> bool:

@@ -1,4 +1,5 @@
-"""The workers of a searcher from its start to its end, with their memory: when one of them is lost, all are replaced.
+"""The workers of a searcher from its start to its end, with their memory: when one of them is lost, or there are to be
+more, all are replaced.
 
 Nothing in the control block can be trusted after a death, for the worker may have held a lock or been halfway through
 anything. So the others are killed too, and new workers get a new control block; the transposition table stays, for its
@@ -158,6 +159,19 @@ class Workers:
             self._on_renewal(self.arena)
             if processes:
                 self.pool = WorkerPool(self.arena, self.wake, self._start_method, may_go_on)
+
+    def increase(self, threads: int) -> str | None:
+        """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised
+        is what `restore` does."""
+        self.threads, self._start_method = threads, None if self._start_method == INLINE else self._start_method
+        try:
+            self._replace(threads, None)
+        except (OSError, PsearchError) as error:
+            self._replace(0, None)
+            return str(error)
+        finally:
+            self._ending = reap(self._ending)
+        return None
 
     def _wait_for_ends(self) -> None:
         """For a little while, until those that were killed have ended."""

@@ -332,7 +332,7 @@ def test_an_answer_that_comes_twice_counts_once() -> None:
 
 def test_hands_without_work_help_those_that_have_some() -> None:
     clock = Clock()
-    dispatcher = Dispatcher(lazily(3, [0]), assist=True, clock=clock)
+    dispatcher = Dispatcher(lazily(3, [0]), assist=8, clock=clock)
     for hand in range(8):
         dispatcher.take(Joined(hand, "hand"))
     assert len(dispatcher.orders()) == 3
@@ -347,7 +347,7 @@ def test_hands_without_work_help_those_that_have_some() -> None:
 
 def test_no_help_while_there_may_be_more_to_read() -> None:
     clock = Clock()
-    dispatcher = Dispatcher(lazily(300, [0]), assist=True, clock=clock)
+    dispatcher = Dispatcher(lazily(300, [0]), assist=2, clock=clock)
     for hand in range(2):
         dispatcher.take(Joined(hand, "hand"))
     dispatcher.orders()

@@ -95,3 +95,36 @@ def test_two_threads() -> None:
         found = next(hand.work(begun(Task(1, MIDDLEGAME, limits=NODES)))).found
     assert found.threads == 2
     assert found.best is not None
+
+
+def test_more_threads_may_join_a_search_that_goes_on() -> None:
+    with Hand(HandSettings(hash_mb=4)) as hand:
+        looks: list[int] = []
+
+        def look() -> None:
+            looks.append(1)
+            if len(looks) == 2:
+                hand.assist(2)
+
+        grown = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(movetime_ms=1_200)), look).found
+        after = hand.answer(1, Task(2, MIDDLEGAME, limits=NODES)).found
+    assert (grown.threads, after.threads) == (2, 2)
+    assert 1.1 < grown.time_s < 1.6
+    assert grown.notes == ()
+    assert grown.lines[0].depth > 8
+
+
+def test_a_node_limit_holds_when_more_join() -> None:
+    with Hand(HandSettings(hash_mb=4)) as hand:
+        alone = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(nodes=400_000))).found
+        hand.forget()
+        grown = hand.answer(0, Task(1, MIDDLEGAME, limits=Limits(nodes=400_000)), lambda: hand.assist(2)).found
+    assert alone.nodes == 400_000
+    assert grown.threads == 2
+    assert 400_000 <= grown.nodes < 440_000
+
+
+def test_threads_between_searches() -> None:
+    with Hand(HandSettings(hash_mb=1)) as hand:
+        hand.assist(2)
+        assert hand.answer(0, Task(1, MIDDLEGAME, limits=NODES)).found.threads == 2

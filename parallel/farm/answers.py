@@ -1,0 +1,153 @@
+"""What `analyse_many` gives for a position."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import chess
+import chess.engine
+
+from psearch.farm.hand import board_of
+from psearch.farm.jobs import Found, Line, Task
+from psearch.notation.report import score_object
+from psearch.notation.wdl import pov_wdl
+from psearch.results import PsearchError
+
+
+class PositionResult:
+    """One position of `psearch.analyse_many`, searched, or the reason why it could not be.
+
+    Moves, scores and infos are python-chess's types; they are made when they are asked for.
+    """
+
+    def __init__(self, id: Any, index: int, task: Task, found: Found | None, error: str | None, hand: str = "") -> None:
+        self.id = id
+        """as it was given; else the number of the position, from 0"""
+        self.index = index
+        """number of the position in the input, from 0"""
+        self.error = error
+        """one line; None: it was searched"""
+        self.hand = hand
+        """which worker searched it: the number of its process, or its machine"""
+        self._task = task
+        self._found = found
+
+    def __repr__(self) -> str:
+        if self._found is None:
+            return f"<psearch.PositionResult id={self.id!r} error={self.error!r}>"
+        line = self._found.lines[0]
+        score = f"#{line.mate}" if line.mate is not None else f"{line.cp:+d}"
+        return f"<psearch.PositionResult id={self.id!r} bestmove={self._found.best} score={score} depth={line.depth}>"
+
+    @property
+    def fen(self) -> str:
+        """Of the position that was searched; the text that was given where it is no position."""
+        try:
+            return self.board.fen()
+        except PsearchError:
+            return self._task.fen
+
+    @cached_property
+    def board(self) -> chess.Board:
+        """The position, with the moves before it that a search looks at. Raises PsearchError for a bad one."""
+        return board_of(self._task)
+
+    @property
+    def bestmove(self) -> chess.Move | None:
+        """None when the game is over on the board. Raises PsearchError for a position with an error."""
+        best = self._have().best
+        return None if best is None else self.board.parse_uci(best)
+
+    @property
+    def score(self) -> chess.engine.PovScore:
+        """Of the best move. Raises PsearchError for a position with an error."""
+        return self._score(self._have().lines[0])
+
+    @property
+    def info(self) -> chess.engine.InfoDict:
+        """The best line, as `Engine.analyse` reports it. Raises PsearchError for a position with an error."""
+        return self.infos[0]
+
+    @cached_property
+    def infos(self) -> list[chess.engine.InfoDict]:
+        """All lines, best first: `multipv` of them, if there are so many moves. Raises PsearchError for a position with
+        an error."""
+        found = self._have()
+        return [self._info(found, number, line) for number, line in enumerate(found.lines, start=1)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What went wrong on the way and was mended, a line each."""
+        return self._found.notes if self._found is not None else ()
+
+    def as_json(self) -> dict[str, Any]:
+        """What `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
+        number."""
+        return result_object(self.id, self._task, self._found, self.error)
+
+    def _have(self) -> Found:
+        if self._found is None:
+            raise PsearchError(f"position {self.id!r} was not searched: {self.error}")
+        return self._found
+
+    def _score(self, line: Line) -> chess.engine.PovScore:
+        return chess.engine.PovScore(_relative(line), self.board.turn)
+
+    def _info(self, found: Found, number: int, line: Line) -> chess.engine.InfoDict:
+        score = self._score(line)
+        info: chess.engine.InfoDict = {
+            "depth": line.depth,
+            "seldepth": line.seldepth,
+            "multipv": number,
+            "score": score,
+            "nodes": found.nodes,
+            "nps": round(found.nodes / found.time_s) if found.time_s > 0 else 0,
+            "hashfull": found.hashfull,
+            "tbhits": found.tbhits,
+            "time": found.time_s,
+            "pv": _moves(self.board, line.pv),
+            "wdl": pov_wdl(score, self.board),
+        }
+        if line.bound != "exact":  # python-chess sets these keys too, without declaring them
+            info[f"{line.bound}bound"] = True  # type: ignore[literal-required]  # one of two keys
+        if found.notes and number == 1:
+            info["string"] = "; ".join(found.notes)
+        return info
+
+
+def _relative(line: Line) -> chess.engine.Score:
+    return chess.engine.Cp(line.cp or 0) if line.mate is None else chess.engine.Mate(line.mate)
+
+
+def _moves(board: chess.Board, words: list[str]) -> list[chess.Move]:
+    walk = board.copy(stack=False)
+    return [walk.push_uci(word) for word in words]
+
+
+def result_object(id: Any, task: Task, found: Found | None, error: str | None) -> dict[str, Any]:
+    """A result as JSON: scores for the side to move, moves in UCI, times in seconds."""
+    values: dict[str, Any] = {"id": id, "fen": task.fen}
+    if task.moves:
+        values["moves"] = list(task.moves)
+    if found is None:
+        return {**values, "error": error}
+    first = found.lines[0]
+    values |= {
+        "bestmove": found.best,
+        "score": score_object(_relative(first), first.bound),
+        "depth": first.depth,
+        "seldepth": first.seldepth,
+        "nodes": found.nodes,
+        "time": found.time_s,
+        "tbhits": found.tbhits,
+        "pv": first.pv,
+    }
+    if len(found.lines) > 1:
+        values["lines"] = [
+            {"score": score_object(_relative(line), line.bound), "depth": line.depth, "pv": line.pv}
+            for line in found.lines
+        ]
+    if found.notes:
+        values["notes"] = list(found.notes)
+    return {**values, "version": found.version}

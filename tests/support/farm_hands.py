@@ -1,0 +1,61 @@
+"""Hand processes for tests: one that dies of a position, one that answers without a search, one that cannot begin."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+
+from psearch.farm.hand import Hand, HandSettings
+from psearch.farm.hand_process import HandProcess
+from psearch.farm.jobs import Found, Line, Outcome, Task
+
+POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
+FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])
+
+
+class _Poisoned(Hand):
+    def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
+        if task.fen == POISON:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().answer(number, task, on_look)
+
+
+class _Empty(Hand):
+    def __init__(self, settings: HandSettings) -> None:
+        self.name = ""
+
+    def close(self) -> None:
+        pass
+
+    def forget(self) -> None:
+        pass
+
+    def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
+        return Outcome(number, task.id, FOUND)
+
+
+class _PoisonedProcess(HandProcess):
+    def make(self, settings: HandSettings) -> Hand:
+        return _Poisoned(settings)
+
+
+class _EmptyProcess(HandProcess):
+    def make(self, settings: HandSettings) -> Hand:
+        return _Empty(settings)
+
+
+def poisoned(pipe: Connection, parent: int) -> None:
+    """Dies of `POISON`."""
+    _PoisonedProcess(pipe, parent).run()
+
+
+def empty(pipe: Connection, parent: int) -> None:
+    """Answers at once, without a search."""
+    _EmptyProcess(pipe, parent).run()
+
+
+def stillborn(pipe: Connection, parent: int) -> None:
+    """Ends before it is ready."""
+    raise SystemExit(7)
