@@ -40,6 +40,14 @@ def children() -> set[int]:
     return set(below(os.getpid()))
 
 
+def check_no_more_than(before: set[int]) -> None:
+    """Soon there are no more processes: those that are killed may need a moment to end, and to be waited for."""
+    end = time.monotonic() + 3.0
+    while not children() <= before and time.monotonic() < end:
+        time.sleep(0.02)
+    assert children() <= before
+
+
 def openings() -> list[chess.Board]:
     boards = []
     for move in list(chess.Board().legal_moves):
@@ -73,7 +81,7 @@ def test_fens_boards_and_pairs_in_the_order_of_the_input() -> None:
     assert found[2].info["wdl"].turn == chess.BLACK
     assert found[3].bestmove is None
     assert found[3].score.relative == chess.engine.Mate(0)
-    assert children() == before
+    check_no_more_than(before)
 
 
 def test_as_one_search_finds_it_and_the_same_each_time() -> None:
@@ -135,12 +143,12 @@ def test_leaving_early_ends_everything() -> None:
             pass
         began = time.monotonic()
     assert time.monotonic() - began < 1.0
-    assert children() == before
+    check_no_more_than(before)
     assert list(results) == []
     dropped = psearch.analyse_many(itertools.repeat("startpos"), LIMIT, workers=1)
     next(dropped)
     del dropped
-    assert children() == before
+    check_no_more_than(before)
 
 
 def test_what_the_iterable_raises_ends_everything() -> None:
@@ -152,7 +160,7 @@ def test_what_the_iterable_raises_ends_everything() -> None:
 
     with pytest.raises(KeyError, match="row 4"):
         list(psearch.analyse_many(broken(), LIMIT, workers=1))
-    assert children() == before
+    check_no_more_than(before)
 
 
 def test_a_position_that_kills_is_bad_after_three_tries(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +239,7 @@ def test_on_asyncio() -> None:
 
     found = asyncio.run(main())
     assert [one.index for one in found] == list(range(20))
-    time.sleep(0.1)
-    assert children() == before
+    check_no_more_than(before)
 
 
 def test_an_await_that_is_cancelled_ends_the_analysis() -> None:
