@@ -136,7 +136,7 @@ class LocalCrew:
             for descriptor, what in self._poll.poll(max(0.0, pause_s)):
                 local = self._by_descriptor.get(descriptor)
                 if local is not None:
-                    self._follow(local, what & select.EPOLLOUT and not what & ~select.EPOLLOUT)
+                    self._follow(local, what == select.EPOLLOUT)
             now = time.monotonic()
             if now >= self._look_at:
                 self._look_at = now + _LOOK_S

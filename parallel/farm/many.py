@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -70,66 +70,24 @@ class _Wanted:
     nice: int
 
 
-class ManyResults(Iterator[PositionResult]):
-    """The results of `psearch.analyse_many`, one by one; a context manager. For one thread at a time.
+class _Search:
+    """What goes on behind `ManyResults`, which nothing here refers to: it is closed when nobody has it any more."""
 
-    Positions are searched while the caller does other things, as far as they have been handed out: a second or two
-    ahead. `close`, or the end of the `with` block, ends everything, at once.
-    """
-
-    def __init__(self, positions: Iterable[Entry], wanted: _Wanted) -> None:
-        if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
-            raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
+    def __init__(self, hands: int, wanted: _Wanted) -> None:
         self._wanted = wanted
-        self._is_stopped = False
+        self.is_stopped = False
         self._given: dict[int, tuple[Any, Task, str | None]] = {}
         """what has been read and has no result yet, by number: id, task, what is wrong with it"""
-        hands = wanted.workers
-        if hasattr(positions, "__len__"):
-            hands = max(1, min(hands, len(positions)))
-        self._crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice)
-        self._results = self._answers(positions)
+        self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice)
 
-    def __enter__(self) -> ManyResults:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_crew"):
-            self._crew.close()
-
-    def __iter__(self) -> ManyResults:
-        return self
-
-    def __next__(self) -> PositionResult:
-        try:
-            return next(self._results)
-        except BaseException:
-            self._crew.close()
-            raise
-
-    def close(self) -> None:
-        """End all searches and workers. There are no more results then. May be called twice."""
-        self._is_stopped = True
-        self._results.close()
-        self._crew.close()
-
-    def _stop(self) -> None:
-        """From another thread: there will be no more results, and `__next__` comes back soon."""
-        self._is_stopped = True
-
-    def _answers(self, positions: Iterable[Entry]) -> Generator[PositionResult, None, None]:
+    def results(self, positions: Iterable[Entry]) -> Generator[PositionResult, None, None]:
         wanted = self._wanted
         for outcome in outcomes(
-            self._crew,
+            self.crew,
             self._chains(positions),
             ordered=wanted.ordered,
             assist=wanted.assist,
-            is_stopped=lambda: self._is_stopped,
+            is_stopped=lambda: self.is_stopped,
         ):
             yield self._result(outcome)
 
@@ -163,6 +121,55 @@ class ManyResults(Iterator[PositionResult]):
         id, task, error = self._given.pop(outcome.number)
         found = outcome.found if error is None else None
         return PositionResult(id, outcome.number, task, found, error or outcome.error, outcome.hand)
+
+
+class ManyResults(Iterator[PositionResult]):
+    """The results of `psearch.analyse_many`, one by one; a context manager. For one thread at a time.
+
+    Positions are searched while the caller does other things, as far as they have been handed out: a second or two
+    ahead. `close`, or the end of the `with` block, ends everything, at once.
+    """
+
+    def __init__(self, positions: Iterable[Entry], wanted: _Wanted) -> None:
+        if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
+            raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
+        hands = wanted.workers
+        if isinstance(positions, Sized):
+            hands = max(1, min(hands, len(positions)))
+        self._search = _Search(hands, wanted)
+        self._results = self._search.results(positions)
+
+    def __enter__(self) -> ManyResults:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_search"):
+            self._search.crew.close()
+
+    def __iter__(self) -> ManyResults:
+        return self
+
+    def __next__(self) -> PositionResult:
+        try:
+            return next(self._results)
+        except BaseException:
+            self._search.crew.close()
+            raise
+
+    def close(self) -> None:
+        """End all searches and workers. There are no more results then. May be called twice."""
+        self._search.is_stopped = True
+        self._results.close()
+        self._search.crew.close()
+
+    def _stop(self) -> None:
+        """From another thread: there will be no more results, and `__next__` comes back soon."""
+        self._search.is_stopped = True
 
 
 def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
