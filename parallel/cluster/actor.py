@@ -14,6 +14,9 @@ from typing import Any
 from psearch.cluster.sources import Sources, provide
 from psearch.results import PsearchError
 
+BEATS = "beats"
+"""the concurrency group in which a hand says that it lives while it works"""
+
 
 class Hand:
     """One process on some node. make, sources: see `HandsWanted`."""
@@ -43,6 +46,9 @@ class Hand:
 
     def beat(self) -> None:
         """Asked beside the work, by another thread: whoever answers has not stalled."""
+
+    # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
+    beat.__ray_concurrency_group__ = BEATS  # type: ignore[attr-defined]
 
 
 def _pickled(error: Exception) -> bytes:

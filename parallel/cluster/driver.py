@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -46,13 +47,17 @@ def main() -> None:
     _Session(program, cluster, wanted).run()
 
 
+class _ProgramGone(Exception):
+    """The other end of the connection is closed."""
+
+
 class _Session:
     """A fleet that is run until the program has enough."""
 
     def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted) -> None:
         self._program = program
         self._cluster = cluster
-        self._fleet = Fleet(cluster, wanted, program.send)
+        self._fleet = Fleet(cluster, wanted, self._tell)
         self._told_at = 0.0
 
     def run(self) -> None:
@@ -64,26 +69,40 @@ class _Session:
                     self._fleet.resolve(ref, self._cluster.outcome(ref))
                 if now - self._told_at > ALIVE_S:
                     self._told_at = now
-                    self._program.send(Alive())
+                    self._tell(Alive())
                 if now - self._cluster.heard_at > _HEAD_S:
-                    self._program.send(Failed(f"the head of the cluster has not answered for {_HEAD_S:.0f} s"))
+                    self._tell(Failed(f"the head of the cluster has not answered for {_HEAD_S:.0f} s"))
                     break
-        except (EOFError, OSError):
-            pass  # the program is gone
+        except _ProgramGone:
+            pass
+        except Exception as error:  # Ray's, most of all when a connection breaks
+            with suppress(_ProgramGone):
+                self._tell(Failed(f"the connection to the cluster is lost: {_first_line(error)}"))
         finally:
             leave(self._cluster, self._fleet)
 
     def _read(self) -> bool:
         """Do what the program has said meanwhile; False when that is the end."""
-        while self._program.poll():
-            match self._program.recv():
-                case Give() as message:
+        while True:
+            try:
+                if not self._program.poll():
+                    return True
+                message = self._program.recv()
+            except (EOFError, OSError):
+                raise _ProgramGone from None
+            match message:
+                case Give():
                     self._fleet.give(message)
-                case Dismiss() as message:
+                case Dismiss():
                     self._fleet.dismiss(message)
                 case Close():
                     return False
-        return True
+
+    def _tell(self, message: Any) -> None:
+        try:
+            self._program.send(message)
+        except OSError:
+            raise _ProgramGone from None
 
 
 def leave(cluster: Any, fleet: Fleet) -> None:
@@ -91,9 +110,9 @@ def leave(cluster: Any, fleet: Fleet) -> None:
     timer = threading.Timer(_LEAVE_S, os._exit, (0,))
     timer.daemon = True
     timer.start()
-    fleet.close()
-    cluster.close()
-    sys.stderr.flush()
+    with suppress(Exception):  # there may be nobody left to tell
+        fleet.close()
+        cluster.close()
     os._exit(0)
 
 
@@ -112,8 +131,12 @@ def explain(error: BaseException, address: str) -> str:
     for line in text.splitlines():
         if "Version mismatch" in line or "version mismatch" in line:
             return " ".join(text.split())[:300]
-    lines = text.strip().splitlines() or [type(error).__name__]
-    return f"no Ray cluster can be had at {address}: {lines[0].strip()[:200]}"
+    return f"no Ray cluster can be had at {address}: {_first_line(error)}"
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0].strip()[:200]
 
 
 if __name__ == "__main__":

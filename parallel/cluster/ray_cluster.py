@@ -12,7 +12,7 @@ from typing import Any
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cluster import probe
-from psearch.cluster.actor import Hand
+from psearch.cluster.actor import BEATS, Hand
 from psearch.cluster.address import LOCAL
 from psearch.cluster.fleet import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
 from psearch.cluster.messages import HandsWanted
@@ -27,8 +27,6 @@ _NODES_S = 1.0
 """between two looks at the list of nodes"""
 _STORE_BYTES = 80 * 2**20
 """the least that Ray takes; positions and answers are small and go beside it"""
-_BEATS = "beats"
-"""the concurrency group in which a hand says that it lives while it works"""
 _LONGEST_REASON = 200
 
 
@@ -40,7 +38,7 @@ class RayCluster:
         _connect(wanted.address)
         self._hand_is = wanted.make, dict(wanted.sources)
         self._look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
-        self._hand = ray.remote(concurrency_groups={_BEATS: 1})(Hand)
+        self._hand = ray.remote(concurrency_groups={BEATS: 1})(Hand)
         self._needs: dict[str, Any] = {"num_cpus": wanted.cores, "max_restarts": 0, "max_task_retries": 0}
         if wanted.memory:
             self._needs["memory"] = wanted.memory
@@ -72,7 +70,7 @@ class RayCluster:
 
     def beat(self, actor: Actor) -> Ref:
         """See `Cluster`."""
-        ref: Ref = actor.beat.options(concurrency_group=_BEATS).remote()
+        ref: Ref = actor.beat.remote()
         return ref
 
     def end(self, actor: Actor) -> None:

@@ -82,11 +82,9 @@ class _Actor:
 
 
 class _Method:
-    def __init__(self, actor: _Actor, name: str, group: str = "") -> None:
-        self.actor, self.name, self.group = actor, name, group
-
-    def options(self, concurrency_group: str) -> _Method:
-        return _Method(self.actor, self.name, concurrency_group)
+    def __init__(self, actor: _Actor, name: str) -> None:
+        self.actor, self.name = actor, name
+        self.group = getattr(getattr(actor.instance, name), "__ray_concurrency_group__", "")
 
     def remote(self, *arguments: Any) -> _Ref:
         return self.actor.call(self.group, self.name, arguments)
