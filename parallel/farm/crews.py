@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 from psearch.farm.crew import Crew
 from psearch.farm.hand import HandSettings
 
+_LOGGER = logging.getLogger("psearch")
 
-def make_crew(hands: int, settings: HandSettings, cores: Sequence[int] | None = None, nice: int = 0) -> Crew:
-    """So many hands; see `LocalCrew`. Raises PsearchError when they cannot be had."""
+
+def make_crew(
+    hands: int,
+    settings: HandSettings,
+    cores: Sequence[int] | None = None,
+    nice: int = 0,
+    cluster: str | None = None,
+) -> Crew:
+    """So many hands; see `LocalCrew`. Or at most so many of a cluster, by its address; see `ClusterCrew`. Raises
+    PsearchError when they cannot be had."""
+    if cluster is not None:
+        from psearch.farm.remote import ClusterCrew
+
+        return ClusterCrew(cluster, settings, hands, _LOGGER.warning)
     from psearch.farm.local import LocalCrew
 
     return LocalCrew(hands, settings, cores=cores, nice=nice)

@@ -68,6 +68,7 @@ class _Wanted:
     settings: HandSettings
     cores: tuple[int, ...]
     nice: int
+    cluster: str | None
 
 
 class _Search:
@@ -78,7 +79,7 @@ class _Search:
         self.is_stopped = False
         self._given: dict[int, tuple[Any, Task, str | None]] = {}
         """what has been read and has no result yet, by number: id, task, what is wrong with it"""
-        self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice)
+        self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice, wanted.cluster)
 
     def results(self, positions: Iterable[Entry]) -> Generator[PositionResult, None, None]:
         wanted = self._wanted
@@ -211,6 +212,7 @@ def analyse_many(
     syzygy: str = "",
     cores: Sequence[int] | None = None,
     nice: int = 0,
+    cluster: str | None = None,
 ) -> ManyResults:
     """Search any number of positions, several at a time, and return an iterator of a `PositionResult` for each.
 
@@ -226,6 +228,10 @@ def analyse_many(
     `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
     endgame tables, asked about the root; `cores` the numbers of those to run on, each worker bound to its own; `nice`
     is added to the workers' niceness. `policy`, `pruning`: see `psearch.search`.
+
+    `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
+    `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
+    What happens to machines is logged as a warning of the logger `psearch`.
 
     Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be had, and what the iterable
     raises; then, and when the results are closed, everything ends at once.
@@ -250,6 +256,7 @@ def analyse_many(
             syzygy,
             cores,
             nice,
+            cluster,
         ),
     )
 
@@ -266,6 +273,7 @@ def _checked(
     syzygy: str,
     cores: Sequence[int] | None,
     nice: int,
+    cluster: str | None,
 ) -> _Wanted:
     """Raises PsearchError for what makes no sense."""
     limits = _limits(limit)
@@ -273,6 +281,10 @@ def _checked(
     numbers = () if cores is None else tuple(whole("a core", core, 0, _MOST_CORES) for core in cores)
     if cores is not None and not numbers:
         raise PsearchError("cores is empty: there is nothing to run on")
+    if cluster is not None and (numbers or nice):
+        raise PsearchError("cores and nice are of this machine: leave them out with a cluster")
+    if workers is None and cluster is not None:
+        workers = MAX_THREADS  # as many as there are
     if workers is None:
         workers = max(1, (len(set(numbers)) or usable_cores()) // threads)
     workers = whole("workers", workers, 1, MAX_THREADS)
@@ -282,10 +294,11 @@ def _checked(
         whole("multipv", multipv, 1, MAX_LINES),
         workers,
         bool(ordered),
-        0 if reproducible else workers * threads,
+        0 if reproducible or cluster is not None else workers * threads,
         HandSettings(threads, size, options, syzygy),
         numbers,
         whole("nice", nice, 0, 19),
+        cluster,
     )
 
 

@@ -61,7 +61,7 @@ def with_hands(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     monkeypatch.setattr(
         many,
         "make_crew",
-        lambda hands, settings, cores, nice: LocalCrew(hands, settings, target=f"farm_hands:{target}"),
+        lambda hands, settings, cores, nice, cluster: LocalCrew(hands, settings, target=f"farm_hands:{target}"),
     )
 
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import chess
+import chess.engine
 import pytest
 
+import psearch
 from psearch.bench import BENCH_POSITIONS
 from psearch.farm.crew import Done, Joined, Lost
 from psearch.farm.flow import outcomes
@@ -97,3 +100,21 @@ def _until(crew: ClusterCrew, kind: type) -> list:  # type: ignore[type-arg]
         assert time.monotonic() < end
         events.extend(crew.wait(0.5))
     return events
+
+
+def test_analyse_many_on_a_cluster(kernels: None, fake_ray: Path, caplog: pytest.LogCaptureFixture) -> None:
+    limit = chess.engine.Limit(nodes=300)
+    fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS]
+    with psearch.analyse_many(fens, limit, ordered=True, workers=1) as results:
+        here = [(one.id, one.bestmove, one.info["nodes"]) for one in results]
+    fake_ray.write_text("one 1\nold 0\n")
+    with psearch.analyse_many(fens, limit, ordered=True, cluster="auto") as results:
+        there = [(one.id, one.bestmove, one.info["nodes"]) for one in results]
+    assert here == there and len(here) == len(fens)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("more", [{"cores": [0]}, {"nice": 3}])
+def test_what_is_of_this_machine_only(more: dict[str, object]) -> None:
+    with pytest.raises(psearch.PsearchError, match="are of this machine"):
+        psearch.analyse_many(["startpos"], chess.engine.Limit(nodes=1), cluster="auto", **more)  # type: ignore[arg-type]
