@@ -146,11 +146,10 @@ def move_extension(worker, pruning, tables, frame, gives, within):
 
 
 @entry(i64(i64, i64, i64, i64, i64), INSPECT)
-def move_reduction(worker, pruning, learning, frame, gives):
+def move_reduction(cutoffs, pruning, learning, frame, gives):
     """`reduction_of` the move in the frame's visit."""
     fr = frame_at(frame)
-    wk = worker_at(worker)
-    return reduction_of(wk, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
+    return reduction_of(cutoffs, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
 
 @entry(i64(i64, i64, i64, i64), INSPECT)
@@ -260,12 +259,13 @@ class PruningProbe(NodeProbe):
         records = (self.worker, self._pruning, self.tables, self._frames)
         return int(move_extension(*(record.ctypes.data for record in records), int(gives), int(within)))
 
-    def reduction(self, move: int, index: int, picked: int = PICK_QUIETS, gives: bool = False) -> int:
-        """Plies less for a move. index: its number at the node, from 0; picked: the stage of the picker."""
+    def reduction(self, move: int, index: int, picked: int = PICK_QUIETS, gives: bool = False, cutoffs: int = 0) -> int:
+        """Plies less for a move. index: its number at the node, from 0; picked: the stage of the picker; cutoffs: how
+        many children of the node and its siblings were cut off."""
         visit = self._frames[0]["visit"]
         visit["move"], visit["index"], visit["picked"] = move, index, picked
-        records = (self.worker, self._pruning, self.learning, self._frames)
-        return int(move_reduction(*(record.ctypes.data for record in records), int(gives)))
+        records = (self._pruning, self.learning, self._frames)
+        return int(move_reduction(cutoffs, *(record.ctypes.data for record in records), int(gives)))
 
     def corrected(self, value: int) -> int:
         """A static evaluation of the node, corrected."""

@@ -49,9 +49,12 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
     return 0
 
 
-@kernel(i64(Worker, PruningRecord, Learning, Position, Node, Visit, boolean))
-def reduction_of(wk, pruning, learning, pos, node, visit, gives):
-    """Late move reduction in plies, 0 for none. gives: the move gives check."""
+@kernel(i64(i64, PruningRecord, Learning, Position, Node, Visit, boolean))
+def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
+    """Late move reduction in plies, 0 for none.
+
+    cutoffs: how many children of the node, and of its siblings, a move has cut off; gives: the move gives check.
+    """
     if not pruning.lmr or node.depth < 3 or node.in_check:
         return 0
     index = visit.index
@@ -79,6 +82,6 @@ def reduction_of(wk, pruning, learning, pos, node, visit, gives):
     table_move = racing_tt_move(node)
     if pruning.lmr_tt_capture and table_move != NO_MOVE and not is_quiet(pos, table_move):
         reduction += pruning.lmr_tt_capture * PLY // 100
-    if wk.ply > 0 and wk.cutoffs[wk.ply + 1] > _MANY_CUTOFFS:  # at the root it hides quiet mates
+    if node.ply > 0 and cutoffs > _MANY_CUTOFFS:  # at the root it hides quiet mates
         reduction += pruning.lmr_cutoffs * PLY // 100
     return max(0, reduction >> PLY_SHIFT)

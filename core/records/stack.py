@@ -28,7 +28,11 @@ stack_dtype = record(
         ("root_beta", "i8"),
         ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
         ("root_line", "i8"),  # MultiPV: lines found at this depth; their moves stand in front and are left out
-        ("pad", "i8", (5,)),
+        ("cutoffs_taken", "i4", (2,)),  # of the split node's stack, behind `base`, when they were last made one with it
+        ("pad", "i8", (4,)),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
+        # at this ply, below the node two plies before it: how many nodes a move has cut off. The runner; a helper adds
+        # what it has counted to those of the split node's stack
+        ("cutoffs", "i4", (MAX_PLY,)),
     ]
 )

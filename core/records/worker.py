@@ -70,7 +70,6 @@ worker_dtype = record(
         ("pad", "u1", (24,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
-        ("cutoffs", "i4", (MAX_PLY,)),  # at this ply, below the node two plies before it
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         # of a root of its own, where nothing is split: for the vote. See `vote.py`
         ("finished_depth", "i8"),  # the last depth with an exact score; 0 none

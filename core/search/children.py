@@ -106,7 +106,8 @@ def child_depth(ctx, wk, frame, node):
     frame.visit.new_depth = depth
     if extension != 0:
         return depth
-    reduction = reduction_of(wk, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
+    cutoffs = stack_of(ctx, wk.stack).cutoffs[wk.ply + 1]
+    reduction = reduction_of(cutoffs, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
     reduced = min(depth, max(depth - reduction, 1))
     if reduced < depth:
         count_tried(wk, LMR)

@@ -99,7 +99,7 @@ def enter(ctx, wk, frame):
     node.ply = ply
     node.pass_kind = PASS_MAIN
     if ply + 2 < MAX_PLY:
-        wk.cutoffs[ply + 2] = 0
+        stack_of(ctx, wk.stack).cutoffs[ply + 2] = 0
     if node.depth <= 0 and ply > 0:
         return DO_QUIESCENCE
 
@@ -199,7 +199,7 @@ def learn(ctx, wk, frame, node):
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # a cutoff in these passes says nothing about the move at the node itself
-    wk.cutoffs[wk.ply] += 1
+    stack_of(ctx, wk.stack).cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
     learn_cutoff(wk, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)

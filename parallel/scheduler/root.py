@@ -356,8 +356,6 @@ def _reset_worker(wk, index):
     wk.finished_depth = 0
     wk.answer.pv_length = 0
     clear_record(wk.counters)
-    for ply in range(MAX_PLY):
-        wk.cutoffs[ply] = 0
     for technique in range(TECHNIQUE_ROOM):
         wk.pruned[technique, 0] = 0
         wk.pruned[technique, 1] = 0
@@ -372,6 +370,8 @@ def _begin_root(ctx, index):
     stack.base = 0
     stack.root_depth = hd.first_depth
     stack.root_line = 0
+    for ply in range(MAX_PLY):
+        stack.cutoffs[ply] = 0
     for i in range(hd.root_count):
         stack.root_moves[i] = hd.root_moves[i]
     _set_window(ctx, index, np.int64(hd.line_scores[0]))

@@ -289,6 +289,30 @@ def _copy_line(ctx, stack, home):
     own.root_depth = source.root_depth
     copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
     copy_record(frame_of(ctx, stack * MAX_PLY + ply).position, frame_of(ctx, home).position)
+    for behind in range(ply + 1, min(ply + 3, MAX_PLY)):
+        count = source.cutoffs[behind]
+        own.cutoffs[behind] = count
+        own.cutoffs_taken[behind - ply - 1] = count
+
+
+@kernel(void(Context, Worker, i64))
+def share_cutoffs(ctx, wk, home):
+    """A helper's cutoffs behind the split node `home` become those of all, and theirs become the helper's.
+
+    Later moves are reduced more where many of those before them were cut off (`lmr_cutoffs`), whoever searched them.
+    The node's lock is held, but the one who runs its stack counts without it: an addition may be lost.
+    """
+    split = home // MAX_PLY
+    if split == wk.stack:
+        return
+    own = stack_of(ctx, wk.stack)
+    shared = stack_of(ctx, split)
+    ply = home % MAX_PLY
+    for behind in range(ply + 1, min(ply + 3, MAX_PLY)):
+        count = shared.cutoffs[behind] + own.cutoffs[behind] - own.cutoffs_taken[behind - ply - 1]
+        shared.cutoffs[behind] = count
+        own.cutoffs[behind] = count
+        own.cutoffs_taken[behind - ply - 1] = count
 
 
 @kernel(boolean(Context, Worker, i64))
@@ -341,8 +365,6 @@ def join(ctx, wk, home):
     wk.stack = stack
     wk.ply = home % MAX_PLY
     wk.seen_epoch = -1
-    for ply in range(wk.ply + 1, min(wk.ply + 3, MAX_PLY)):
-        wk.cutoffs[ply] = 0  # they were counted below another node
     wk.last_victim = home // MAX_PLY
     wk.counters.joins += 1
     if ctx.trace != 0:

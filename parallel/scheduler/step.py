@@ -84,6 +84,7 @@ from psearch.scheduler.splitting import (
     preemption_point,
     raise_abort_epoch,
     release,
+    share_cutoffs,
     stop_all,
     unwind,
     withdraw,
@@ -285,6 +286,7 @@ def _after_child(ctx, wk, frame):
                 lost = wk.nodes - frame.visit.nodes_before if frame.visit.worker == wk.index else 0
                 trace_abort(ctx, wk, home, lost, 1)
             return leave(ctx, wk, home)
+        share_cutoffs(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
     if frame.visit.shared and action != DO_CHILD:
         count_used_move(wk, frame.visit.p_needed)

@@ -214,9 +214,9 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     probe = probe_of(tables, fen, lmr=1)
     quiet, capture = code(fen, "b3c3"), code(fen, "b3b6")
 
-    def reduction(move: int, picked: int = PICK_QUIETS, gives: bool = False, **fields: int) -> int:
+    def reduction(move: int, picked: int = PICK_QUIETS, gives: bool = False, cutoffs: int = 0, **fields: int) -> int:
         probe.enter(12, 0, None, improving=1, **fields)
-        return probe.reduction(move, 20, picked, gives)
+        return probe.reduction(move, 20, picked, gives, cutoffs)
 
     plain = reduction(quiet)
     assert plain >= 3
@@ -227,9 +227,8 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     assert reduction(quiet, tt_move=capture) == plain + 1
     assert reduction(quiet, tt_move=quiet) == plain
     for cutoffs in (3, 4):
-        probe.worker[0]["ply"], probe.worker[0]["cutoffs"][2] = 1, cutoffs
-        assert reduction(quiet, tt_move=capture) == plain + (1 if cutoffs == 3 else 3)
-    probe.worker[0]["cutoffs"] = 0
+        assert reduction(quiet, tt_move=capture, cutoffs=cutoffs, ply=1) == plain + (1 if cutoffs == 3 else 3)
+    assert reduction(quiet, cutoffs=9, ply=0) == plain
     probe.learning["quiet"][0, 0, quiet & 4095] = 8192
     assert reduction(quiet) == plain - 1
     probe.learning["quiet"][0, 0, quiet & 4095] = -8192
