@@ -20,7 +20,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from psearch.cluster.address import LOCAL, check_reachable, cluster_address
+from psearch.cluster.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
 from psearch.cluster.identity import identity
 from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
 from psearch.cluster.sources import Sources
@@ -68,7 +68,7 @@ class Link:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "psearch.cluster.driver", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "psearch.cluster.driver", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # Ray prints there what it likes
                 stderr=subprocess.PIPE,
@@ -149,6 +149,8 @@ class Link:
         limit_s = _START_S if self.address == LOCAL else CONNECT_S
         end = time.monotonic() + limit_s
         reason = f"no answer within {limit_s:.0f} s"
+        if self.address not in (AUTO, LOCAL) and not self.address.startswith(CLIENT):
+            reason += f"; where no node of it runs, {CLIENT}HOST is the way"
         while time.monotonic() < end:
             with suppress(queue.Empty):
                 message = self._incoming.get(timeout=_LOOK_S)
