@@ -8,7 +8,7 @@ own Ray node of one core, and a cable to a switch, which is one more namespace: 
 computer. Machine 1 is the head, and machine 100, which is no node, runs `psearch analyse --on ray://10.77.0.1`. Tokens
 are on. Needs root, `ip` and `unshare`, and psearch[cluster].
 
-Events are KIND@PERCENT of the positions done, on the machine that joined last of those that are well:
+Events are KIND@PERCENT of the positions done, on the machine that joined last of those that are well and search:
 
     kill   every process of the machine at once, as when its power fails
     stop   every process halts (SIGSTOP), and goes on 120 s later
@@ -50,6 +50,8 @@ _PROGRAM = 100
 _SWITCH = "psearch-switch"
 _HALTED_S = 120.0
 _PATIENCE_S = 1800.0
+_HAND = "ray::Hand"
+"""the name of a process that searches"""
 
 
 def _do(*words: str) -> str:
@@ -167,13 +169,14 @@ class Network:
             return self.node().address
         if len(self.well) < 2:
             raise SystemExit("cluster_faults.py: no machine is left to which something may happen")
-        one = self.well.pop()
+        one = next(one for one in reversed(self.well) if one is self.well[0] or one.processes(_HAND))
+        self.well.remove(one)
         if kind == "kill":
             one.send(signal.SIGKILL)
         elif kind == "cut":
             _do("ip", "-n", _SWITCH, "link", "set", f"port{one.number}", "down")
         else:
-            name = "ray::Hand" if kind == "hand" else ""
+            name = _HAND if kind == "hand" else ""
             processes = one.processes(name)
             one.send(signal.SIGSTOP, name)
             self.halted.append((time.monotonic() + _HALTED_S, processes))
@@ -244,7 +247,7 @@ def main() -> int:
     parser.add_argument("suite", type=Path)
     parser.add_argument("--nodes", type=int, default=20_000, help="of each search (20000)")
     parser.add_argument("--machines", type=int, default=3, help="at the beginning (3)")
-    parser.add_argument("--events", type=_events, default=_events("kill@20,add@30,hand@40,stop@55,add@60,cut@75"))
+    parser.add_argument("--events", type=_events, default=_events("kill@20,hand@35,add@40,stop@50,add@60,cut@75"))
     parser.add_argument("--out", type=Path, required=True, metavar="PREFIX")
     options = parser.parse_args()
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")

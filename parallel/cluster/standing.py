@@ -21,6 +21,7 @@ _MARK_S = 1.0
 _MARKS = 20
 """A rate is that of the last so many seconds."""
 _MOST_NAMED = 3
+_MOST_LISTED = 16
 
 
 @dataclass
@@ -63,6 +64,8 @@ class Standing:
         """where each hand is"""
         self._on_note = on_note
         self._refusals: dict[str, str] = {}
+        self._done: dict[str, int] = {}
+        """by name of the node"""
         self._changed_at = now
         self._said_busy = False
 
@@ -104,6 +107,20 @@ class Standing:
             rates.append(f"others {_figure(sum(node.rate(now) for node in nodes[_MOST_NAMED:]))}/s")
         counts = f"{_count(len(nodes), 'node')}, {_count(self.hands, 'process', 'es')}"
         return f"{counts}: {', '.join(rates)}" if rates else counts
+
+    def work_done(self) -> str:
+        """What each machine has done, those that are gone included: `a 120, b 61`; the busiest first."""
+        done = sorted(self._done.items(), key=lambda item: -item[1])
+        shares = [f"{name} {number:,}" for name, number in done[:_MOST_LISTED]]
+        if len(done) > _MOST_LISTED:
+            shares.append(f"{len(done) - _MOST_LISTED} others {sum(number for _, number in done[_MOST_LISTED:]):,}")
+        return ", ".join(shares)
+
+    def count(self, hand: int, number: int, now: float) -> None:
+        """A hand has done so much more."""
+        node = self.home[hand]
+        node.count(number, now)
+        self._done[node.name] = self._done.get(node.name, 0) + number
 
     def check(self, now: float) -> None:
         """Raise PsearchError when nobody can work and nobody seems to be coming."""

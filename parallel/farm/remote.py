@@ -73,7 +73,7 @@ class ClusterCrew:
                     events.append(Lost(hand, reason))
                 case Answered(hand, _, answer) if home is not None:
                     outcomes: list[Outcome] = pickle.loads(answer)
-                    home.count(len(outcomes), time.monotonic())
+                    self.standing.count(hand, len(outcomes), time.monotonic())
                     events.append(Done(hand, [replace(outcome, hand=home.name) for outcome in outcomes]))
                 case Raised(hand, _, error):  # not of a position: those are outcomes
                     self._link.dismiss(hand, f"it raised {pickle.loads(error)!r}")
