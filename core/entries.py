@@ -14,3 +14,7 @@ INSPECT = Group("inspect", "psearch.core.inspect.node", "psearch.core.inspect.po
 
 PERFT = Group("perft", "psearch.core.board.perft")
 perft = PERFT.entry("perft")
+
+EXCHANGE = Group("exchange", "psearch.core.search.exchange")
+collect_entries = EXCHANGE.entry("collect_entries")
+insert_entries = EXCHANGE.entry("insert_entries")

@@ -2,12 +2,16 @@
 
     python bench/match/odds.py --first 8 --second 1 --nodes 10000 --odds 3,4.5,6 --games 200 --book FILE --out LOG.jsonl
     python bench/match/odds.py --first 8 --second 8,lazy --odds 1,1.5 ...
+    python bench/match/odds.py --first 2x8,root+entries --second 8 --odds 1.25,1.5,2 ...
     python bench/match/odds.py --from-log LOG.jsonl [LOG.jsonl.xz#RUN ...]
 
-A side is WORKERS or WORKERS,POLICY. For each move the first has the virtual time in which one worker searches so many
-nodes, the second k times that, for each k of --odds; both are in this process, with a table and history each, kept
-from move to move. Nothing depends on how fast the machine is, or on what else it does: the same games every time.
-Costs are those of `psearch simulate`. A game takes the time of all its nodes on one core.
+A side is WORKERS or WORKERS,POLICY, or MACHINESxWORKERS,MODE: several machines, and how they work together
+(`mode_named` in `parallel/simulation/fleet.py`). For each move the first has the virtual time in which one worker
+searches so many nodes, the second k times that, for each k of --odds; both are in this process, with a table and
+history each (for each machine), kept from move to move. Nothing depends on how fast the machine is, or on what else it
+does: the same games every time. Costs are those of `psearch simulate`. A game takes the time of all its nodes on one
+core. Machines have the network of `Network` there, whose latency and period are shrunk as the time of the first side's
+move is shorter than --move-ms: in a move they hear of each other as often as they would in one so long.
 
 Every opening is played twice with colours changed; an opening is used once only with the same k. Games end as those of
 `quick.py`. --games is for each k; they are played in turn, so that a run that is cut short has as many of each.
@@ -43,6 +47,7 @@ from matchplay.time_odds import report
 
 from psearch.cli.numbers import whole_number
 from psearch.core.board.bridge import to_chess_move
+from psearch.core.entries import EXCHANGE
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.notation.journal import DamagedLine, Journal
 from psearch.options import SearchOptions
@@ -50,6 +55,7 @@ from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
+from psearch.simulation.fleet import Fleet, Network, mode_named
 from psearch.simulation.simulator import Simulator
 from psearch.studies.raw_log import machine, read_log, source_commit
 
@@ -66,9 +72,15 @@ class Side:
     """Who plays."""
 
     workers: int
+    """of each machine"""
     policy: str
+    machines: int = 1
+    mode: str = ""
+    """how machines work together; of one: nothing"""
 
     def __str__(self) -> str:
+        if self.machines > 1:
+            return f"{self.machines} machines of {self.workers} ({self.mode})"
         if self.workers == 1:
             return "1 worker"
         return f"{self.workers} workers" + ("" if self.policy == DEFAULT_POLICY else f" ({self.policy})")
@@ -106,8 +118,30 @@ class Game:
         return 2 * int((self.result == "1-0") == (self.white == 0))
 
 
+class FleetPlayer:
+    """Several machines at the board. move_ms: see above; base: nodes that one worker searches in the time of the first
+    side's move."""
+
+    def __init__(self, side: Side, hash_mb: int, base: float, move_ms: float) -> None:
+        costs = Costs()
+        scale = base * (costs.node + costs.qnode) / 2e6 / move_ms
+        network = Network().scaled(scale)
+        self._fleet = Fleet(side.machines, side.workers, hash_mb, mode_named(side.mode), network, costs)
+        self.nodes = base
+        """that one worker searches in the time for a move"""
+
+    def new_game(self) -> None:
+        self._fleet.forget()
+
+    def move(self, board: chess.Board) -> tuple[chess.Move, int]:
+        answer = self._fleet.play(board, self._fleet.seconds_of(self.nodes)).answer
+        if answer is None:
+            raise MatchError(f"{self.nodes} nodes are too few for an answer at {board.fen()}")
+        return answer.pv[0], answer.score
+
+
 class VirtualPlayer:
-    """A side at the board."""
+    """One machine at the board."""
 
     def __init__(self, side: Side, hash_mb: int) -> None:
         self._simulator = Simulator(side.workers, hash_mb, Costs())
@@ -126,8 +160,11 @@ class VirtualPlayer:
 class Table:
     """Where a process plays its games."""
 
-    def __init__(self, sides: Sequence[Side], nodes: int, hash_mb: int) -> None:
-        self._players = [VirtualPlayer(side, hash_mb) for side in sides]
+    def __init__(self, sides: Sequence[Side], nodes: int, hash_mb: int, move_ms: float) -> None:
+        self._players: list[VirtualPlayer | FleetPlayer] = [
+            FleetPlayer(side, hash_mb, nodes, move_ms) if side.machines > 1 else VirtualPlayer(side, hash_mb)
+            for side in sides
+        ]
         self._nodes = nodes
 
     def play(self, task: Task) -> Finished:
@@ -136,8 +173,8 @@ class Table:
         return play(self._players, task.opening, task.white)
 
 
-def _make(sides: Sequence[Side], nodes: int, hash_mb: int) -> Callable[[Task], Finished]:
-    return Table(sides, nodes, hash_mb).play
+def _make(sides: Sequence[Side], nodes: int, hash_mb: int, move_ms: float) -> Callable[[Task], Finished]:
+    return Table(sides, nodes, hash_mb, move_ms).play
 
 
 class OddsLog:
@@ -214,6 +251,13 @@ def pair_counts(games: Iterable[Game]) -> dict[float, list[int]]:
 
 def _side(text: str) -> Side:
     workers, _, policy = text.partition(",")
+    if "x" in workers:
+        machines, _, workers = workers.partition("x")
+        try:
+            mode_named(policy)
+        except PsearchError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+        return Side(whole_number(1, MAX_THREADS)(workers), DEFAULT_POLICY, whole_number(2, 512)(machines), policy)
     number = whole_number(1, MAX_THREADS)(workers)
     if policy and policy not in POLICY_NAMES:
         raise argparse.ArgumentTypeError(f"the policy is one of {', '.join(POLICY_NAMES)}, not {policy[:40]!a}")
@@ -232,14 +276,15 @@ def _odds(text: str) -> list[float]:
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
-    side = {"type": _side, "metavar": "WORKERS[,POLICY]"}
+    side = {"type": _side, "metavar": "[MACHINESx]WORKERS[,POLICY|,MODE]"}
     parser.add_argument("--first", default=Side(8, DEFAULT_POLICY), help="(8)", **side)
     parser.add_argument("--second", default=Side(1, DEFAULT_POLICY), help="(1)", **side)
     parser.add_argument("--odds", type=_odds, default=[3.0, 4.5, 6.0], metavar="K,K..", help="(3,4.5,6)")
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=10_000, metavar="N", help="(10000)")
     parser.add_argument("--games", type=whole_number(2, 10**6), default=200, metavar="N", help="for each k (200)")
     parser.add_argument("--book", nargs="+", type=Path, default=[], metavar="FILE", help="EPD, FEN or PGN")
-    parser.add_argument("--hash", type=whole_number(1, MAX_HASH_MB), default=16, metavar="MIB", help="a side (16)")
+    parser.add_argument("--hash", type=whole_number(1, MAX_HASH_MB), default=16, metavar="MIB", help="a machine (16)")
+    parser.add_argument("--move-ms", type=float, default=1000.0, metavar="MS", help="of a real move (1000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=1, metavar="N", help="processes (1)")
     add_where(parser)
@@ -271,11 +316,19 @@ def _tasks(openings: dict[float, list[Opening]], played: Iterable[Game]) -> list
     return [task for task in games if (task.odds, task.pair, task.white) not in done]
 
 
+def _facts(side: Side) -> dict[str, Any]:
+    """As logs have it; those from before there were machines, too."""
+    facts = asdict(side)
+    return facts if side.machines > 1 else {"workers": facts["workers"], "policy": facts["policy"]}
+
+
 def _settings(options: argparse.Namespace) -> dict[str, Any]:
     """What must be the same in a run that goes on."""
+    fleets = max(options.first.machines, options.second.machines) > 1
     return {
-        "first": asdict(options.first),
-        "second": asdict(options.second),
+        "first": _facts(options.first),
+        "second": _facts(options.second),
+        **({"move_ms": options.move_ms} if fleets else {}),
         "nodes": options.nodes,
         "hash_mb": options.hash,
         "seed": options.seed,
@@ -292,8 +345,9 @@ def _play(options: argparse.Namespace) -> int:
     status = 0
     with OddsLog(options.out, _settings(options), resume=options.resume) as log:
         tasks = _tasks(openings, log.games)
-        load_kernels(VIRTUAL)  # compiled once, not by every process
-        answers = share(options, partial(_make, (first, second), options.nodes, options.hash), tasks)
+        load_kernels(VIRTUAL, EXCHANGE)  # compiled once, not by every process
+        make = partial(_make, (first, second), options.nodes, options.hash, options.move_ms)
+        answers = share(options, make, tasks)
         try:
             for place, finished in answers if tasks else ():
                 task = tasks[place]

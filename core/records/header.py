@@ -22,6 +22,7 @@ options_dtype = record(
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
         ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are deferred; 0 never
+        ("machine", "i4"),  # of several that search the same root and each leave out other depths; 0 leaves out none
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
@@ -52,6 +53,8 @@ header_dtype = record(
             "i8",
         ),  # more than 1: with `line_scores` of the depth before, by workers replaced since
         ("multipv", "i8"),  # lines to find, 1 .. root_count
+        # a score: that all root moves are worth no more is as good as a value; -INFINITE none. Also while searching
+        ("floor", "i8"),
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
         ("options", options_dtype),

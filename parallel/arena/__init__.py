@@ -2,6 +2,7 @@
 
 Begin with `arena`, which lays out blocks taken from `memory` (docs/design/memory.md); `setup` writes a search into it,
 `validate` checks all invariants of an arena at rest, `table_entries` looks into its transposition table;
+`table_exchange` gives its entries to arenas on other machines and takes theirs;
 `perturbation` gives a search other luck.
 `control_groups` tells what the system allows this process to take, `system_calls` calls what a Python may lack.
 """

@@ -97,7 +97,8 @@ def _enter_root(ctx, wk):
 
 @kernel(void(Context, i64, i64))
 def _set_window(ctx, stack_index, score):
-    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
+    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off; of it what is
+    above the floor."""
     stack = stack_of(ctx, stack_index)
     width = np.int64(header_of(ctx).options.aspiration)
     if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
@@ -108,6 +109,10 @@ def _set_window(ctx, stack_index, score):
         stack.root_window = width
         stack.root_alpha = max(score - width, -INFINITE)
         stack.root_beta = min(score + width, INFINITE)
+    floor = np.int64(header_of(ctx).floor)
+    if stack.root_alpha < floor:
+        stack.root_alpha = floor
+        stack.root_beta = max(stack.root_beta, floor + 2)  # a root is searched with an open window
 
 
 @kernel(void(Context, i64))
@@ -255,6 +260,9 @@ def _deepen(ctx, wk):
     if hd.options.policy == POLICY_LAZY:
         while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
             stack.root_depth += 1
+    elif hd.options.machine > 0:
+        while stack.root_depth < hd.max_depth and _skips_depth(np.int64(hd.options.machine), stack.root_depth):
+            stack.root_depth += 1
     if wk.stack == MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):
@@ -276,6 +284,19 @@ def _widen(stack):
     return stack.root_window > _WIDEST_WINDOW
 
 
+@kernel(i64(Context, Worker, i64))
+def _next_depth(ctx, wk, score):
+    """The iteration is through: one ply deeper, or the end."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, wk.stack)
+    stack.root_line = 0
+    if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+        return _end_search(ctx, wk)
+    _deepen(ctx, wk)
+    _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
+    return _enter_root(ctx, wk)
+
+
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
     """The root has a value: report, then search again: a wider window, the next line, or one ply deeper; or end."""
@@ -293,8 +314,11 @@ def root_finished(ctx, wk):
     if score <= stack.root_alpha:
         if main:
             _report(ctx, score, BOUND_UPPER)
+        floor = np.int64(hd.floor)
+        if score <= floor:
+            return _next_depth(ctx, wk, score)
         wide = _widen(stack)
-        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
+        stack.root_alpha = max(floor, -INFINITE if wide else max(score - stack.root_window, -INFINITE))
         return _enter_root(ctx, wk)
     _take_best_move(ctx, wk, score)
     if score >= stack.root_beta:
@@ -313,12 +337,7 @@ def root_finished(ctx, wk):
     if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
         _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
         return _enter_root(ctx, wk)
-    stack.root_line = 0
-    if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
-        return _end_search(ctx, wk)
-    _deepen(ctx, wk)
-    _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
-    return _enter_root(ctx, wk)
+    return _next_depth(ctx, wk, score)
 
 
 @kernel(i64(Context, Worker))

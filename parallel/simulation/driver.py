@@ -376,11 +376,13 @@ def _turn(ctx, sim, worker, clock, locks):
     return clock
 
 
-@entry(i64(i64, i64, i64, i64), VIRTUAL)
-def run_virtual(context, simulation, locks, max_events):
-    """Run until the search is done or for `max_events` turns; 1 when it is done.
+@entry(i64(i64, i64, i64, i64, i64), VIRTUAL)
+def run_virtual(context, simulation, locks, max_events, pause):
+    """Run until the search is done, for `max_events` turns, or while turns begin before `pause`; 1 when it is done, 2
+    when no turn begins before `pause`.
 
-    context, simulation: addresses of the records; locks: address of a `lock_dtype` for each frame, zero at the start.
+    context, simulation: addresses of the records; locks: address of a `lock_dtype` for each frame, zero at the start;
+    pause: a clock, 0 none.
     """
     ctx = context_at(context)
     sim = simulation_at(simulation)
@@ -390,6 +392,8 @@ def run_virtual(context, simulation, locks, max_events):
             return 1
         if sim.heap_size == 0:
             return -1  # all workers sleep and the search is not done: a bug
+        if 0 < pause <= sim.base + (sim.heap[0] >> WORKER_BITS):
+            return 2
         top = _pop(sim)
         worker = top & (MAX_WORKERS - 1)
         sim.events += 1

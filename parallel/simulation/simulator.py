@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import chess
@@ -10,11 +10,11 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.perturbation import perturb_history
-from psearch.arena.setup import write_search
+from psearch.arena.setup import Progress, write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
 from psearch.core.pruning.modes import pruning_text
-from psearch.core.records import INFO_RING, MAX_PLY, lock_dtype, simulation_dtype
+from psearch.core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
@@ -104,6 +104,44 @@ class Simulator:
         self._run(validate=False, watch=None)
         return self._sample("", board, int(self.arena.header[0]["depth"]), options, seed=0)
 
+    def begin(
+        self,
+        board: chess.Board,
+        options: SearchOptions,
+        seconds: float,
+        only: Sequence[chess.Move] | None = None,
+        progress: Progress | None = None,
+        floor: int | None = None,
+    ) -> None:
+        """Begin what `play` does, with the clock at zero, to be driven by `advance_to`.
+
+        only, progress, floor: as in `write_search`. No time is saved where a single move is legal.
+        """
+        deadline = max(1, round(seconds * TICKS_PER_SECOND))
+        self._begin(
+            board, Limits(), options, seed=0, deadline=deadline, keep=True, only=only, progress=progress, floor=floor
+        )
+
+    def advance_to(self, clock: int) -> bool:
+        """Every turn that begins before the clock shows so many ticks; whether the search is done."""
+        while not self._advance(_EVENTS_PER_CALL, max(clock, 1)):
+            if self._next_turn() >= clock:
+                return False
+        return True
+
+    def stop_at(self, clock: int) -> int:
+        """Drive the search that was begun until it has noticed that it is to stop when the clock shows so much; what it
+        shows when the last worker has stopped. Nothing happens to one that is done."""
+        if not self.advance_to(clock):
+            self.simulation["deadline"] = max(clock, 1)
+            self._run(validate=False, watch=None)
+        return int(self.simulation[0]["now"])
+
+    def _next_turn(self) -> int:
+        """When it begins."""
+        record = self.simulation[0]
+        return int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS)
+
     def seconds_of(self, nodes: float) -> float:
         """The virtual time in which one worker searches about so many nodes: the mean of what a node of the main search
         and one of quiescence cost."""
@@ -173,6 +211,9 @@ class Simulator:
         deadline: int = 0,
         keep: bool = False,
         history: int = 0,
+        only: Sequence[chess.Move] | None = None,
+        progress: Progress | None = None,
+        floor: int | None = None,
     ) -> None:
         """Everything as it is before a first search, but for the table and the history if they are to be kept."""
         arena = self.arena
@@ -183,7 +224,7 @@ class Simulator:
             perturb_history(arena, history)
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
-        write_search(arena, board, limits, options)
+        write_search(arena, board, limits, options, only, progress=progress, floor=floor)
         record = self.simulation[0]
         self.costs.write(record, arena.stacks)
         record["random"] = seed
@@ -212,9 +253,10 @@ class Simulator:
             if done:
                 return
 
-    def _advance(self, events: int) -> bool:
-        """So many events more; whether the search is done."""
-        state = run_virtual(self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data, events)
+    def _advance(self, events: int, pause: int = 0) -> bool:
+        """So many events more, or all that begin before the clock shows `pause`; whether the search is done."""
+        arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
+        state = run_virtual(*arguments, events, pause)
         if state < 0:
             raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
         return bool(state == 1)

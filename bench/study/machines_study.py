@@ -1,0 +1,259 @@
+"""What several machines are worth, by the moves that they choose: in virtual time, on positions of games.
+
+    python bench/study/machines_study.py --positions FILE --out LOG.jsonl --nodes 10000 --workers 2 \\
+        --machines 1x1,1x2,1x4,2,4 --modes root+entries,root+entries+share=5
+    python bench/study/machines_study.py --from-log LOG.jsonl
+
+Each position is searched from an empty table by every configuration: one machine with k times as much time (`1xK`),
+and so many machines (`M`) in each of the modes (`psearch.simulation.fleet.mode_named`). --nodes: a worker's nodes in
+the time of a move (`x1`). The network's latency and period are those of `Network`, shrunk as the time of a move is
+shorter than --move-ms, so that machines hear of each other as often in a move as they would in one so long.
+
+Moves that not all configurations chose are then judged: by a search of the position behind the move by one worker, of
+--judge-nodes nodes. What a choice loses is the difference to the best move judged at the position, in expected points
+(0 to 1, logistic, 400 centipawns are 10 : 1). The report has the mean loss of each configuration, and what each is
+worth: the k at which one machine loses as much, between the k that were searched, on the line through their losses
+over ln k; 95% intervals by drawing positions again.
+
+FILE: lines that begin with a FEN, up to a semicolon. --every N takes each N-th. The log has every search; the same
+command goes on where it was. Exit status: 0, 2 bad input, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import chess
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.core.entries import EXCHANGE
+from psearch.machines.conductor import SameRoot
+from psearch.notation.journal import Journal
+from psearch.options import SearchOptions
+from psearch.processes.worker import work_alone
+from psearch.results import Limits, PsearchError
+from psearch.scheduler.entries import load_kernels
+from psearch.simulation.entries import VIRTUAL
+from psearch.simulation.fleet import Fleet, FleetSample, Network, mode_named
+from psearch.studies.raw_log import machine, source_commit
+
+_HIGHEST = 1500
+"""Centipawns: beyond, all is won."""
+_DRAWN = 2000
+_LEAST_PIECES = 8
+
+
+class Log:
+    """What was searched, and judged, on disk."""
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        self.moves: dict[tuple[str, str], str] = {}
+        """by configuration and position"""
+        self.voters: dict[tuple[str, str], list[list[Any]]] = {}
+        """the same: move, score and depth of each machine"""
+        self.scores: dict[tuple[str, str], int] = {}
+        """by position and move"""
+        self._journal = Journal(path)
+        first = None
+        for number, _, entry in self._journal.lines():
+            if number == 1:
+                first = entry["about"]
+            elif "config" in entry:
+                self._take(entry)
+            elif "judged" in entry:
+                self.scores[entry["fen"], entry["judged"]] = entry["score"]
+        self._journal.cut()
+        facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        if first is None:
+            self._journal.append({"about": {**settings, **facts}})
+        elif {name: first.get(name) for name in settings} != settings:
+            raise PsearchError(f"{path} is another run: {first}")
+        else:
+            self._journal.append({"resumed": facts})
+
+    def add(self, entry: dict[str, Any]) -> None:
+        if "config" in entry:
+            self._take(entry)
+        else:
+            self.scores[entry["fen"], entry["judged"]] = entry["score"]
+        self._journal.append(entry)
+
+    def _take(self, entry: dict[str, Any]) -> None:
+        self.moves[entry["config"], entry["fen"]] = entry["move"]
+        self.voters[entry["config"], entry["fen"]] = entry.get("voters", [])
+
+    def close(self) -> None:
+        self._journal.close()
+
+
+def read_positions(path: Path, every: int, most: int) -> list[str]:
+    """FENs of positions with several legal moves and not too few pieces."""
+    found = []
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines):
+            if number % every or len(found) == most:
+                continue
+            fields = line.split(";")[0].split()
+            fen = " ".join([*fields[:4], *(fields[4:6] if len(fields) > 5 and fields[4].isdecimal() else ("0", "1"))])
+            board = chess.Board(fen)
+            if board.is_valid() and board.legal_moves.count() > 4 and board.occupied.bit_count() >= _LEAST_PIECES:
+                found.append(fen)
+    return found
+
+
+def _configurations(options: argparse.Namespace) -> list[tuple[str, int, float, str]]:
+    """Name, machines, factor of time, mode."""
+    found = []
+    for word in options.machines.split(","):
+        if word.startswith("1x"):
+            found.append((word, 1, float(word[2:]), "root"))
+        else:
+            found += [(f"{word} {mode}", int(word), 1.0, mode) for mode in options.modes.split(",")]
+    return found
+
+
+def choose(options: argparse.Namespace, positions: Sequence[str], log: Log) -> None:
+    """The moves of every configuration."""
+    for name, machines, factor, mode in _configurations(options):
+        left = [fen for fen in positions if (name, fen) not in log.moves]
+        if not left:
+            continue
+        begun = time.time()
+        network = Network()
+        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network)
+        seconds = fleet.seconds_of(options.nodes) * factor
+        scale = fleet.seconds_of(options.nodes) * 1000 / options.move_ms
+        fleet.close()
+        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network.scaled(scale))
+        for fen in left:
+            fleet.forget()
+            found = fleet.play(chess.Board(fen), seconds)
+            if found.answer is None:
+                raise PsearchError(f"no answer at {fen}")
+            entry = {"config": name, "fen": fen, "move": found.answer.pv[0].uci(), "depth": found.answer.depth}
+            log.add({**entry, "nodes": found.nodes, "voters": _voters(found)})
+        fleet.close()
+        print(f"{name}: {len(left)} positions, {time.time() - begun:.0f} s", flush=True)
+
+
+def _voters(found: FleetSample) -> list[list[Any]]:
+    """Of each machine that has searched the root: move, score, finished depth."""
+    roots = SameRoot()
+    first = {report.machine: report.job for _, report in reversed(found.reports)}
+    for _, one in found.reports:
+        if one.job == first[one.machine]:
+            roots.report(one)
+    return [[v.move.uci(), v.report.score, v.finished] for _, v in sorted(roots.voters.items())]
+
+
+def judge(options: argparse.Namespace, positions: Sequence[str], log: Log) -> None:
+    """What moves are worth where configurations differ."""
+    chosen: dict[str, set[str]] = {}
+    for (_, fen), move in log.moves.items():
+        chosen.setdefault(fen, set()).add(move)
+    for (_, fen), voters in log.voters.items():
+        chosen[fen].update(voter[0] for voter in voters)
+    wanted = [(fen, move) for fen in positions for move in sorted(chosen.get(fen, ())) if len(chosen[fen]) > 1]
+    wanted = [pair for pair in wanted if pair not in log.scores]
+    arena = Arena(1, options.hash)
+    for fen, move in wanted:
+        board = chess.Board(fen)
+        board.push_uci(move)
+        log.add({"judged": move, "fen": fen, "score": -_value(arena, board, options.judge_nodes)})
+    arena.close()
+
+
+def _value(arena: Arena, board: chess.Board, nodes: int) -> int:
+    if board.is_checkmate():
+        return -_HIGHEST
+    if board.is_game_over():
+        return 0
+    arena.forget()
+    write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
+    work_alone(arena.context)
+    return max(-_HIGHEST, min(_HIGHEST, int(arena.header[0]["score"])))
+
+
+def losses(log: Log, positions: Iterable[str]) -> tuple[list[str], np.ndarray]:
+    """Configurations, and their losses in points, [position, configuration]; positions that all have searched."""
+    names = list(dict.fromkeys(name for name, _ in log.moves))
+    rows = []
+    for fen in positions:
+        moves = [log.moves.get((name, fen)) for name in names]
+        if None in moves:
+            continue
+        if len(set(moves)) == 1:
+            rows.append([0.0] * len(names))
+            continue
+        scores = [log.scores.get((fen, str(move))) for move in moves]
+        if None in scores:
+            continue
+        points = 1 / (1 + 10 ** (-np.array(scores, float) / 400))
+        rows.append(list(points.max() - points))
+    return names, np.array(rows)
+
+
+def _worth(times: np.ndarray, mean: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """k at which one machine loses so much, by the line through its losses over ln k."""
+    slope, level = np.polyfit(np.log(times), mean, 1)
+    return np.exp((others - level) / slope) if slope < 0 else np.full(len(others), np.nan)
+
+
+def report(log: Log, positions: Sequence[str]) -> str:
+    """The table."""
+    names, found = losses(log, positions)
+    alone = [i for i, name in enumerate(names) if name.startswith("1x")]
+    times = np.array([float(names[i][2:]) for i in alone])
+    dice = np.random.default_rng(1)
+    samples = [found[dice.integers(0, len(found), len(found))].mean(axis=0) for _ in range(_DRAWN)]
+    drawn = np.array([_worth(times, sample[alone], sample) for sample in samples])
+    worth = _worth(times, found.mean(axis=0)[alone], found.mean(axis=0))
+    low, high = np.nanpercentile(drawn, (2.5, 97.5), axis=0)
+    lines = ["| configuration | loss, points of 100 | worth x time (95%) |", "|---|---|---|"]
+    for i, name in enumerate(names):
+        lines.append(f"| {name} | {100 * found[:, i].mean():.2f} | {worth[i]:.2f} ({low[i]:.2f} to {high[i]:.2f}) |")
+    return f"{len(found)} positions\n" + "\n".join(lines)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Bad input is one line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--positions", type=Path, required=True)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--most", type=int, default=10**6)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--nodes", type=int, default=10_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--hash", type=int, default=4, help="MiB a machine (4)")
+    parser.add_argument("--machines", default="")
+    parser.add_argument("--modes", default="root+entries")
+    parser.add_argument("--move-ms", type=float, default=1000.0)
+    parser.add_argument("--judge-nodes", type=int, default=100_000)
+    options = parser.parse_args(words)
+    try:
+        positions = read_positions(options.positions, options.every, options.most)
+        settings = {name: getattr(options, name) for name in ("nodes", "workers", "hash", "move_ms", "judge_nodes")}
+        log = Log(options.out, settings)
+        load_kernels(VIRTUAL, EXCHANGE)
+        if options.machines:
+            choose(options, positions, log)
+            judge(options, positions, log)
+        print(report(log, positions))
+        log.close()
+    except (PsearchError, OSError, ValueError) as error:
+        print(f"machines_study.py: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
