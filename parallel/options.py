@@ -16,15 +16,6 @@ ABDADA_DEFER_DEPTH = 3
 """Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
-_NUMBERS = (
-    "aspiration",
-    "split_depth",
-    "open_busy",
-    "open_idle",
-    "join_cost",
-    "defer_depth",
-    "machine",
-)
 _LONGEST_SHOWN = 40
 """characters"""
 
@@ -68,8 +59,6 @@ class SearchOptions:
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
-    machine: int = 0
-    """the number of this one among machines that search the same root: each leaves out other depths, 0 none"""
     record: bool = True
     shadow: bool = False
     """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
@@ -77,7 +66,7 @@ class SearchOptions:
     def __post_init__(self) -> None:
         if self.policy not in POLICY_NAMES:
             raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {self.policy!r}")
-        for name in _NUMBERS:
+        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")

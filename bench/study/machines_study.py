@@ -2,7 +2,6 @@
 
     python bench/study/machines_study.py --positions FILE --out LOG.jsonl --nodes 10000 --workers 2 \\
         --machines 1x1,1x2,1x4,2,4 --modes root+entries,root+entries+share=5
-    python bench/study/machines_study.py --from-log LOG.jsonl
 
 Each position is searched from an empty table by every configuration: one machine with k times as much time (`1xK`),
 and so many machines (`M`) in each of the modes (`psearch.simulation.fleet.mode_named`). --nodes: a worker's nodes in
@@ -12,8 +11,9 @@ shorter than --move-ms, so that machines hear of each other as often in a move a
 Moves that not all configurations chose are then judged: by a search of the position behind the move by one worker, of
 --judge-nodes nodes. What a choice loses is the difference to the best move judged at the position, in expected points
 (0 to 1, logistic, 400 centipawns are 10 : 1). The report has the mean loss of each configuration, and what each is
-worth: the k at which one machine loses as much, between the k that were searched, on the line through their losses
-over ln k; 95% intervals by drawing positions again.
+worth: the k at which one machine loses as much, on the line through its losses over ln k; 95% intervals by drawing
+positions again. Where all machines search the root it has the time to depth as well: that of one machine over that
+until the first of them had finished the same depth, the deepest that both did.
 
 FILE: lines that begin with a FEN, up to a semicolon. --every N takes each N-th. The log has every search; the same
 command goes on where it was. Exit status: 0, 2 bad input, 130 Ctrl-C.
@@ -33,8 +33,8 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.core.constants import BOUND_EXACT
 from psearch.core.entries import EXCHANGE
-from psearch.machines.conductor import SameRoot
 from psearch.notation.journal import Journal
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
@@ -48,6 +48,7 @@ _HIGHEST = 1500
 """Centipawns: beyond, all is won."""
 _DRAWN = 2000
 _LEAST_PIECES = 8
+_BASE = "1x1"
 
 
 class Log:
@@ -56,8 +57,8 @@ class Log:
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
         self.moves: dict[tuple[str, str], str] = {}
         """by configuration and position"""
-        self.voters: dict[tuple[str, str], list[list[Any]]] = {}
-        """the same: move, score and depth of each machine"""
+        self.reached: dict[tuple[str, str], dict[str, float]] = {}
+        """the same: seconds until a depth was finished"""
         self.scores: dict[tuple[str, str], int] = {}
         """by position and move"""
         self._journal = Journal(path)
@@ -87,7 +88,7 @@ class Log:
 
     def _take(self, entry: dict[str, Any]) -> None:
         self.moves[entry["config"], entry["fen"]] = entry["move"]
-        self.voters[entry["config"], entry["fen"]] = entry.get("voters", [])
+        self.reached[entry["config"], entry["fen"]] = entry["reached"]
 
     def close(self) -> None:
         self._journal.close()
@@ -138,19 +139,19 @@ def choose(options: argparse.Namespace, positions: Sequence[str], log: Log) -> N
             if found.answer is None:
                 raise PsearchError(f"no answer at {fen}")
             entry = {"config": name, "fen": fen, "move": found.answer.pv[0].uci(), "depth": found.answer.depth}
-            log.add({**entry, "nodes": found.nodes, "voters": _voters(found)})
+            reached = _reached(found) if mode.startswith("root") else {}
+            log.add({**entry, "nodes": found.nodes, "reached": reached})
         fleet.close()
         print(f"{name}: {len(left)} positions, {time.time() - begun:.0f} s", flush=True)
 
 
-def _voters(found: FleetSample) -> list[list[Any]]:
-    """Of each machine that has searched the root: move, score, finished depth."""
-    roots = SameRoot()
-    first = {report.machine: report.job for _, report in reversed(found.reports)}
-    for _, one in found.reports:
-        if one.job == first[one.machine]:
-            roots.report(one)
-    return [[v.move.uci(), v.report.score, v.finished] for _, v in sorted(roots.voters.items())]
+def _reached(found: FleetSample) -> dict[str, float]:
+    """By depth of the root: seconds until it was known at machine 0 that a machine had finished it."""
+    reached: dict[str, float] = {}
+    for seconds, one in found.reports:
+        if one.bound == BOUND_EXACT:
+            reached.setdefault(str(one.depth), seconds)
+    return reached
 
 
 def judge(options: argparse.Namespace, positions: Sequence[str], log: Log) -> None:
@@ -158,8 +159,6 @@ def judge(options: argparse.Namespace, positions: Sequence[str], log: Log) -> No
     chosen: dict[str, set[str]] = {}
     for (_, fen), move in log.moves.items():
         chosen.setdefault(fen, set()).add(move)
-    for (_, fen), voters in log.voters.items():
-        chosen[fen].update(voter[0] for voter in voters)
     wanted = [(fen, move) for fen in positions for move in sorted(chosen.get(fen, ())) if len(chosen[fen]) > 1]
     wanted = [pair for pair in wanted if pair not in log.scores]
     arena = Arena(1, options.hash)
@@ -181,45 +180,65 @@ def _value(arena: Arena, board: chess.Board, nodes: int) -> int:
     return max(-_HIGHEST, min(_HIGHEST, int(arena.header[0]["score"])))
 
 
-def losses(log: Log, positions: Iterable[str]) -> tuple[list[str], np.ndarray]:
-    """Configurations, and their losses in points, [position, configuration]; positions that all have searched."""
-    names = list(dict.fromkeys(name for name, _ in log.moves))
+def _losses(log: Log, names: Sequence[str], positions: Iterable[str]) -> np.ndarray:
+    """In points, [position, configuration], of positions that all of these have searched, and that are judged."""
     rows = []
     for fen in positions:
         moves = [log.moves.get((name, fen)) for name in names]
-        if None in moves:
+        scores = {move: log.scores.get((fen, move)) for (_, at), move in log.moves.items() if at == fen}
+        if None in moves or (len(scores) > 1 and None in scores.values()):
             continue
-        if len(set(moves)) == 1:
-            rows.append([0.0] * len(names))
-            continue
-        scores = [log.scores.get((fen, str(move))) for move in moves]
-        if None in scores:
-            continue
-        points = 1 / (1 + 10 ** (-np.array(scores, float) / 400))
-        rows.append(list(points.max() - points))
-    return names, np.array(rows)
+        points = {move: 1 / (1 + 10 ** (-(score or 0) / 400)) for move, score in scores.items()}
+        rows.append([max(points.values()) - points[str(move)] for move in moves])
+    return np.array(rows)
 
 
-def _worth(times: np.ndarray, mean: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """k at which one machine loses so much, by the line through its losses over ln k."""
-    slope, level = np.polyfit(np.log(times), mean, 1)
-    return np.exp((others - level) / slope) if slope < 0 else np.full(len(others), np.nan)
+def _worth(times: np.ndarray, losses: np.ndarray, loss: float) -> float:
+    """k at which one machine loses so much, by the line through its losses over ln k; nan if time gains nothing."""
+    slope, level = np.polyfit(np.log(times), losses, 1)
+    return float(np.exp((loss - level) / slope)) if slope < 0 else float("nan")
+
+
+def _speedup(log: Log, name: str, positions: Iterable[str]) -> str:
+    """By time to the deepest depth that both this and one machine have finished, geometric mean."""
+    logs = []
+    for fen in positions:
+        alone, here = log.reached.get((_BASE, fen), {}), log.reached.get((name, fen), {})
+        both = set(alone) & set(here)
+        if both:
+            deepest = max(both, key=int)
+            logs.append(np.log(alone[deepest] / here[deepest]))
+    if not logs:
+        return ""
+    half = 1.96 * np.std(logs) / np.sqrt(len(logs))
+    return "{:.2f} ({:.2f} to {:.2f})".format(*np.exp(np.mean(logs) + np.array([0, -half, half])))
 
 
 def report(log: Log, positions: Sequence[str]) -> str:
     """The table."""
-    names, found = losses(log, positions)
-    alone = [i for i, name in enumerate(names) if name.startswith("1x")]
-    times = np.array([float(names[i][2:]) for i in alone])
+    names = list(dict.fromkeys(name for name, _ in log.moves))
+    alone = [name for name in names if name.startswith("1x")]
+    times = np.array([float(name[2:]) for name in alone])
     dice = np.random.default_rng(1)
-    samples = [found[dice.integers(0, len(found), len(found))].mean(axis=0) for _ in range(_DRAWN)]
-    drawn = np.array([_worth(times, sample[alone], sample) for sample in samples])
-    worth = _worth(times, found.mean(axis=0)[alone], found.mean(axis=0))
-    low, high = np.nanpercentile(drawn, (2.5, 97.5), axis=0)
-    lines = ["| configuration | loss, points of 100 | worth x time (95%) |", "|---|---|---|"]
-    for i, name in enumerate(names):
-        lines.append(f"| {name} | {100 * found[:, i].mean():.2f} | {worth[i]:.2f} ({low[i]:.2f} to {high[i]:.2f}) |")
-    return f"{len(found)} positions\n" + "\n".join(lines)
+    lines = [
+        "| configuration | positions | loss, points of 100 | worth x time (95%) | time to depth (95%) |",
+        "|---|---|---|---|---|",
+    ]
+    for name in names:
+        found = _losses(log, [*alone, name], positions)
+        if not len(found):
+            continue
+        line = f"| {name} | {len(found)} | {100 * found[:, -1].mean():.2f} |"
+        if name in alone or len(alone) < 2:
+            lines.append(f"{line} | |")
+            continue
+        samples = (found[dice.integers(0, len(found), len(found))].mean(axis=0) for _ in range(_DRAWN))
+        drawn = [_worth(times, sample[:-1], sample[-1]) for sample in samples]
+        mean = found.mean(axis=0)
+        low, high = np.nanpercentile(drawn, (2.5, 97.5))
+        worth = f"{_worth(times, mean[:-1], mean[-1]):.2f} ({low:.2f} to {high:.2f})"
+        lines.append(f"{line} {worth} | {_speedup(log, name, positions)} |")
+    return "\n".join(lines)
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -260,9 +260,6 @@ def _deepen(ctx, wk):
     if hd.options.policy == POLICY_LAZY:
         while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
             stack.root_depth += 1
-    elif hd.options.machine > 0:
-        while stack.root_depth < hd.max_depth and _skips_depth(np.int64(hd.options.machine), stack.root_depth):
-            stack.root_depth += 1
     if wk.stack == MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):

@@ -72,8 +72,6 @@ class Mode:
     conductor: Callable[[chess.Board], Conductor]
     entries: bool = False
     """entries of the table are exchanged"""
-    stagger: bool = False
-    """machines leave out depths, each others (`SearchOptions.machine`)"""
 
 
 _CONDUCTORS: dict[str, Callable[[chess.Board], Conductor]] = {
@@ -82,21 +80,18 @@ _CONDUCTORS: dict[str, Callable[[chess.Board], Conductor]] = {
     "pgpp": partial(Tree, floors=False),
 }
 
-_WAYS = ("entries", "stagger")
+_ENTRIES = "+entries"
 
 
 def mode_named(text: str) -> Mode:
-    """`root`, `tree` or `pgpp` (a tree without floors), and then, with `+` between them, `entries` and `stagger`.
+    """`root`, `tree` or `pgpp` (a tree without floors), with `+entries` behind it where entries are exchanged.
 
     Raises PsearchError.
     """
-    first, *rest = text.split("+")
-    if first not in _CONDUCTORS:
-        raise PsearchError(f"machines search {', '.join(_CONDUCTORS)}, not {first[:40]!a}")
-    for word in rest:
-        if word not in _WAYS:
-            raise PsearchError(f"machines know {', '.join(_WAYS)}, not {word[:40]!a}")
-    return Mode(_CONDUCTORS[first], **dict.fromkeys(rest, True))
+    conductor = text.removesuffix(_ENTRIES)
+    if conductor not in _CONDUCTORS:
+        raise PsearchError(f"machines search {', '.join(_CONDUCTORS)}, with {_ENTRIES} or without, not {text[:40]!a}")
+    return Mode(_CONDUCTORS[conductor], text.endswith(_ENTRIES))
 
 
 @dataclass(frozen=True)
@@ -363,9 +358,8 @@ class _Search:
             board.push(move)
         machine.job, machine.board, machine.began, machine.reported = job, board, clock, 0
         progress = Progress(job.depth, list(job.only or ())[:1], [0]) if job.depth else None
-        options = replace(self._options, machine=machine.number) if self._mode.stagger else self._options
         left = (self._end - clock) / TICKS_PER_SECOND
-        machine.simulator.begin(board, options, left, job.only, progress, job.floor)
+        machine.simulator.begin(board, self._options, left, job.only, progress, job.floor)
         machine.is_searching = True
 
     def _tick(self, machine: _Machine, clock: int) -> None:

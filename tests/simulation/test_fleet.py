@@ -21,7 +21,7 @@ from psearch.simulation.simulator import TICKS_PER_SECOND, Simulator
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-MODES = ["root", "root+entries", "root+entries+stagger", "tree", "tree+entries", "pgpp"]
+MODES = ["root", "root+entries", "tree", "tree+entries", "pgpp"]
 NETWORK = Network().scaled(0.005)
 SECONDS = 0.003
 
@@ -178,7 +178,7 @@ def test_messages_cost_what_they_are_said_to() -> None:
     assert replace(network, bytes_per_second=0.0).transfer(10**9) == 0
 
 
-@pytest.mark.parametrize("text", ["", "x", "root+x", "root+entries+claims", "root+", "tree+entries=3"])
+@pytest.mark.parametrize("text", ["", "x", "root+x", "root+entries+x", "root+", "tree+entries=3", "entries"])
 def test_modes_that_there_are_not(text: str) -> None:
     with pytest.raises(PsearchError):
         mode_named(text)
