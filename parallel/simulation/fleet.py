@@ -281,14 +281,14 @@ class _Search:
             machine.sharing.sent = machine.sharing.taken = 0
             machine.job = None
             first = self._period + self._period * machine.number // len(machines)
-            self._at(first, lambda clock, machine=machine: self._tick(machine, clock))
+            self._at(first, partial(self._tick, machine))
             if machine.number:
                 self._at(
                     self._end - self._latency - self._network.transfer(1024) - _STOPPING,
-                    lambda clock, machine=machine: self._finish(machine, clock),
+                    partial(self._finish, machine),
                 )
         for number, at in self._gone_at.items():
-            self._at(at, lambda clock, machine=machines[number]: self._lose(machine, clock))
+            self._at(at, partial(self._lose, machines[number]))
         self._order(0, self._conductor.begin(range(len(machines))))
         while self._events and self._events[0][0] < self._end:
             clock, _, what = heapq.heappop(self._events)
@@ -374,7 +374,7 @@ class _Search:
                 for other in self._machines:
                     if other is not machine:
                         self._send(machine, other, parcel, clock)
-        self._at(clock + self._period, lambda clock: self._tick(machine, clock))
+        self._at(clock + self._period, partial(self._tick, machine))
 
     def _send(self, machine: _Machine, other: _Machine, parcel: Parcel, clock: int) -> None:
         def take(clock: int) -> None:
@@ -407,7 +407,7 @@ class _Search:
         machine.stop(clock)
         machine.count()
         machine.is_lost = True
-        self._at(clock + _PERIODS_UNTIL_LOST * self._period, lambda clock: self._notice(machine, clock))
+        self._at(clock + _PERIODS_UNTIL_LOST * self._period, partial(self._notice, machine))
 
     def _notice(self, machine: _Machine, clock: int) -> None:
         self._order(clock, self._conductor.lost(machine.number))

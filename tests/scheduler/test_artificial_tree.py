@@ -325,7 +325,7 @@ def simulate(arena: Arena, shape: Shape, how: SearchOptions, costs: Costs, seed:
     begin_virtual(arena.context, simulation.ctypes.data)
     done = 0
     while done == 0:
-        done = run_virtual(arena.context, simulation.ctypes.data, locks.ctypes.data, events)
+        done = run_virtual(arena.context, simulation.ctypes.data, locks.ctypes.data, events, 0)
         assert events > 1 or violations(arena) == [], describe(arena)
     assert done == 1, "everybody sleeps\n" + describe(arena)
     check_end(arena, shape)
