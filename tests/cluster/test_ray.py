@@ -10,9 +10,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import chess
+import chess.engine
 import cluster_tasks
 import pytest
 
+import psearch
+from psearch.bench import BENCH_POSITIONS
 from psearch.cluster.link import Link
 from psearch.cluster.sharing import share_out_on
 from psearch.results import PsearchError
@@ -74,6 +78,22 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     cluster = Nodes()
     yield cluster
     cluster.close()
+
+
+def test_positions_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: Nodes) -> None:
+    limit = chess.engine.Limit(nodes=20_000)
+    fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS] * 6
+    with psearch.analyse_many(fens, limit, ordered=True, workers=1, hash_mb=1) as results:
+        expected = [(one.bestmove, one.info["nodes"]) for one in results]
+    nodes.add("second")
+    found = {}
+    with psearch.analyse_many(fens, limit, cluster=nodes.address, hash_mb=1) as results:
+        for number, one in enumerate(results):
+            assert one.index not in found
+            found[one.index] = one.bestmove, one.info["nodes"]
+            if number == len(fens) // 4:
+                nodes.kill("second")
+    assert [found[index] for index in range(len(fens))] == expected
 
 
 def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_path: Path) -> None:

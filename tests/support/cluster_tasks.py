@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,9 +38,14 @@ def perform(task: object) -> object:
     if word == "die":
         raise SystemExit
     if word == "kill":
-        os.kill(os.getpid(), 9)
+        _send_oneself(signal.SIGKILL)
     if word == "stall":
         raise Stall
     if word == "stop":
-        os.kill(os.getpid(), 19)
+        _send_oneself(signal.SIGSTOP)
     raise ValueError(f"I do not {word}")
+
+
+def _send_oneself(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+    time.sleep(600)  # it takes a moment to get to all threads
