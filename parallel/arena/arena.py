@@ -203,9 +203,11 @@ class Arena:
     def clear_learning(self) -> None:
         """Clear killers, history, and what was learnt of node types."""
         self.worker["killers"] = 0
-        self.header["learning"] = 0
         self.worker["outcomes"] = 0
-        self.header["prediction"] = 0
+        header = self.header.view(np.uint8)  # of records numpy would write field by field, four times as long
+        for name in ("learning", "prediction"):
+            dtype, offset = header_dtype.fields[name][:2]
+            header[offset : offset + dtype.itemsize] = 0
 
     def forget(self) -> None:
         """As new: an empty transposition table, nothing learnt. No search may be running."""
