@@ -24,15 +24,16 @@ import chess.engine
 import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes
 
-from psearch.analysis.analyser import Answer, Choice
+from psearch.analysis.analyser import Answer
 from psearch.analysis.epd import Summary, Survey, Table, json_object, judge, summary_text
 from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
 from psearch.analysis.json_objects import game_object
 from psearch.analysis.judgement import Tally, judge_game
-from psearch.analysis.pgn import annotate, count_tasks, tasks
+from psearch.analysis.pgn import annotate, count_positions, positions
 from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
 from psearch.cli.numbers import worker_counts
 from psearch.engine.limits import time_manager, to_limits
+from psearch.farm.jobs import Choice
 from psearch.notation.epd import read_positions
 from psearch.notation.fen import check_position, parse_position
 from psearch.notation.moves import choose_moves, play_moves
@@ -158,9 +159,9 @@ def run_pgn(data: bytes) -> None:
     with _source(data) as source:
         tally = Tally()
         for work in read_games(source):
-            if count_tasks(work) > 300:
+            if count_positions(work) > 300:
                 continue  # slow, not wrong
-            answers = {task.ply: _answer(task.board) for task in tasks(work)}
+            answers = {place.ply: _answer(place.board) for place in positions(work)}
             judged = judge_game(work, answers)
             tally.add(judged)
             json.loads(json.dumps(game_object(judged, "a file")))

@@ -1,41 +1,31 @@
-"""The analysis of many positions, one after the other: searches, what is kept of them, and how they go on.
+"""The analysis of many positions: what is searched, in which order the answers come, and what is kept of them.
 
-`Analyser` answers positions from the journal or by a search; `psearch.analysis.epd` and `psearch.analysis.pgn` say what
+`Analyser` answers positions from the journal or by a farm; `psearch.analysis.epd` and `psearch.analysis.pgn` say what
 to make of the answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import chess
 import chess.engine
 
-from psearch.analysis.journal import AnalysisJournal
-from psearch.notation.report import uci_line
-from psearch.processes.request import SearchRequest
-from psearch.results import Info, Limits
-
-if TYPE_CHECKING:
-    from psearch.options import SearchOptions
-    from psearch.processes.control import SearchControl
-    from psearch.processes.supervisor import Supervisor
+from psearch.analysis.journal import AnalysisJournal, check_moves
+from psearch.farm.crew import Crew
+from psearch.farm.flow import outcomes
+from psearch.farm.hand import board_of
+from psearch.farm.jobs import Chain, Choice, Found, Outcome, Task
+from psearch.farm.many import from_board
+from psearch.results import Limits, PsearchError
 
 _MOST_PV_PLIES = 20
 """of a line that is kept"""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """From when on the search preferred a move."""
-
-    move: str
-    """UCI"""
-    time_s: float
-    depth: int
-    nodes: int
+T = TypeVar("T")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True)
@@ -59,6 +49,8 @@ class Answer:
     exact_cp: int | None = None
     """the last exact score of the same move, where the score is a bound and there is one; a mate is in `exact_mate`"""
     exact_mate: int | None = None
+    tbhits: int = 0
+    """root moves that were looked up in endgame tables"""
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Answer:
@@ -85,113 +77,219 @@ def _score(cp: int | None, mate: int | None) -> chess.engine.Score:
 
 
 class Stopped(Exception):
-    """A signal came: the position that was searched is not finished."""
+    """A signal came: what was being searched is not finished."""
 
 
-class _Choices:
-    """A listener to a search that notes when the preferred move changes and the last exact score, and passes reports
-    on."""
-
-    def __init__(self, board: chess.Board, on_info: Callable[[Info], None]) -> None:
-        self.board = board
-        self.on_info = on_info
-        self.found: list[Choice] = []
-        self.exact: Info | None = None
-
-    def __call__(self, info: Info) -> None:
-        if info.bound == "exact" and not info.is_live:
-            self.exact = info
-        if info.depth > 0 and info.pv:
-            self.note(info.pv[0], info)
-        self.on_info(info)
-
-    def note(self, move: chess.Move, info: Info) -> None:
-        word = self.board.uci(move)
-        if not self.found or self.found[-1].move != word:
-            self.found.append(Choice(word, round(info.time_s, 4), info.depth, info.nodes))
-
-    def exact_score(self, move: chess.Move) -> chess.engine.Score | None:
-        """The last one, if it is this move's."""
-        return self.exact.score.relative if self.exact is not None and self.exact.pv[0] == move else None
+def answer_of(found: Found) -> Answer:
+    """What is kept of a position that has a legal move."""
+    best = found.lines[0]
+    if found.best is None:
+        raise ValueError("no legal move")
+    return Answer(
+        best=found.best,
+        cp=best.cp,
+        mate=best.mate,
+        depth=best.depth,
+        seldepth=best.seldepth,
+        nodes=found.nodes,
+        time_s=found.time_s,
+        pv=best.pv[:_MOST_PV_PLIES],
+        bound=best.bound,
+        exact_cp=found.exact_cp,
+        exact_mate=found.exact_mate,
+        choices=found.choices,
+        tbhits=found.tbhits,
+    )
 
 
-class Analyser:
-    """Answers positions, from the journal where it has them, else by a search on a supervisor.
+@dataclass(frozen=True)
+class Form(Generic[A]):
+    """What is kept of a search, in memory and in the journal."""
 
-    engine: newly started, so that its table is empty; control: stops the present search and the analysis; on_info:
-    called while searching; on_answer: called with every answer, True if it comes from a search; on_note: called with a
-    line when workers were lost and replaced.
+    make: Callable[[Found], A]
+    dump: Callable[[A], dict[str, Any]]
+    """as JSON values"""
+    load: Callable[[dict[str, Any]], A]
+    moves: Callable[[A], tuple[str, list[str], list[str]]]
+    """the move, its line, and other moves of the same position"""
+
+
+ANSWERS = Form(
+    answer_of,
+    asdict,
+    Answer.from_json,
+    lambda answer: (answer.best, answer.pv, [choice.move for choice in answer.choices]),
+)
+
+
+def position_task(key: str, board: chess.Board, limits: Limits) -> Task:
+    """A position with its history, to be searched."""
+    fen, moves = from_board(board)
+    return Task(key, fen, moves, limits, chess960=board.chess960)
+
+
+@dataclass(frozen=True)
+class Work(Generic[T]):
+    """Something whose result needs answers: a position of a suite, a game."""
+
+    item: T
+    tasks: Iterable[Task]
+    """what has to be searched for it, one after the other with one table; read once, when it is needed. Their ids are
+    the keys of the journal"""
+
+
+@dataclass
+class Answered(Generic[T, A]):
+    """Something with all answers that there are."""
+
+    item: T
+    answers: dict[str, A] = field(default_factory=dict)
+    """by key"""
+    problems: dict[str, str] = field(default_factory=dict)
+    """why there is none, by key"""
+
+
+class _Pending(Answered[T, A]):
+    """Not all answers are there yet."""
+
+    def __init__(self, item: T) -> None:
+        super().__init__(item)
+        self.kept: list[str] = []
+        """keys whose answers are in the journal: they are kept there until it is their turn"""
+        self.missing = 0
+        self.is_read = False
+
+    @property
+    def is_complete(self) -> bool:
+        return self.is_read and self.missing == 0
+
+
+class Analyser(Generic[A]):
+    """Answers positions, from the journal where it has them, else by a crew. form: of the answers.
+
+    is_stopped: asked now and then; on_answer: called with every answer, True if it comes from a search; on_note: called
+    with a line when something went wrong in a search and was mended; assist: threads that may search in all when
+    fewer positions are left than hands, 0: hands help nobody.
     """
 
     def __init__(
         self,
-        engine: Supervisor,
-        limits: Limits,
-        options: SearchOptions,
-        control: SearchControl,
+        crew: Crew,
+        form: Form[A],
+        is_stopped: Callable[[], bool],
         journal: AnalysisJournal | None = None,
-        on_info: Callable[[Info], None] = lambda info: None,
         on_answer: Callable[[bool], None] = lambda searched: None,
         on_note: Callable[[str], None] = lambda note: None,
+        assist: int = 0,
     ) -> None:
-        self.engine = engine
-        self.limits = limits
-        self.options = options
-        self.control = control
+        self.crew = crew
+        self.form = form
+        self.is_stopped = is_stopped
         self.journal = journal
-        self.on_info = on_info
         self.on_answer = on_answer
         self.on_note = on_note
-        self._is_new = True
-        self._forgets = False
+        self.assist = assist
 
-    def forget(self) -> None:
-        """The next search knows nothing of those before: empty table, no histories."""
-        self._forgets = not self._is_new  # to empty gigabytes takes seconds
+    def answered(self, works: Iterable[Work[T]]) -> Iterator[Answered[T, A]]:
+        """Everything with its answers, in the order of `works`, which is read some way ahead.
 
-    def answer(self, key: str, board: chess.Board) -> Answer:
-        """The answer for a position with a legal move. Raises Stopped, WorkerDied, and OSError for the journal."""
-        if self.control.is_stopped:
-            raise Stopped
-        kept = self.journal.get(key) if self.journal is not None else None
-        if kept is not None:
+        Raises Stopped, WorkerDied, PsearchError when the journal has the answer of another position, and OSError for
+        the journal.
+        """
+        remaining = iter(works)
+        pending: deque[_Pending[T, A]] = deque()
+        at: dict[str, _Pending[T, A]] = {}
+
+        def take(outcome: Outcome) -> None:
+            """At once, whatever its turn is."""
+            if outcome.found is not None:
+                if self.journal is not None:
+                    self.journal.add(str(outcome.id), self.form.dump(self.form.make(outcome.found)))
+                for note in outcome.found.notes:
+                    self.on_note(note)
+            self.on_answer(True)
+
+        def chains() -> Iterator[Chain]:
+            for work in remaining:
+                opened: _Pending[T, A] = _Pending(work.item)
+                pending.append(opened)
+                yield Chain(self._tasks(work, opened, at))
+
+        # what an earlier run has finished before anything is left comes without reading ahead
+        for work in remaining:
+            opened: _Pending[T, A] = _Pending(work.item)
+            tasks = self._tasks(work, opened, at)
+            first = next(tasks, None)
+            if first is not None:
+                pending.append(opened)
+                works_left = _behind(Chain(_behind(first, tasks)), chains())
+                break
+            yield self._ready(opened)
+            self._check_stop()
+        else:
+            return
+        for outcome in outcomes(
+            self.crew,
+            works_left,
+            ordered=True,
+            assist=self.assist,
+            is_stopped=self.is_stopped,
+            on_outcome=take,
+        ):
+            owner = at.pop(str(outcome.id))
+            owner.missing -= 1
+            if outcome.found is not None:
+                owner.answers[str(outcome.id)] = self.form.make(outcome.found)
+            else:
+                owner.problems[str(outcome.id)] = outcome.error or "no answer"
+            while pending and pending[0].is_complete:
+                yield self._ready(pending.popleft())
+        self._check_stop()
+        while pending:
+            yield self._ready(pending.popleft())
+
+    def _tasks(self, work: Work[T], opened: _Pending[T, A], at: dict[str, _Pending[T, A]]) -> Iterator[Task]:
+        """What is to be searched for it."""
+        for task in work.tasks:
+            key = str(task.id)
+            if self.journal is not None and key in self.journal:
+                self._check(key, task)
+                opened.kept.append(key)
+                continue
+            opened.missing += 1
+            at[key] = opened
+            yield task
+        opened.is_read = True
+
+    def _ready(self, done: _Pending[T, A]) -> Answered[T, A]:
+        """With what the journal has had."""
+        for key in done.kept:
+            done.answers[key] = self._kept(key)
             self.on_answer(False)
-            return Answer.from_json(kept)
-        answer = self._search(board)
-        if self.journal is not None:
-            self.journal.add(key, asdict(answer))
-        self.on_answer(True)
-        return answer
+        done.kept.clear()
+        return done
 
-    def _search(self, board: chess.Board) -> Answer:
-        if self._forgets:
-            self.engine.forget()
-            self._forgets = False
-        self._is_new = False
-        choices = _Choices(board, self.on_info)
-        request = SearchRequest(
-            board, self.limits, self.options, on_info=choices, on_note=self.on_note, control=self.control
-        )
-        result = self.engine.search(request)
-        if result.interrupted:
+    def _kept(self, key: str) -> A:
+        """What the journal has under a key that it has."""
+        assert self.journal is not None
+        kept = self.journal.get(key)
+        assert kept is not None
+        return self.form.load(kept)
+
+    def _check(self, key: str, task: Task) -> None:
+        """Raise PsearchError when what the journal has is of another position."""
+        assert self.journal is not None
+        best, line, others = self.form.moves(self._kept(key))
+        try:
+            check_moves(board_of(task), best, line, others)
+        except ValueError as error:
+            raise PsearchError(f"{self.journal.path}: not an answer for {key}: {error}") from None
+
+    def _check_stop(self) -> None:
+        if self.is_stopped():
             raise Stopped
-        info = result.info
-        if result.bestmove is None:
-            raise ValueError("no legal move")
-        choices.note(result.bestmove, info)
-        score = info.score.pov(board.turn)
-        exact = choices.exact_score(result.bestmove) if info.bound != "exact" else None
-        return Answer(
-            best=board.uci(result.bestmove),
-            cp=score.score(),
-            mate=score.mate(),
-            depth=info.depth,
-            seldepth=info.seldepth,
-            nodes=info.nodes,
-            time_s=round(info.time_s, 4),
-            pv=uci_line(info.pv[:_MOST_PV_PLIES]),
-            bound=info.bound,
-            exact_cp=None if exact is None else exact.score(),
-            exact_mate=None if exact is None else exact.mate(),
-            choices=choices.found,
-        )
+
+
+def _behind(first: T, others: Iterable[T]) -> Iterator[T]:
+    yield first
+    yield from others

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.analysis.analyser import Answer, Choice
+from psearch.analysis.analyser import Answer
 from psearch.analysis.json_objects import answer_fields
+from psearch.farm.jobs import Choice
 from psearch.notation.epd import SuitePosition
 from psearch.notation.report import relative_text, terminal_kind
 from psearch.terminal.streams import printable
@@ -24,16 +25,21 @@ _LONGEST_WANTED = 24
 
 @dataclass(frozen=True)
 class Verdict:
-    """A position, the answer, and what it is worth. The answer is None where the game is over on the board."""
+    """A position, the answer, and what it is worth. The answer is None where the game is over on the board, and where
+    there is a problem."""
 
     position: SuitePosition
     answer: Answer | None
     solved_by: Choice | None = None
     """when the right answer was found for good; None when the answer is wrong, or the position has no goal"""
     points: int = 0
+    problem: str | None = None
+    """why it could not be searched"""
 
     @property
     def result(self) -> str:
+        if self.problem is not None:
+            return "failed"
         if self.answer is None:
             return terminal_kind(self.position.board)
         if not self.position.scored:
@@ -41,10 +47,10 @@ class Verdict:
         return "right" if self.solved_by is not None else "wrong"
 
 
-def judge(position: SuitePosition, answer: Answer | None) -> Verdict:
+def judge(position: SuitePosition, answer: Answer | None, problem: str | None = None) -> Verdict:
     """Whether the answer is right, since when it has been, and the points of its move."""
     if answer is None:
-        return Verdict(position, None)
+        return Verdict(position, None, problem=problem)
     board = position.board
     points = position.points.get(board.parse_uci(answer.best), 0)
     if not position.scored or not position.accepts(board.parse_uci(answer.best)):
@@ -286,6 +292,8 @@ def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
         values |= {"points": verdict.points, "most_points": position.most_points}
     if answer is not None:
         values |= answer_fields(answer)
+    if verdict.problem is not None:
+        values["error"] = verdict.problem
     if verdict.solved_by is not None:
         since = verdict.solved_by
         values["solution"] = {"time": since.time_s, "depth": since.depth, "nodes": since.nodes}

@@ -17,7 +17,7 @@ import chess
 from psearch.notation.journal import DamagedLine, Journal
 from psearch.results import PsearchError
 
-_FORMAT = "psearch analysis 2"
+_FORMAT = "psearch analysis 3"
 _SYNC_INTERVAL_S = 1.0
 """least time between two waits for the disk: searches can be shorter than those"""
 
@@ -184,6 +184,7 @@ _ANSWER = {
     "exact_cp": _is_score,
     "exact_mate": _is_score,
     "choices": _are_choices,
+    "tbhits": _is_count,
 }
 
 

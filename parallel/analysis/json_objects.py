@@ -22,6 +22,7 @@ def answer_fields(answer: Answer) -> dict[str, Any]:
         "seldepth": answer.seldepth,
         "nodes": answer.nodes,
         "time": answer.time_s,
+        "tbhits": answer.tbhits,
         "pv": answer.pv,
     }
 

@@ -14,8 +14,8 @@ from psearch.notation.source import STANDARD_STREAM
 from psearch.results import PsearchError
 from psearch.terminal.streams import is_terminal, printable
 
-_RESULT = re.compile(rb'position +result|\{"(file|summary)": |(\xef\xbb\xbf)?\s*\[\w+\s+"')
-"""How the table of a suite begins, its JSON, and games."""
+_RESULT = re.compile(rb'position +result|\{"(file|summary|id)": |(\xef\xbb\xbf)?\s*\[\w+\s+"')
+"""How the table of a suite begins, its JSON, results as JSON lines, and games."""
 
 
 def place_of(file: str | None) -> Path | None:

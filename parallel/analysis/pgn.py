@@ -32,7 +32,7 @@ _BOUND_WORDS = re.compile(rf"({_EVAL.pattern}) at (?:least|most) [-+#][-\d.]+")
 
 
 @dataclass(frozen=True)
-class Task:
+class Place:
     """A position of a game that has to be searched."""
 
     ply: int
@@ -41,17 +41,17 @@ class Task:
     """with the last moves of the game on its stack, as many as a search looks at"""
 
 
-def tasks(work: PgnGame) -> Iterator[Task]:
+def positions(work: PgnGame) -> Iterator[Place]:
     """The positions of a game from the last to the first, so that the table knows what the moves led to.
 
     A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
     whole game is in memory, beside what the caller keeps.
     """
     for board in _positions(work):
-        yield Task(len(board.move_stack), board.copy(stack=MAX_HISTORY))
+        yield Place(len(board.move_stack), board.copy(stack=MAX_HISTORY))
 
 
-def count_tasks(work: PgnGame) -> int:
+def count_positions(work: PgnGame) -> int:
     """How many there are."""
     return sum(1 for _ in _positions(work))
 

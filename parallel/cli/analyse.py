@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch.cli.arguments import add_search_options, check_hash, without_dashes
+from psearch.cli.arguments import add_limits, add_policy, add_pruning, check_hash, without_dashes
+from psearch.cli.numbers import core_list, whole_number
 from psearch.cli.output import refuse
 from psearch.cli.signals import Signals
+from psearch.defaults import DEFAULT_HASH_MB, MAX_HASH_MB, MAX_THREADS
 
 if TYPE_CHECKING:
     from psearch.cli.analysis_session import Input
@@ -24,7 +27,11 @@ Search every position of some files, 1 second each if no limit is given.
 EPD or FEN: a table of what was found, scored by `bm`, `am` and the points of the Strategic
 Test Suite, with the time from which the right move was preferred for good. PGN: the games
 with [%eval] comments, and ?!, ? or ?? and a better line where a move cost much, and the
-accuracy of each player. Several files make one result; they are all suites or all games.
+accuracy of each player. JSON lines, an object with id, fen, moves, limits and multipv for each
+position: a line with the result for each. Several files make one result, and are all of a kind.
+
+As many positions or games as there are cores are searched at a time, each by one thread, and
+the rest by all when fewer are left; with --threads each by so many, and so the same each time.
 
 The result goes to stdout as it comes, or with --out to FILE once it is complete. Until
 then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
@@ -36,14 +43,47 @@ examples:
   psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd sts.epd
   psearch analyse --nodes 1000000 --out annotated.pgn games.pgn more_games.pgn
   psearch analyse --depth 10 - < game.pgn > annotated.pgn
+  psearch analyse --jobs 8 --nice 10 --nodes 50000 --out results.jsonl positions.jsonl
   echo startpos | psearch analyse --json -"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch analyse`."""
-    parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN or PGN; `-` reads standard input")
+    parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
-    add_search_options(parser, "for each position")
+    parser.add_argument(
+        "--jobs",
+        type=whole_number(1, MAX_THREADS),
+        metavar="N",
+        help="positions, or games, at a time (default: the usable cores, divided by --threads)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=whole_number(1, MAX_THREADS),
+        metavar="N",
+        help="worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
+    )
+    add_limits(parser, "for each position")
+    parser.add_argument(
+        "--hash",
+        type=whole_number(1, MAX_HASH_MB),
+        metavar="MB",
+        help=f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)",
+    )
+    add_policy(parser)
+    add_pruning(parser)
+    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
+    parser.add_argument(
+        "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
+    )
+    parser.add_argument(
+        "--cores", type=core_list, metavar="LIST", help="run on these cores, each job on its own: 0-3,6"
+    )
+    parser.add_argument(
+        "--merge",
+        metavar="FILE",
+        help="with JSON lines: results that are there already; the deeper one of a position is kept",
+    )
     parser.add_argument(
         "--json",
         action="store_true",
@@ -54,6 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Read everything, refuse what is wrong, then search."""
     from psearch.notation.source import STANDARD_STREAM, read_source
+    from psearch.results import PsearchError
 
     files = without_dashes(options.file)
     if not files:
@@ -63,12 +104,24 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.out is not None and options.out != STANDARD_STREAM:
         for file in files:
             _check_out(file, options.out)
-    check_hash(options.hash)
+    if options.hash is not None:
+        check_hash(options.hash)
 
     from psearch.cli.analysis_session import Input
 
     inputs = [Input(file, read_source(file)) for file in files]
-    if are_suites(inputs):
+    if options.syzygy:
+        from psearch.notation.syzygy import RootProber
+
+        RootProber(options.syzygy).close()
+    kind = kind_of(inputs)
+    if options.merge is not None and kind is not Kind.LINES:
+        raise PsearchError(f"--merge is for positions as JSON lines, which {inputs[0].source.name} has not")
+    if kind is Kind.LINES:
+        from psearch.cli.analyse_lines import analyse_lines
+
+        return analyse_lines(inputs, options, signals)
+    if kind is Kind.SUITE:
         from psearch.cli.analyse_suites import analyse_suites
 
         return analyse_suites(inputs, options, signals)
@@ -78,15 +131,29 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     return analyse_games(inputs, options, signals)
 
 
-def are_suites(inputs: Sequence[Input]) -> bool:
-    """True for suites, False for games. Raises PsearchError where there are both: one result cannot hold them."""
+class Kind(Enum):
+    """What a file holds, in words."""
+
+    SUITE = "is a test suite"
+    GAMES = "has games"
+    LINES = "has JSON lines"
+
+
+def kind_of(inputs: Sequence[Input]) -> Kind:
+    """What all files are. Raises PsearchError where they differ: one result cannot hold them."""
     from psearch.results import PsearchError
 
-    suites = [one.source.name for one in inputs if is_epd(one.name, one.source)]
-    games = [one.source.name for one in inputs if one.source.name not in suites]
-    if suites and games:
-        raise PsearchError(f"{suites[0]} is a test suite, {games[0]} has games: analyse them in two calls")
-    return bool(suites)
+    kinds = [file_kind(one.name, one.source) for one in inputs]
+    for one, kind in zip(inputs, kinds, strict=True):
+        if kind is not kinds[0]:
+            first, second = (inputs[0], kinds[0]), (one, kind)
+            if kind is Kind.SUITE or kinds[0] is Kind.LINES:
+                first, second = second, first
+            raise PsearchError(
+                f"{first[0].source.name} {first[1].value}, {second[0].source.name} {second[1].value}: "
+                "analyse them in two calls"
+            )
+    return kinds[0]
 
 
 def _check_out(file: str, out: str) -> None:
@@ -106,13 +173,24 @@ def _check_out(file: str, out: str) -> None:
         check_place(place)
 
 
-def is_epd(file: str, source: Source) -> bool:
+def file_kind(file: str, source: Source) -> Kind:
     """By the name, else by the first line that says something: a position has eight ranks, or is `startpos`."""
-    suffix = Path(file).suffix.lower()
-    if suffix in (".epd", ".fen", ".pgn"):
-        return suffix != ".pgn"
+    named = _KINDS.get(Path(file).suffix.lower())
+    if named is not None:
+        return named
     for _, line in source.lines():
+        if line.lstrip().startswith("{") and line.lstrip("{ \t\r\n").startswith('"'):
+            return Kind.LINES
         if line.strip() and line.lstrip()[0] not in "#;%":
             word = line.split()[0].rstrip(";")
-            return word == "startpos" or word.count("/") == 7
-    return True
+            return Kind.SUITE if word == "startpos" or word.count("/") == 7 else Kind.GAMES
+    return Kind.SUITE
+
+
+_KINDS = {
+    ".epd": Kind.SUITE,
+    ".fen": Kind.SUITE,
+    ".pgn": Kind.GAMES,
+    ".jsonl": Kind.LINES,
+    ".ndjson": Kind.LINES,
+}

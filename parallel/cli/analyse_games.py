@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from psearch.analysis.analyser import Stopped
+from psearch.analysis.analyser import ANSWERS, Answer, Stopped, Work, position_task
 from psearch.analysis.json_objects import game_object, games_summary
-from psearch.analysis.judgement import JudgedGame, Tally, counted, judge_game
-from psearch.analysis.pgn import annotate, count_tasks, tasks
+from psearch.analysis.judgement import Tally, counted, judge_game
+from psearch.analysis.pgn import annotate, count_positions, positions
 from psearch.analysis.player_table import PLAYER_COLUMNS, game_title, player_rows
-from psearch.cli.analysis_session import Input, Session, complain_beside, limit_text, open_session
+from psearch.cli.analysis_session import Input, Session, complain_beside, hash_of, limit_text, open_session
 from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
+from psearch.farm.jobs import Task
 from psearch.notation.pgn import PgnGame, read_games
-from psearch.results import PsearchError
+from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.version import __version__
 
@@ -37,22 +38,27 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     def summary() -> str:
         return json.dumps({"summary": games_summary(tally, survey.games)}) + "\n" if options.json else ""
 
-    with open_session(inputs, options, signals, survey.positions) as session:
+    hash_mb = hash_of(options, is_emptied=False)
+    failed = 0
+    with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
         for problem in survey.told():
             complain_beside(session.progress, problem)
         try:
-            for number, one in enumerate(inputs, start=1):
-                for work in read_games(one.source):
-                    session.progress.say(f"game {tally.games + 1}")
-                    judged = _judged(work, number, session)
-                    tally.add(judged)
-                    if options.json:
-                        session.put(json.dumps(game_object(judged, one.name)) + "\n")
-                    else:
-                        session.put(annotate(judged, annotator))
-                    if judged.moves:
-                        title = game_title(judged, one.name if len(inputs) > 1 else None)
-                        session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+            for done in session.analyser.answered(_works(inputs, session)):
+                entry = done.item
+                name = inputs[entry.file - 1].name
+                judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
+                for key, problem in done.problems.items():
+                    failed += 1
+                    complain_beside(session.progress, f"{name}, {key.partition('file ')[2]}: {problem}")
+                tally.add(judged)
+                if options.json:
+                    session.put(json.dumps(game_object(judged, name)) + "\n")
+                else:
+                    session.put(annotate(judged, annotator))
+                if judged.moves:
+                    title = game_title(judged, name if len(inputs) > 1 else None)
+                    session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
         except Stopped:
             session.progress.close()
             if not session.has_journal:
@@ -63,7 +69,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         session.put(summary())
         session.finish()
         say(tally.text())
-    return EXIT_WRONG if survey.broken else 0
+    return EXIT_WRONG if survey.broken or failed else 0
 
 
 @dataclass
@@ -92,7 +98,7 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
             before = survey.positions
             for work in read_games(one.source):
                 survey.games += 1
-                survey.positions += count_tasks(work)
+                survey.positions += count_positions(work)
                 if work.problem is not None:
                     survey.broken += 1
                     if survey.broken <= _MOST_PROBLEMS:
@@ -106,9 +112,38 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
     return survey
 
 
-def _judged(work: PgnGame, file: int, session: Session) -> JudgedGame:
-    """Search a game's positions, from the last to the first, and judge its moves."""
-    session.analyser.forget()
-    game = f"file {file} game {work.number}"
-    answers = {task.ply: session.answer(f"{game} ply {task.ply}", task.board) for task in tasks(work)}
-    return judge_game(work, answers)
+@dataclass(frozen=True)
+class _Entry:
+    """A game, and the file that has it."""
+
+    file: int
+    """from 1"""
+    work: PgnGame
+
+    @property
+    def _prefix(self) -> str:
+        return f"file {self.file} game {self.work.number} ply "
+
+    def key(self, ply: int) -> str:
+        """Of a position in the journal."""
+        return f"{self._prefix}{ply}"
+
+    def ply(self, key: str) -> int:
+        """The other way."""
+        return int(key.removeprefix(self._prefix))
+
+
+def _works(inputs: Sequence[Input], session: Session[Answer]) -> Iterator[Work[_Entry]]:
+    """Each game by itself, its positions from the last to the first."""
+    count = 0
+    for file, one in enumerate(inputs, start=1):
+        for work in read_games(one.source):
+            count += 1
+            session.progress.say(f"game {count}")
+            entry = _Entry(file, work)
+            yield Work(entry, _tasks(entry, session.limits))
+
+
+def _tasks(entry: _Entry, limits: Limits) -> Iterator[Task]:
+    for place in positions(entry.work):
+        yield position_task(entry.key(place.ply), place.board, limits)

@@ -6,14 +6,16 @@ import argparse
 import itertools
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.analysis.analyser import Stopped
+from psearch.analysis.analyser import ANSWERS, Answer, Answered, Stopped, Work, position_task
 from psearch.analysis.epd import Summary, Survey, Table, Verdict, json_object, judge, summary_text
-from psearch.cli.analysis_session import Input, Session, open_session
+from psearch.cli.analysis_session import Input, complain_beside, hash_of, open_session
+from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
 from psearch.notation.epd import SuitePosition, read_positions
-from psearch.results import PsearchError
+from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 
 if TYPE_CHECKING:
@@ -30,19 +32,27 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
         facts = figures.figures(survey.positions)
         return json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)
 
-    with open_session(inputs, options, signals, survey.searchable) as session:
+    failed = 0
+    hash_mb = hash_of(options, is_emptied=True)
+    with open_session(inputs, options, signals, survey.searchable, hash_mb, ANSWERS) as session:
         try:
             if not options.json:
                 session.put(table.head())
-            for number, one in enumerate(inputs, start=1):
-                if len(inputs) > 1 and not options.json:
-                    session.put(f"{printable(one.name)}:\n")
-                for position in read_positions(one.source):
-                    verdict = _verdict(position, number, session)
-                    figures.add(verdict, one.name)
-                    session.progress.say(figures.standing)
-                    row = json.dumps(json_object(verdict, one.name)) + "\n" if options.json else table.row(verdict)
-                    session.put(row)
+            number = 0
+            for done in session.analyser.answered(_works(inputs, session.limits)):
+                entry = done.item
+                if entry.file != number and len(inputs) > 1 and not options.json:
+                    for one in inputs[number : entry.file]:
+                        session.put(f"{printable(one.name)}:\n")
+                number = entry.file
+                name = inputs[number - 1].name
+                verdict = _verdict(done)
+                failed += verdict.problem is not None
+                figures.add(verdict, name)
+                session.progress.say(figures.standing)
+                session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+                if verdict.problem is not None:
+                    complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
         except Stopped:
             session.progress.close()
             if not session.has_journal:
@@ -54,7 +64,30 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
         session.finish()
         if session.has_journal:
             say(summary_text(figures.figures(survey.positions)).rstrip())
-    return 0
+    return EXIT_WRONG if failed else 0
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A position, and the file that has it."""
+
+    file: int
+    """from 1"""
+    position: SuitePosition
+
+    @property
+    def key(self) -> str:
+        """In the journal."""
+        return f"file {self.file} line {self.position.line}"
+
+
+def _works(inputs: Sequence[Input], limits: Limits) -> Iterator[Work[_Entry]]:
+    """Each position by itself: what was searched before must not help."""
+    for file, one in enumerate(inputs, start=1):
+        for position in read_positions(one.source):
+            entry = _Entry(file, position)
+            has_moves = any(position.board.legal_moves)
+            yield Work(entry, [position_task(entry.key, position.board, limits)] if has_moves else [])
 
 
 def _positions_of(one: Input) -> Iterator[SuitePosition]:
@@ -65,9 +98,6 @@ def _positions_of(one: Input) -> Iterator[SuitePosition]:
     raise PsearchError(f"{one.source.name} has no positions")
 
 
-def _verdict(position: SuitePosition, file: int, session: Session) -> Verdict:
-    """Each position by itself: what was searched before must not help."""
-    if not any(position.board.legal_moves):
-        return judge(position, None)
-    session.analyser.forget()
-    return judge(position, session.answer(f"file {file} line {position.line}", position.board))
+def _verdict(done: Answered[_Entry, Answer]) -> Verdict:
+    entry = done.item
+    return judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))

@@ -1,31 +1,34 @@
-"""What `psearch analyse` does alike for suites and games: output, journal, engine and bar, from start to end."""
+"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, farm and bar, from start to
+end."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from psearch.analysis.analyser import Analyser, Answer
-from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
+from psearch.analysis.analyser import Analyser, Form
+from psearch.analysis.journal import AnalysisJournal, check_answer
 from psearch.analysis.output import Output, place_of
+from psearch.arena.control_groups import usable_cores
 from psearch.cli.arguments import limits_of, search_options
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.output import complain
+from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.notation.source import Source
-from psearch.results import PsearchError
+from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    import chess
-
     from psearch.cli.signals import Signals
+    from psearch.farm.crew import Crew
 
+A = TypeVar("A")
 DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
 
@@ -38,11 +41,14 @@ class Input:
     source: Source
 
 
-class Session:
+class Session(Generic[A]):
     """An analysis that goes on. total: positions that need a search, those of the journal included."""
 
-    def __init__(self, analyser: Analyser, output: Output, progress: AnalysisProgress, total: int) -> None:
+    def __init__(
+        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int
+    ) -> None:
         self.analyser = analyser
+        self.limits = limits
         self.progress = progress
         self._output = output
         self._total = total
@@ -51,18 +57,6 @@ class Session:
     def has_journal(self) -> bool:
         """Whether the result goes to a file."""
         return self.analyser.journal is not None
-
-    def answer(self, key: str, board: chess.Board) -> Answer:
-        """The answer for a position. Raises PsearchError when the journal has one that is of another position."""
-        journal = self.analyser.journal
-        kept = journal is not None and key in journal
-        answer = self.analyser.answer(key, board)
-        if kept and journal is not None:
-            try:
-                check_moves(board, answer.best, answer.pv, [choice.move for choice in answer.choices])
-            except ValueError as error:
-                raise PsearchError(f"{journal.path}: not an answer for {key}: {error}") from None
-        return answer
 
     def put(self, text: str) -> None:
         """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
@@ -87,39 +81,84 @@ class Session:
 
 @contextmanager
 def open_session(
-    inputs: Sequence[Input], options: argparse.Namespace, signals: Signals, total: int
-) -> Iterator[Session]:
-    """Output, journal, engine and bar, opened in the order in which they can fail."""
-    how = search_options(options)
+    inputs: Sequence[Input],
+    options: argparse.Namespace,
+    signals: Signals,
+    total: int,
+    hash_mb: int,
+    form: Form[A],
+    check: Callable[[Any], None] = check_answer,
+) -> Iterator[Session[A]]:
+    """Output, journal, farm and bar, opened in the order in which they can fail. hash_mb: of each job; form: of
+    the answers; check: raises ValueError for what is no answer in the journal."""
+    search_options(options)
     with ExitStack() as stack:
         place = place_of(options.out)
         journal: AnalysisJournal | None = None
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
-            journal = stack.enter_context(
-                AnalysisJournal(Path(f"{place}.journal"), _about(inputs, options), check_answer)
-            )
+            about = _about(inputs, options, hash_mb)
+            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
         output = stack.enter_context(Output(place))
         prepare_kernels()
-
-        from psearch.processes.supervisor import Supervisor
-
-        engine = stack.enter_context(Supervisor(threads=options.threads, hash_mb=options.hash))
+        notes: list[str] = []
+        tell: list[Callable[[str], None]] = [notes.append]
+        crew = _crew(options, total - (len(journal) if journal is not None else 0), hash_mb, lambda note: tell[0](note))
+        stack.callback(crew.close)
         if journal is not None and len(journal):
             complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
         progress = stack.enter_context(AnalysisProgress(total))
+        tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
+
+        def is_stopped() -> bool:
+            progress.tick()
+            return signals.control.is_stopped
+
         analyser = Analyser(
-            engine,
-            limits_of(options, DEFAULT_MOVETIME_MS),
-            how,
-            signals.control,
+            crew,
+            form,
+            is_stopped,
             journal,
-            progress.show,
             progress.advance,
-            lambda note: complain_beside(progress, note),
+            tell[0],
+            0 if options.threads is not None else jobs_of(options),
         )
-        yield Session(analyser, output, progress, total)
+        yield Session(analyser, limits_of(options, DEFAULT_MOVETIME_MS), output, progress, total)
+
+
+def _crew(options: argparse.Namespace, missing: int, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
+    """No more hands than there are positions to search."""
+    from psearch.farm.crews import make_crew
+    from psearch.farm.hand import HandSettings
+
+    return make_crew(
+        max(1, min(jobs_of(options), missing)),
+        HandSettings(options.threads or 1, hash_mb, search_options(options), options.syzygy or ""),
+        options.cores,
+        options.nice,
+        on_note=on_note,
+    )
+
+
+def jobs_of(options: argparse.Namespace) -> int:
+    """How many positions are searched at a time: `--jobs`, or as many as there are cores for."""
+    if options.jobs is not None:
+        return int(options.jobs)
+    cores = len(options.cores) if options.cores else usable_cores()
+    return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
+
+
+def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:
+    """MiB of table of each job. is_emptied: before each position; then a larger one than it can use only costs time."""
+    if options.hash is not None:
+        return int(options.hash)
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
+    if not is_emptied or limits.nodes is None:
+        return DEFAULT_HASH_MB
+    from psearch.farm.many import useful_hash_mb
+
+    return useful_hash_mb(Limits(nodes=limits.nodes))
 
 
 def complain_beside(progress: AnalysisProgress, message: str) -> None:
@@ -138,15 +177,16 @@ def limit_text(options: argparse.Namespace) -> str:
     return f"{(limits.movetime_ms or 0) / 1000:g} s a position"
 
 
-def _about(inputs: Sequence[Input], options: argparse.Namespace) -> dict[str, Any]:
-    """What the answers depend on."""
+def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -> dict[str, Any]:
+    """What the answers depend on. With one thread each, how many jobs there are is not among it."""
     limits = {name: value for name, value in asdict(limits_of(options, DEFAULT_MOVETIME_MS)).items() if value}
     return {
         "input": [one.source.sha256 for one in inputs],
         **limits,
-        "threads": options.threads,
-        "hash": options.hash,
+        "threads": options.threads or "1, and others at the end",
+        "hash": hash_mb,
         "policy": options.policy,
         "pruning": options.pruning,
+        **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,
     }

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from psearch.defaults import MAX_THREADS
 
+_MOST_CORES = 8_191
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _TIME = re.compile(rf"({_DECIMAL.pattern})(ms|s|min|m|h)")
@@ -78,6 +79,20 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
         return number
 
     return convert
+
+
+def core_list(text: str) -> list[int]:
+    """`0-3,6` as rising numbers of cores."""
+    core = whole_number(0, _MOST_CORES)
+    cores: set[int] = set()
+    for word in text.split(","):
+        first, dash, last = word.strip().partition("-")
+        begin = core(first)
+        end = core(last) if dash else begin
+        if end < begin:
+            raise ArgumentTypeError(f"{word.strip()[:40]!a} goes down")
+        cores.update(range(begin, end + 1))
+    return sorted(cores)
 
 
 def worker_counts(text: str) -> list[int]:

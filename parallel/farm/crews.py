@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from psearch.farm.crew import Crew
 from psearch.farm.hand import HandSettings
@@ -17,13 +17,16 @@ def make_crew(
     cores: Sequence[int] | None = None,
     nice: int = 0,
     cluster: str | None = None,
+    on_note: Callable[[str], None] = _LOGGER.warning,
 ) -> Crew:
-    """So many hands; see `LocalCrew`. Or at most so many of a cluster, by its address; see `ClusterCrew`. Raises
-    PsearchError when they cannot be had."""
+    """So many hands; see `LocalCrew`. Or at most so many of a cluster, by its address; see `ClusterCrew`.
+
+    on_note: called with a line for people when a hand was lost. Raises PsearchError when hands cannot be had.
+    """
     if cluster is not None:
         from psearch.farm.remote import ClusterCrew
 
-        return ClusterCrew(cluster, settings, hands, _LOGGER.warning)
+        return ClusterCrew(cluster, settings, hands, on_note)
     from psearch.farm.local import LocalCrew
 
-    return LocalCrew(hands, settings, cores=cores, nice=nice)
+    return LocalCrew(hands, settings, cores=cores, nice=nice, on_note=on_note)

@@ -276,7 +276,8 @@ class Dispatcher:
         for most in range(MOST_IN_FLIGHT):
             for number in sorted(self._short):
                 worker = self._workers[number]
-                if len(worker.flight) == most:
+                is_there_work = self._source is not None or self._free or self._suspects or worker.chain is not None
+                if is_there_work and len(worker.flight) == most:
                     batch = self._batch(worker)
                     if batch is not None:
                         orders.append((number, batch))

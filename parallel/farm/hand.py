@@ -148,6 +148,7 @@ class _Listener:
         self._board = board
         self._on_look = on_look
         self.choices: list[Choice] = []
+        self._preferred: chess.Move | None = None
         self.exact: Info | None = None
 
     def __call__(self, info: Info) -> None:
@@ -163,9 +164,9 @@ class _Listener:
             self.note(info.pv[0], info)
 
     def note(self, move: chess.Move, info: Info) -> None:
-        word = self._board.uci(move)
-        if not self.choices or self.choices[-1].move != word:
-            self.choices.append(Choice(word, round(info.time_s, 4), info.depth, info.nodes))
+        if move != self._preferred:
+            self._preferred = move
+            self.choices.append(Choice(self._board.uci(move), round(info.time_s, 4), info.depth, info.nodes))
 
     def exact_score(self, move: chess.Move) -> chess.engine.Score | None:
         """The last one, if it is this move's."""

@@ -7,7 +7,7 @@ import pickle
 import select
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +63,8 @@ class LocalCrew:
     """So many hand processes on this machine; a `Crew`, and a context manager.
 
     settings: of each hand; cores: their numbers, each hand is bound to as many of them as it has threads, None: to
-    none; nice: added to the niceness of the hands; start_method: see `launch`; target: what they run, see
+    none; nice: added to the niceness of the hands; on_note: called with a line for people when a hand was lost;
+    start_method: see `launch`; target: what they run, see
     `launch_process`. Raises PsearchError when there is not enough memory, or no process can be had.
     """
 
@@ -74,12 +75,14 @@ class LocalCrew:
         *,
         cores: Sequence[int] | None = None,
         nice: int = 0,
+        on_note: Callable[[str], None] = lambda note: None,
         start_method: str | None = None,
         target: str = TARGET,
     ) -> None:
         self._settings = settings
         self._cores = tuple(cores or ())
         self._nice = nice
+        self._on_note = on_note
         self._start_method = start_method
         self._target = target
         self._wanted = hands
@@ -204,6 +207,7 @@ class LocalCrew:
         why = reason or _ending(local.process)
         local.process.close()
         self.lost += 1
+        self._on_note(f"process {local.process.pid} is replaced: {why}")
         if local.is_ready:
             self._events.append(Lost(local.number, why))
         else:

@@ -13,8 +13,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextCol
 from rich.table import Table
 from rich.text import Text
 
-from psearch.notation.report import relative_text
-from psearch.results import Info
 from psearch.terminal.shrinkable import ShrinkableLive
 from psearch.terminal.streams import can_redraw, is_terminal, printable
 from psearch.terminal.time_left import WHOLE_WORK
@@ -26,7 +24,8 @@ _REDRAW_INTERVAL_S = 0.2
 class AnalysisProgress:
     """Counts positions; a context manager. total: positions that need a search, those of the journal included.
 
-    The bar has no thread of its own: it is redrawn while a search reports, so that signals and forks find one thread.
+    The bar has no thread of its own: it is redrawn when it is told that time goes by, so that signals and forks find
+    one thread.
     """
 
     def __init__(self, total: int) -> None:
@@ -40,7 +39,7 @@ class AnalysisProgress:
             MofNCompleteColumn(),
             self._column,
             TextColumn("left"),
-            TextColumn("{task.fields[search]}", markup=False),
+            TextColumn("{task.fields[speed]}", markup=False),
             speed_estimate_period=WHOLE_WORK,
             disable=not self._shown,
         )
@@ -52,7 +51,9 @@ class AnalysisProgress:
             redirect_stderr=False,
             get_renderable=self._bar.get_renderable,
         )
-        self._number = self._bar.add_task("", total=total, news="", search="")
+        self._number = self._bar.add_task("", total=total, news="", speed="")
+        self._began = time.monotonic()
+        self._searched = 0
 
     def __enter__(self) -> AnalysisProgress:
         self._bar.start()
@@ -96,22 +97,23 @@ class AnalysisProgress:
         """A few words on how it goes."""
         self._bar.update(self._number, news=printable(news))
 
-    def show(self, info: Info) -> None:
-        """The search of the present position has reported."""
+    def tick(self) -> None:
+        """Time goes by: the bar shows it."""
         if self._shown and time.monotonic() - self._latest >= _REDRAW_INTERVAL_S:
-            self._draw(f"depth {info.depth} {relative_text(info.score.relative)}")
+            self._draw()
 
     def advance(self, searched: bool) -> None:
         """One position more has its answer; searched: just now, not in an earlier run."""
         task = self._task
         if searched:
+            self._searched += 1
             self._bar.advance(self._number)
         else:
             task.completed += 1  # not by `advance`: what took no time would spoil the estimate
         since = time.monotonic() - self._latest
         if self._shown:
             if since >= _REDRAW_INTERVAL_S or task.remaining == 0:
-                self._draw("")
+                self._draw()
         elif since >= _LINE_INTERVAL_S and sys.stderr is not None:
             self._latest = time.monotonic()
             words = [f"{task.completed:,}/{task.total:,} positions", task.fields["news"], self.time_left()]
@@ -125,6 +127,11 @@ class AnalysisProgress:
     def _task(self) -> Task:
         return self._bar.tasks[0]
 
-    def _draw(self, search: str) -> None:
+    def _draw(self) -> None:
         self._latest = time.monotonic()
-        self._bar.update(self._number, search=search, refresh=True)
+        self._bar.update(self._number, speed=self._speed(), refresh=True)
+
+    def _speed(self) -> str:
+        """`12.5/s`, positions that this run has searched, over its whole time; empty while there are none."""
+        seconds = time.monotonic() - self._began
+        return f"{self._searched / seconds:,.1f}/s" if self._searched and seconds > 0 else ""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,21 +21,21 @@ import pytest
 from paths import DATA
 
 from psearch.analysis import output as output_module
-from psearch.analysis.analyser import Analyser, Answer, Choice, Stopped
+from psearch.analysis.analyser import ANSWERS, Analyser, Answer, Stopped, Work, position_task
 from psearch.analysis.epd import Summary, Survey, Table, Verdict, group_of, json_object, judge, summary_text
 from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
 from psearch.analysis.judgement import MARKS, Tally, judge_game
 from psearch.analysis.output import Output, check_place, place_of
-from psearch.analysis.pgn import annotate, count_tasks, tasks
-from psearch.cli.analyse import is_epd
+from psearch.analysis.pgn import annotate, count_positions, positions
+from psearch.cli.analyse import Kind, file_kind
 from psearch.core.records import MAX_HISTORY
+from psearch.farm.crew import Done, Event, Joined
+from psearch.farm.hand import board_of
+from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
 from psearch.notation.pgn import PgnGame, Where, read_games
 from psearch.notation.source import Source, read_source
-from psearch.options import SearchOptions
-from psearch.processes.control import SearchControl
-from psearch.processes.request import SearchRequest
-from psearch.results import Info, Limits, PsearchError, Result
+from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 
 ABOUT = {"input": "abc", "depth": 7}
@@ -210,7 +210,7 @@ def test_json_of_a_position() -> None:
     assert values == {
         "file": "a.epd", "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
         "most_points": 10, "bestmove": "e2e4", "score": {"mate": 3}, "depth": 9, "seldepth": 15, "nodes": 1000,
-        "time": 1.0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
+        "time": 1.0, "tbhits": 0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
     }  # fmt: skip
 
 
@@ -278,7 +278,7 @@ def written_of(work: PgnGame, answers: dict[int, Answer]) -> str:
 def level_answers(text: str) -> dict[int, Answer]:
     """For every position to be searched: a level score and any legal move."""
     work = next(read_games(source(text)))
-    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in tasks(work)}
+    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
 
 
 def test_evaluations_are_seen_from_white() -> None:
@@ -459,16 +459,16 @@ def test_broken_and_odd_games() -> None:
     assert [problem.where for problem in problems] == [Where.MAIN_LINE, Where.GAME, Where.GAME]
     assert "Nc6" in problems[0].text
     assert "atomic" in problems[1].text
-    assert [sum(1 for _ in tasks(work)) for work in games] == [5, 0, 0, 5, 1, 3]
+    assert [sum(1 for _ in positions(work)) for work in games] == [5, 0, 0, 5, 1, 3]
     for work in games:
-        for task in tasks(work):
+        for task in positions(work):
             assert any(task.board.legal_moves)
             assert task.board.is_valid()
 
 
 def test_a_broken_game_says_where_it_ends() -> None:
     work = next(read_games(source(BROKEN)))
-    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in tasks(work)}
+    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
     game = chess.pgn.read_game(io.StringIO(written_of(work, answers)))
     assert game is not None
     assert not game.errors
@@ -494,7 +494,7 @@ def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> 
     assert work.problem.text.startswith("in a variation, ")
     moves = written_of(work, {}).split("\n\n")[1]
     assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
-    assert [task.ply for task in tasks(work)] == [5, 4, 3, 2, 1, 0]
+    assert [task.ply for task in positions(work)] == [5, 4, 3, 2, 1, 0]
 
 
 def test_the_main_line_is_the_worse_problem() -> None:
@@ -525,7 +525,7 @@ def test_stalemate_is_level() -> None:
 
 
 def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
-    found = list(tasks(next(read_games(source(SHORT_GAME)))))
+    found = list(positions(next(read_games(source(SHORT_GAME)))))
     assert [task.ply for task in found] == [6, 5, 4, 3, 2, 1, 0]
     assert [len(task.board.move_stack) for task in found] == [6, 5, 4, 3, 2, 1, 0]
 
@@ -534,10 +534,10 @@ def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> N
     """The history of each position is that of a search, not the whole game."""
     text = " ".join(f"{2 * number + 1}. Nf3 Nf6 {2 * number + 2}. Ng1 Ng8" for number in range(60))
     work = next(read_games(source(text)))
-    assert count_tasks(work) == 241
+    assert count_positions(work) == 241
     tracemalloc.start()
     try:
-        lengths = [len(task.board.move_stack) for task in tasks(work)]
+        lengths = [len(task.board.move_stack) for task in positions(work)]
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -546,22 +546,25 @@ def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "epd"),
+    ("name", "text", "kind"),
     [
-        ("x.epd", "nonsense", True),
-        ("x.fen", "nonsense", True),
-        ("X.PGN", f"{START} bm e4;", False),
-        ("-", f"# suite\n\n{START} bm e4;", True),
-        ("-", SHORT_GAME, False),
-        ("-", "; comment\n1. e4 *", False),
-        ("games.txt", "1. e4 e5 *", False),
-        ("-", "startpos", True),
-        ("-", "# mine\nstartpos; bm e4;", True),
-        ("-", "", True),
+        ("x.epd", "nonsense", Kind.SUITE),
+        ("x.fen", "nonsense", Kind.SUITE),
+        ("X.PGN", f"{START} bm e4;", Kind.GAMES),
+        ("-", f"# suite\n\n{START} bm e4;", Kind.SUITE),
+        ("-", SHORT_GAME, Kind.GAMES),
+        ("-", "; comment\n1. e4 *", Kind.GAMES),
+        ("games.txt", "1. e4 e5 *", Kind.GAMES),
+        ("-", "startpos", Kind.SUITE),
+        ("-", "# mine\nstartpos; bm e4;", Kind.SUITE),
+        ("-", "", Kind.SUITE),
+        ("x.jsonl", "nonsense", Kind.LINES),
+        ("-", '\n{"fen": "startpos"}\n', Kind.LINES),
+        ("-", "{a comment}\n1. e4 *", Kind.GAMES),
     ],
 )
-def test_kind_of_input(name: str, text: str, epd: bool) -> None:
-    assert is_epd(name, source(text)) is epd
+def test_kind_of_input(name: str, text: str, kind: Kind) -> None:
+    assert file_kind(name, source(text)) is kind
 
 
 def test_encodings(tmp_path: Path) -> None:
@@ -829,88 +832,133 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 # -- the searches ----------------------------------------------------------------------------------------------------
 
 
-class StandInEngine:
-    """Prefers the first legal move, then the last one; counts what it is asked."""
+class StandInCrew:
+    """Two hands that answer each batch when they are waited for, the last that was sent first."""
 
     def __init__(self) -> None:
         self.searched: list[str] = []
-        self.cleared = 0
-        self.stops_in_search = 0
+        self.stops_after: int | None = None
+        self.poison = ""
+        self._events: list[Event] = [Joined(0, "a"), Joined(1, "b")]
+        self._batches: list[tuple[int, Batch]] = []
 
-    def forget(self) -> None:
-        self.cleared += 1
+    def send(self, hand: int, batch: Batch) -> None:
+        self._batches.append((hand, batch))
 
-    def search(self, request: SearchRequest) -> Result:
-        board = request.board
-        assert request.on_info is not None
-        self.searched.append(board.fen())
-        score = chess.engine.PovScore(chess.engine.Cp(30), board.turn)
-        moves = list(board.legal_moves)
-        for depth, move in enumerate((moves[0], moves[0], moves[-1]), start=1):
-            request.on_info(Info(depth, depth, score, "exact", 10 * depth, depth / 10, [move]))
-        if len(self.searched) == self.stops_in_search:
-            request.control.stop()
-        last = Info(3, 3, score, "exact", 31, 0.31, [moves[-1]])
-        return Result(moves[-1], last, interrupted=request.control.is_stopped)
+    def assist(self, hand: int, threads: int) -> None:
+        pass
+
+    def wait(self, timeout_s: float) -> list[Event]:
+        if not self._events:
+            hand, batch = self._batches.pop()
+            found = [self._answer(*entry) for piece in batch.pieces for entry in piece.tasks]
+            self._events = [Done(hand, found)]
+        events, self._events = self._events, []
+        return events
+
+    def _answer(self, number: int, task: Task) -> Outcome:
+        self.searched.append(str(task.id))
+        if task.id == self.poison:
+            return Outcome(number, task.id, None, "it was lost")
+        board = board_of(task)
+        words = [board.uci(move) for move in board.legal_moves]
+        line = Line(30, None, "exact", 3, 3, [words[-1]])
+        choices = [Choice(words[0], 0.1, 1, 10), Choice(words[-1], 0.3, 3, 30)]
+        return Outcome(number, task.id, Found(words[-1], [line], 31, 0.31, 0, 0, choices))
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stops_after is not None and len(self.searched) >= self.stops_after
+
+    def close(self) -> None:
+        pass
 
 
 @pytest.fixture
-def engine() -> StandInEngine:
-    return StandInEngine()
+def crew() -> StandInCrew:
+    return StandInCrew()
 
 
-@pytest.fixture
-def analyser_of(engine: StandInEngine) -> Callable[..., Analyser]:
-    def make(journal: AnalysisJournal | None = None) -> Analyser:
-        return Analyser(engine, Limits(depth=3), SearchOptions(), SearchControl(), journal)  # type: ignore[arg-type]  # a stand-in
-
-    return make
+def searched(key: str) -> Task:
+    return position_task(key, chess.Board(), Limits(depth=3))
 
 
-def test_an_answer_tells_when_the_move_changed(analyser_of: Callable[..., Analyser]) -> None:
-    board = chess.Board()
-    found = analyser_of().answer("a", board)
-    first, last = list(board.legal_moves)[0], list(board.legal_moves)[-1]  # noqa: RUF015  # both ends
-    assert [(choice.move, choice.depth) for choice in found.choices] == [(first.uci(), 1), (last.uci(), 3)]
-    assert (found.best, found.cp, found.mate, found.nodes) == (last.uci(), 30, None, 31)
+def answered(
+    crew: StandInCrew, names: str, journal: AnalysisJournal | None = None, told: list[bool] | None = None
+) -> list[tuple[str, dict[str, Answer]]]:
+    """Works named by a letter, with a position each; a capital letter has two, a dot none."""
+    works = [
+        Work(name, [] if name == "." else [searched(f"{name}{number}") for number in range(1 + name.isupper())])
+        for name in names
+    ]
+    on_answer = told.append if told is not None else lambda searched: None
+    analyser = Analyser(crew, ANSWERS, lambda: crew.is_stopped, journal, on_answer)
+    return [(done.item, done.answers) for done in analyser.answered(works)]
 
 
-def test_what_is_in_the_journal_is_not_searched(
-    analyser_of: Callable[..., Analyser], engine: StandInEngine, tmp_path: Path
-) -> None:
-    board = chess.Board()
+def test_an_answer_tells_when_the_move_changed(crew: StandInCrew) -> None:
+    ((_, found),) = answered(crew, "a")
+    words = [move.uci() for move in chess.Board().legal_moves]
+    answer = found["a0"]
+    assert [(choice.move, choice.depth) for choice in answer.choices] == [(words[0], 1), (words[-1], 3)]
+    assert (answer.best, answer.cp, answer.mate, answer.nodes) == (words[-1], 30, None, 31)
+
+
+def test_answers_come_in_the_order_of_the_input(crew: StandInCrew) -> None:
+    names = "a.bCd..Ef."
+    found = answered(crew, names)
+    assert "".join(name for name, _ in found) == names
+    assert [sorted(answers) for _, answers in found[3:5]] == [["C0", "C1"], ["d0"]]
+    assert crew.searched != sorted(crew.searched)
+
+
+def test_what_is_in_the_journal_is_not_searched(crew: StandInCrew, tmp_path: Path) -> None:
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        first = analyser_of(journal).answer("a", board)
+        first = answered(crew, "acE", journal)
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        assert analyser_of(journal).answer("a", board) == first
-        assert len(engine.searched) == 1
-        analyser_of(journal).answer("b", board)
-        assert len(engine.searched) == 2
+        crew.searched.clear()
+        assert answered(StandInCrew(), "acE", journal) == first
+        again = StandInCrew()
+        told: list[bool] = []
+        found = answered(again, "abcdE.", journal, told)
+        assert sorted(again.searched) == ["b0", "d0"]
+        assert [name for name, _ in found] == list("abcdE.")
+        assert all(len(answers) == {"E": 2, ".": 0}.get(name, 1) for name, answers in found)
+        assert sorted(told) == [False] * 4 + [True] * 2
 
 
-def test_an_interrupted_search_is_not_kept(
-    analyser_of: Callable[..., Analyser], engine: StandInEngine, tmp_path: Path
-) -> None:
-    engine.stops_in_search = 2
+def test_what_is_stopped_is_not_kept(crew: StandInCrew, tmp_path: Path) -> None:
+    crew.stops_after = 3
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
-        analyser = analyser_of(journal)
-        analyser.answer("a", chess.Board())
         with pytest.raises(Stopped):
-            analyser.answer("b", chess.Board())
+            answered(crew, "abcdefgh", journal)
+        assert len(journal) <= 3
+        assert all(key in journal for key in crew.searched[:2])
         with pytest.raises(Stopped):
-            analyser.answer("a", chess.Board())
-        assert "a" in journal
-        assert "b" not in journal
-    assert len(engine.searched) == 2
+            answered(crew, "a", journal)
 
 
-def test_tables_are_emptied_when_asked(analyser_of: Callable[..., Analyser], engine: StandInEngine) -> None:
-    """Not before the first search, when they are empty; and once, however often it was asked."""
-    analyser = analyser_of()
-    cleared = []
-    for key, asked in (("a", 1), ("b", 0), ("c", 1), ("d", 2)):
-        for _ in range(asked):
-            analyser.forget()
-        analyser.answer(key, chess.Board())
-        cleared.append(engine.cleared)
-    assert cleared == [0, 0, 1, 2]
+def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(crew: StandInCrew, tmp_path: Path) -> None:
+    crew.poison = "b0"
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        works = [Work(name, [searched(f"{name}0")]) for name in "abc"]
+        found = list(analyser.answered(works))
+        assert [done.problems for done in found] == [{}, {"b0": "it was lost"}, {}]
+        assert "b0" not in journal
+
+
+def test_a_long_journal_is_read_without_a_crew_and_not_into_the_memory(tmp_path: Path) -> None:
+    """What comes first is given out as it is read."""
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        answered(StandInCrew(), "abcdef", journal)
+        read: list[str] = []
+
+        def works() -> Iterator[Work[str]]:
+            for name in "abcdef":
+                read.append(name)
+                yield Work(name, [searched(f"{name}0")])
+
+        flow = Analyser(StandInCrew(), ANSWERS, lambda: False, journal).answered(works())
+        assert next(flow).item == "a"
+        assert read == ["a"]

@@ -9,11 +9,12 @@ import chess
 import chess.pgn
 import pytest
 
-from psearch.analysis.analyser import Answer, Choice
+from psearch.analysis.analyser import Answer
 from psearch.analysis.json_objects import game_object, games_summary
 from psearch.analysis.judgement import JudgedGame, Tally, judge_game
-from psearch.analysis.pgn import annotate, tasks
+from psearch.analysis.pgn import annotate, positions
 from psearch.analysis.player_table import PLAYER_COLUMNS, game_title, player_rows
+from psearch.farm.jobs import Choice
 from psearch.notation.pgn import read_games
 from psearch.notation.source import Source
 
@@ -33,7 +34,7 @@ def judged(text: str = GAME) -> JudgedGame:
     """Each position prefers its first legal move, the last one Qh4#."""
     work = next(read_games(Source.of_text("a file", text)))
     answers = {}
-    for task in tasks(work):
+    for task in positions(work):
         cp = SCORES.get(task.ply, 0)
         best = "d8h4" if cp is None else next(iter(task.board.legal_moves)).uci()
         choices = [Choice(best, 0.1, 9, 100)]
@@ -103,7 +104,7 @@ def test_json_of_a_game() -> None:
     assert [position["ply"] for position in positions] == [0, 1, 2, 3, 4]
     assert positions[0] == {
         "ply": 0, "fen": chess.STARTING_FEN, "bestmove": "g1h3", "score": {"cp": 30}, "depth": 9, "seldepth": 12,
-        "nodes": 100, "time": 0.2, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
+        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
         "loss": positions[0]["loss"],
     }  # fmt: skip
     assert 0.10 <= positions[0]["loss"] < 0.15

@@ -87,7 +87,7 @@ def test_the_bar_of_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv("COLUMNS", str(width))
             progress._bar.console.size = (width, 24)  # type: ignore[assignment]  # rich's setter takes any pair
             progress.say(f"game of {width}")
-            progress._draw("depth 5")
+            progress._draw()
         screen.feed(output.take())
         assert sum("game" in line for line in screen.lines) == 1
     screen.feed(output.take())

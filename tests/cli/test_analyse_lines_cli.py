@@ -1,0 +1,183 @@
+"""`psearch analyse` of JSON lines, with jobs, older results, kills at any moment, and hands that die of a position."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import chess
+import pytest
+
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+TIMEOUT_S = 120
+NODES = ["--nodes", "3000"]
+
+
+def positions(count: int) -> list[dict[str, Any]]:
+    chance = random.Random(3)
+    found = []
+    for number in range(count):
+        board = chess.Board()
+        for _ in range(chance.randrange(2, 30)):
+            board.push(chance.choice(list(board.legal_moves)))
+            if board.is_game_over():
+                board = chess.Board()
+        found.append({"id": f"p{number}", "fen": board.fen()})
+    return found
+
+
+def written(path: Path, values: list[dict[str, Any]]) -> str:
+    path.write_text("".join(json.dumps(one) + "\n" for one in values))
+    return str(path)
+
+
+def analyse(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*PSEARCH, "analyse", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+
+
+def results(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def timeless(values: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in one.items() if name != "time"} for one in values]
+
+
+def test_from_stdin_to_stdout_in_the_order_of_the_input() -> None:
+    asked = [*positions(30), {"fen": "8/8 w"}, {"id": 7, "moves": ["e2e4"], "limits": {"depth": 3}, "multipv": 2}]
+    done = analyse(*NODES, "-", "--out", "-", text="".join(json.dumps(one) + "\n" for one in asked))
+    found = results(done.stdout)
+    assert done.returncode == 1  # one is no position
+    assert [one["id"] for one in found] == [f"p{number}" for number in range(30)] + [31, 7]
+    assert all(one["nodes"] <= 3000 and one["version"] for one in found[:30])
+    assert "bad FEN" in found[30]["error"]
+    assert (found[31]["depth"], len(found[31]["lines"]), found[31]["moves"]) == (3, 2, ["e2e4"])
+    assert done.stderr == ""
+
+
+def test_jobs_change_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path / "in.jsonl", positions(40))
+    one, three = (results(analyse(*NODES, "--threads", "1", "--jobs", jobs, file).stdout) for jobs in ("1", "3"))
+    assert timeless(one) == timeless(three)
+    assert len(one) == 40
+
+
+def test_a_deeper_older_result_is_kept(tmp_path: Path) -> None:
+    asked = positions(6)
+    deep = results(analyse("--depth", "7", written(tmp_path / "a.jsonl", asked[:4])).stdout)
+    older = written(tmp_path / "older.jsonl", deep)
+    out = tmp_path / "out.jsonl"
+    file = written(tmp_path / "b.jsonl", [{**one, "id": number} for number, one in enumerate(asked)])
+    done = analyse("--depth", "5", "--merge", older, "--out", str(out), file)
+    assert (done.returncode, done.stderr) == (0, "6 positions, 4 kept from older results\n")
+    found = results(out.read_text())
+    assert [one["id"] for one in found] == list(range(6))
+    assert [one["depth"] for one in found] == [7, 7, 7, 7, 5, 5]
+    assert [one["pv"] for one in found[:4]] == [one["pv"] for one in deep]
+    deeper = results(analyse("--depth", "8", "--merge", older, file).stdout)
+    assert [one["depth"] for one in deeper] == [8] * 6
+    with_lines = written(tmp_path / "c.jsonl", [{**one, "multipv": 2} for one in asked])
+    assert [one["depth"] for one in results(analyse("--depth", "5", "--merge", older, with_lines).stdout)] == [5] * 6
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "in.jsonl, line 2: not a JSON object"),
+        ('{"id": 1.5}', "line 2: id must be text or a whole number"),
+        ('{"fen": 3}', "line 2: fen must be text"),
+        ('{"moves": "e4"}', "line 2: moves must be in UCI notation"),
+        ('{"limits": {"deep": 3}}', "line 2: limits must be an object with depth, nodes or movetime"),
+        ('{"limits": {"depth": 0}}', "line 2: depth must be a whole number from 1 to 100"),
+        ('{"multipv": true}', "line 2: multipv must be a whole number"),
+    ],
+)
+def test_lines_that_cannot_be_read(tmp_path: Path, line: str, reason: str) -> None:
+    file = tmp_path / "in.jsonl"
+    file.write_text('{"id": 1}\n' + line + "\n")
+    done = analyse(*NODES, str(file))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert reason in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_options_that_make_no_sense(tmp_path: Path) -> None:
+    file = written(tmp_path / "in.jsonl", positions(1))
+    suite = tmp_path / "x.epd"
+    suite.write_text("startpos\n")
+    for words, reason in (
+        (["--merge", file, str(suite)], "--merge is for positions as JSON lines"),
+        (["--cores", "3-1", file], "goes down"),
+        (["--cores", "999", file], "cannot run on cores 999"),
+        (["--nice", "20", file], "from 0 to 19"),
+        (["--jobs", "0", file], "from 1 to"),
+        (["--syzygy", str(tmp_path), file], "no Syzygy tables"),
+        ([file, str(suite)], "analyse them in two calls"),
+    ):
+        done = analyse(*NODES, *words)
+        assert (done.returncode, done.stdout) == (2, ""), words
+        assert reason in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def test_nice_and_cores(tmp_path: Path) -> None:
+    core = min(os.sched_getaffinity(0))
+    file = written(tmp_path / "in.jsonl", positions(3))
+    done = analyse(*NODES, "--nice", "5", "--cores", str(core), file)
+    assert (done.returncode, done.stderr, len(results(done.stdout))) == (0, "", 3)
+
+
+def killed_at_random(tmp_path: Path, moments: int, count: int, seed: int) -> tuple[int, int]:
+    """Kill the whole group at so many random moments, single hands in between, and let it end. Lines of the journal
+    before the last run, and runs that were killed before the end."""
+    chance = random.Random(seed)
+    out = tmp_path / "out.jsonl"
+    journal = Path(f"{out}.journal")
+    file = written(tmp_path / "in.jsonl", positions(count))
+    command = [*PSEARCH, "analyse", *NODES, "--threads", "1", "--jobs", "2", "--out", str(out), file]
+    expected = timeless(results(analyse(*NODES, "--threads", "1", file).stdout))
+    killed = 0
+    for moment in range(moments):
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True) as running:
+            end = time.monotonic() + chance.uniform(0.3, 2.5)
+            while running.poll() is None and time.monotonic() < end:
+                time.sleep(0.01)
+                if moment % 2 and chance.random() < 0.02:
+                    children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+                    if running.poll() is None and (pids := children.read_text().split()):
+                        os.kill(int(chance.choice(pids)), signal.SIGKILL)
+            if running.poll() is None:
+                os.killpg(running.pid, signal.SIGKILL)
+                killed += 1
+        if out.exists():
+            break
+    kept = len(journal.read_text().splitlines()) - 1 if journal.exists() else 0
+    if journal.exists():
+        keys = [json.loads(line)["key"] for line in journal.read_text().splitlines()[1:] if line.endswith("}")]
+        assert len(set(keys)) == len(keys)
+    if not out.exists():
+        assert subprocess.run(command, stderr=subprocess.DEVNULL, timeout=TIMEOUT_S).returncode == 0
+    assert timeless(results(out.read_text())) == expected
+    assert not journal.exists()
+    return kept, killed
+
+
+def test_killed_at_three_random_moments(tmp_path: Path) -> None:
+    kept, killed = killed_at_random(tmp_path, 3, 1_000, 1)
+    assert kept > 0
+    assert killed == 3
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
+    kept, killed = killed_at_random(tmp_path, 20, 6_000, 2)
+    print(f"{killed} runs killed, {kept} positions in the journal before the last run")
+    assert killed >= 15
