@@ -206,8 +206,8 @@ class Arena:
         self.worker["outcomes"] = 0
         header = self.header.view(np.uint8)  # of records numpy would write field by field, four times as long
         for name in ("learning", "prediction"):
-            dtype, offset = header_dtype.fields[name][:2]
-            header[offset : offset + dtype.itemsize] = 0
+            begin = self.header[name].ctypes.data - self.header.ctypes.data
+            header[begin : begin + self.header.dtype[name].itemsize] = 0
 
     def forget(self) -> None:
         """As new: an empty transposition table, nothing learnt. No search may be running."""
