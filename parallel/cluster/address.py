@@ -15,7 +15,8 @@ LOCAL = "local"
 """a cluster of this machine alone, for one command"""
 CLIENT = "ray://"
 _CLIENT_PORT = 10001
-_OLDEST_RAY = (2, 50)
+_OLDEST_RAY = (2, 60)
+"""the first with which this was tried; with 2.50.1 a test with a stopped process did not end"""
 _REACH_S = 5.0
 _INSTALL = "pip install 'psearch[cluster]'"
 

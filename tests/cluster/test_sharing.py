@@ -178,7 +178,7 @@ def test_addresses(fake_ray: Path) -> None:
 @pytest.mark.parametrize("version", ["2.9.3", "1.13.0", "0.8"])
 def test_a_ray_that_is_too_old(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
     monkeypatch.setattr("psearch.cluster.address.metadata.version", lambda name: version)
-    with pytest.raises(PsearchError, match=f"Ray {version} is too old, 2.50 or later is needed: pip install"):
+    with pytest.raises(PsearchError, match=f"Ray {version} is too old, 2.60 or later is needed: pip install"):
         cluster_address("auto")
 
 
