@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch.cli.arguments import add_limits, add_policy, add_pruning, check_hash, without_dashes
+from psearch.cli.arguments import add_limits, add_on, add_policy, add_pruning, check_hash, without_dashes
 from psearch.cli.numbers import core_list, whole_number
 from psearch.cli.output import refuse
 from psearch.cli.signals import Signals
@@ -42,6 +42,7 @@ examples:
   psearch analyse --movetime 1000 wac.epd
   psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd sts.epd
   psearch analyse --nodes 1000000 --out annotated.pgn games.pgn more_games.pgn
+  psearch analyse --nodes 1000000 --on ray://head --out wac.txt wac.epd
   psearch analyse --depth 10 - < game.pgn > annotated.pgn
   psearch analyse --jobs 8 --nice 10 --nodes 50000 --out results.jsonl positions.jsonl
   echo startpos | psearch analyse --json -"""
@@ -84,6 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="with JSON lines: results that are there already; the deeper one of a position is kept",
     )
+    add_on(parser, "search")
     parser.add_argument(
         "--json",
         action="store_true",
@@ -104,13 +106,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.out is not None and options.out != STANDARD_STREAM:
         for file in files:
             _check_out(file, options.out)
-    if options.hash is not None:
+    if options.on is not None and (options.cores or options.nice):
+        refuse("--cores and --nice are of this machine: leave them out with --on")
+    if options.hash is not None and options.on is None:
         check_hash(options.hash)
 
     from psearch.cli.analysis_session import Input
 
     inputs = [Input(file, read_source(file)) for file in files]
-    if options.syzygy:
+    if options.syzygy and options.on is None:
         from psearch.notation.syzygy import RootProber
 
         RootProber(options.syzygy).close()

@@ -100,14 +100,15 @@ def open_session(
             about = _about(inputs, options, hash_mb)
             journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
         output = stack.enter_context(Output(place))
-        prepare_kernels()
+        if options.on is None:
+            prepare_kernels()
         notes: list[str] = []
         tell: list[Callable[[str], None]] = [notes.append]
         crew = _crew(options, total - (len(journal) if journal is not None else 0), hash_mb, lambda note: tell[0](note))
         stack.callback(crew.close)
         if journal is not None and len(journal):
             complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
-        progress = stack.enter_context(AnalysisProgress(total))
+        progress = stack.enter_context(AnalysisProgress(total, crew.standing_line))
         tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
 
@@ -122,9 +123,12 @@ def open_session(
             journal,
             progress.advance,
             tell[0],
-            0 if options.threads is not None else jobs_of(options),
+            0 if options.threads is not None or options.on is not None else jobs_of(options),
         )
         yield Session(analyser, limits_of(options, DEFAULT_MOVETIME_MS), output, progress, total)
+        progress.close()
+        if crew.work_done():
+            complain(f"positions by machine: {crew.work_done()}")
 
 
 def _crew(options: argparse.Namespace, missing: int, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
@@ -137,7 +141,8 @@ def _crew(options: argparse.Namespace, missing: int, hash_mb: int, on_note: Call
         HandSettings(options.threads or 1, hash_mb, search_options(options), options.syzygy or ""),
         options.cores,
         options.nice,
-        on_note=on_note,
+        options.on,
+        on_note,
     )
 
 
@@ -145,6 +150,8 @@ def jobs_of(options: argparse.Namespace) -> int:
     """How many positions are searched at a time: `--jobs`, or as many as there are cores for."""
     if options.jobs is not None:
         return int(options.jobs)
+    if options.on is not None:
+        return MAX_THREADS  # as many as there is room for
     cores = len(options.cores) if options.cores else usable_cores()
     return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
 

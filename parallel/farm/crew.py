@@ -56,5 +56,11 @@ class Crew(Protocol):
         """What has happened since; waits for the first event, but no longer. Raises WorkerDied when no hands can be had
         any more, PsearchError when the machines are gone."""
 
+    def standing_line(self) -> str:
+        """Who is at work, for people; empty where it is this machine."""
+
+    def work_done(self) -> str:
+        """What each machine has done, for people; empty where it is this machine."""
+
     def close(self) -> None:
         """End all hands, in bounded time. May be called twice."""

@@ -148,6 +148,14 @@ class LocalCrew:
                 events, self._events = self._events, []
                 return events
 
+    def standing_line(self) -> str:
+        """See `Crew`."""
+        return ""
+
+    def work_done(self) -> str:
+        """See `Crew`."""
+        return ""
+
     def close(self) -> None:
         """End all hands at once: what they are at is nobody's any more. May be called twice."""
         if not self._is_open:

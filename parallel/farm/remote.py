@@ -80,6 +80,14 @@ class ClusterCrew:
         self.standing.check(time.monotonic())
         return events
 
+    def standing_line(self) -> str:
+        """See `Crew`."""
+        return self.standing.line(time.monotonic())
+
+    def work_done(self) -> str:
+        """See `Crew`."""
+        return self.standing.work_done()
+
     def close(self) -> None:
         """See `Crew`."""
         self._link.close()

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
@@ -22,13 +22,15 @@ _REDRAW_INTERVAL_S = 0.2
 
 
 class AnalysisProgress:
-    """Counts positions; a context manager. total: positions that need a search, those of the journal included.
+    """Counts positions; a context manager. total: positions that need a search, those of the journal included; who:
+    tells who is at work, in a line below the bar, if that is worth one.
 
     The bar has no thread of its own: it is redrawn when it is told that time goes by, so that signals and forks find
     one thread.
     """
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, who: Callable[[], str] = lambda: "") -> None:
+        self._who = who
         self._shown = can_redraw(sys.stderr)
         self._latest = time.monotonic()
         """when something was shown last"""
@@ -49,7 +51,7 @@ class AnalysisProgress:
             transient=True,
             redirect_stdout=False,
             redirect_stderr=False,
-            get_renderable=self._bar.get_renderable,
+            get_renderable=self._lines,
         )
         self._number = self._bar.add_task("", total=total, news="", speed="")
         self._began = time.monotonic()
@@ -116,7 +118,8 @@ class AnalysisProgress:
                 self._draw()
         elif since >= _LINE_INTERVAL_S and sys.stderr is not None:
             self._latest = time.monotonic()
-            words = [f"{task.completed:,}/{task.total:,} positions", task.fields["news"], self.time_left()]
+            count = f"{task.completed:,}/{task.total:,} positions"
+            words = [count, task.fields["news"], self.time_left(), self._speed(), self._who()]
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 
     def time_left(self) -> str:
@@ -126,6 +129,11 @@ class AnalysisProgress:
     @property
     def _task(self) -> Task:
         return self._bar.tasks[0]
+
+    def _lines(self) -> RenderableType:
+        who = self._who()
+        bar = self._bar.get_renderable()
+        return Group(bar, Text(printable(who), no_wrap=True, overflow="ellipsis")) if who else bar
 
     def _draw(self) -> None:
         self._latest = time.monotonic()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import lzma
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -94,3 +97,67 @@ def test_games_against_itself(fake_ray: Path, tmp_path: Path) -> None:
         done = bench("tuning/selfplay_positions.py", str(path), *words, *where)
         assert (done.returncode, done.stderr) == (0, "")
     assert here.read_text() == there.read_text() != ""
+
+
+def _rows(text: str) -> list[dict[str, object]]:
+    """Without what depends on the clock."""
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [{key: row.get(key) for key in ("line", "bestmove", "score", "depth", "nodes", "pv")} for row in rows]
+
+
+def test_a_suite_has_the_same_answers_wherever_it_is_searched(fake_ray: Path) -> None:
+    words = ["analyse", "--json", "--nodes", "2000", "-"]
+    text = SUITE * 10
+    here, there = run(*words, "--jobs", "1", text=text), run(*words, "--on", "auto", text=text)
+    assert here.returncode == there.returncode == 0, there.stderr
+    assert _rows(here.stdout) == _rows(there.stdout) and len(_rows(there.stdout)) == 21
+    assert "psearch: positions by machine: one (127.0.0.1) 20\n" in there.stderr
+
+
+def test_games_are_searched_game_by_game(fake_ray: Path) -> None:
+    """The table is kept within a game, wherever that is."""
+    text = "\n".join('[Event "x"]\n\n1. e4 e5 2. Nf3 Nc6 3. Bb5 a6 *\n' for _ in range(4))
+    words = ["analyse", "--json", "--nodes", "500", "-"]
+    here, there = run(*words, "--jobs", "1", text=text), run(*words, "--on", "auto", text=text)
+    assert here.returncode == there.returncode == 0, there.stderr
+
+    def found(text: str) -> list[list[tuple[object, object]]]:
+        games = [json.loads(line) for line in text.splitlines()]
+        return [[(one.get("bestmove"), one.get("nodes")) for one in game.get("positions", [])] for game in games[:-1]]
+
+    assert found(here.stdout) == found(there.stdout) and len(found(there.stdout)) == 4
+
+
+def test_after_ctrl_c_the_same_command_goes_on(fake_ray: Path, tmp_path: Path) -> None:
+    suite, out = tmp_path / "suite.epd", tmp_path / "out.jsonl"
+    suite.write_text(SUITE * 200)
+    words = ["analyse", "--json", "--nodes", "10000", "--on", "auto", "--out", str(out), str(suite)]
+    program = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", *words]
+    with subprocess.Popen(program, stderr=subprocess.PIPE, text=True) as process:
+        journal = Path(f"{out}.journal")
+        end = time.monotonic() + 60
+        while not journal.exists() or journal.read_text().count("\n") < 20:
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 and "the same command goes on from there" in said
+    done = run(*words)
+    assert done.returncode == 0 and "going on from there" in done.stderr
+    lines = [row["line"] for row in map(json.loads, out.read_text().splitlines()[:-1])]
+    assert lines == list(range(1, 401))
+
+
+def test_what_is_of_this_machine_only(fake_ray: Path) -> None:
+    done = run("analyse", "--on", "auto", "--nice", "3", "-", text=SUITE)
+    assert (done.returncode, done.stdout) == (2, "") and "leave them out with --on" in done.stderr
+
+
+def test_no_node_can_work(fake_ray: Path) -> None:
+    fake_ray.write_text("one 1\n")
+    done = run("analyse", "--on", "auto", "--hash", "4096", "--nodes", "10", "-", text=SUITE)
+    assert done.returncode == 2
+    first, last = done.stderr.splitlines()
+    reason = "it has 953 MiB of memory to give, a hand needs 4296"
+    assert first == f"psearch: node one (127.0.0.1) does not work: {reason}"
+    assert last == f"psearch: no node of the cluster can work (one (127.0.0.1): {reason})"
