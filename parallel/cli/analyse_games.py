@@ -50,7 +50,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
                 for key, problem in done.problems.items():
                     failed += 1
-                    complain_beside(session.progress, f"{name}, {key.partition('file ')[2]}: {problem}")
+                    place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
+                    complain_beside(session.progress, f"{place}: {problem}")
                 tally.add(judged)
                 if options.json:
                     session.put(json.dumps(game_object(judged, name)) + "\n")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import chess
+import farm_hands
 import pytest
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
@@ -181,3 +182,39 @@ def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
     kept, killed = killed_at_random(tmp_path, 20, 6_000, 2)
     print(f"{killed} runs killed, {kept} positions in the journal before the last run")
     assert killed >= 15
+
+
+POISONED = """
+import sys
+sys.path.insert(0, {support!r})
+from psearch.cli.main import main
+from psearch.farm.local import LocalCrew
+LocalCrew.__init__.__kwdefaults__["target"] = "farm_hands:poisoned"
+sys.exit(main())
+"""
+
+
+def test_a_position_that_kills_is_reported_and_the_rest_is_finished(tmp_path: Path) -> None:
+    support = str(Path(farm_hands.__file__).parent)
+    script = [sys.executable, "-c", POISONED.format(support=support), "analyse", "--nodes", "500", "--jobs", "2"]
+
+    def run(name: str, text: str) -> subprocess.CompletedProcess[str]:
+        file = tmp_path / name
+        file.write_text(text)
+        done = subprocess.run([*script, str(file)], capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert done.returncode == 1
+        assert done.stderr.count(" is replaced: it was killed by signal 9") == 3
+        return done
+
+    lines = [{"fen": chess.STARTING_FEN}] * 4 + [{"fen": farm_hands.POISON}] + [{"fen": chess.STARTING_FEN}] * 4
+    found = results(run("x.jsonl", "".join(json.dumps(one) + "\n" for one in lines)).stdout)
+    assert ["error" in one for one in found] == [False] * 4 + [True] + [False] * 4
+    suite = run("x.epd", f'startpos\n{farm_hands.POISON} bm a3; id "p";\nstartpos\n')
+    rows = [line.split()[:3] for line in suite.stdout.splitlines()]
+    assert ["p", "failed"] in rows
+    assert "its process was lost 3 times" in suite.stderr
+    assert "searched   1,000 nodes" in suite.stdout
+    game = f'[SetUp "1"]\n[FEN "{farm_hands.POISON}"]\n\n1. a3 Kd7 *\n'
+    games = run("x.pgn", game)
+    assert games.stdout.count("[%eval") == 2
+    assert "x.pgn, game 1, ply 0: its process was lost 3 times" in games.stderr
