@@ -47,6 +47,8 @@ from psearch.studies.raw_log import machine, source_commit
 _HIGHEST = 1500
 """Centipawns: beyond, all is won."""
 _DRAWN = 2000
+_FAR = 10.0
+"""ln of a k that is as good as none."""
 _LEAST_PIECES = 8
 _BASE = "1x1"
 
@@ -196,7 +198,7 @@ def _losses(log: Log, names: Sequence[str], positions: Iterable[str]) -> np.ndar
 def _worth(times: np.ndarray, losses: np.ndarray, loss: float) -> float:
     """k at which one machine loses so much, by the line through its losses over ln k; nan if time gains nothing."""
     slope, level = np.polyfit(np.log(times), losses, 1)
-    return float(np.exp((loss - level) / slope)) if slope < 0 else float("nan")
+    return float(np.exp(np.clip((loss - level) / slope, -_FAR, _FAR))) if slope < 0 else float("nan")
 
 
 def _speedup(log: Log, name: str, positions: Iterable[str]) -> str:
@@ -229,13 +231,17 @@ def report(log: Log, positions: Sequence[str]) -> str:
         if not len(found):
             continue
         line = f"| {name} | {len(found)} | {100 * found[:, -1].mean():.2f} |"
-        if name in alone or len(alone) < 2:
+        if name in alone:
             lines.append(f"{line} | |")
+            continue
+        if len(alone) < 2:
+            lines.append(f"{line} | {_speedup(log, name, positions)} |")
             continue
         samples = (found[dice.integers(0, len(found), len(found))].mean(axis=0) for _ in range(_DRAWN))
         drawn = [_worth(times, sample[:-1], sample[-1]) for sample in samples]
         mean = found.mean(axis=0)
-        low, high = np.nanpercentile(drawn, (2.5, 97.5))
+        known = [one for one in drawn if not np.isnan(one)]
+        low, high = np.percentile(known, (2.5, 97.5)) if known else (np.nan, np.nan)
         worth = f"{_worth(times, mean[:-1], mean[-1]):.2f} ({low:.2f} to {high:.2f})"
         lines.append(f"{line} {worth} | {_speedup(log, name, positions)} |")
     return "\n".join(lines)

@@ -120,3 +120,19 @@ def test_bad_input_is_one_line(
     status = main([names.get(word, word) for word in words])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "") and said in err and err.count("\n") == 1
+
+
+def test_machines_play(kernels: None, book: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    words = ("--first", "2x1,root+entries", "--second", "1", "--nodes", "200", "--odds", "1.5", "--hash", "1")
+    words += ("--book", str(book), "--out", str(log))
+    status, out, err = odds(*words, "--games", "2")
+    assert (status, err) == (0, "") and "2 machines of 1 (root+entries) against 1 worker" in out
+    about = json.loads(log.read_text().splitlines()[0])["about"]
+    assert about["first"] == {"workers": 1, "policy": "calibrated", "machines": 2, "mode": "root+entries"}
+    assert about["second"] == {"workers": 1, "policy": "calibrated"} and about["move_ms"] == 1000
+    status, out, err = odds("--from-log", str(log))
+    assert status == 0 and "2 machines of 1 (root+entries)" in out
+    for side in ("2x1", "2x1,x", "0x1,root", "2x,root"):
+        status, out, err = odds(*words[2:], "--first", side)
+        assert status == 2 and len(err.splitlines()) == 1, side
