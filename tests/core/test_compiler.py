@@ -264,6 +264,7 @@ FUNCTIONS = {
     "chess": (3, 88),
     "inspect": (36, 170),
     "perft": (1, 44),
+    "exchange": (2, 18),
     "search": (6, 345),
     "prediction": (1, 13),
     "virtual": (2, 358),
