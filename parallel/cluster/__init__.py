@@ -9,6 +9,6 @@ plain logic on a clock that is given to it. `ray_cluster` is Ray as the fleet se
 A node is first asked by `probe` who it is (`identity`); a hand there is an `actor`, and `sources` of modules may go
 along.
 
-`address` is what `--on` may be. `sharing` shares out any list of tasks: games, jobs of a study. `standing` is who is
-there.
+`address` is what `--on` may be, `loopback` where Ray looks for it on this machine. `sharing` shares out any list of
+tasks: games, jobs of a study. `standing` is who is there.
 """

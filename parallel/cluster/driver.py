@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.cluster.fleet import Fleet
+from psearch.cluster.loopback import stay_on_loopback
 from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
 
 ALIVE_S = 2.0
@@ -36,6 +37,7 @@ def main() -> None:
     wanted = program.recv()
     assert isinstance(wanted, HandsWanted)
     try:
+        stay_on_loopback(wanted.address)
         from psearch.cluster.ray_cluster import RayCluster
 
         cluster = RayCluster(wanted)

@@ -37,6 +37,7 @@ class Nodes:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # on loopback, and nowhere else
             text=True,
         )
         self.address = self._line()
