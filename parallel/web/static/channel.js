@@ -1,0 +1,64 @@
+// The page's end of the WebSocket. Everything on the page talks to the server, and to other parts of the page, by it.
+//
+//   channel.send(type, payload)            to the server; waits for the connection if there is none yet
+//   channel.on(type, handler)              handler(payload) for each message of that type; gives a function that ends it
+//   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
+//
+// Types that the page announces itself: "channel.open", "channel.closed" {reason, final}; "board.line" {fen, moves} shows
+// a line on the board: the position it begins with, and moves in UCI notation; "board.position" {fen, moves, ply}: what
+// stands on the board now.
+
+const FIRST_RETRY_MS = 250;
+const LONGEST_RETRY_MS = 5000;
+const REFUSED = 1008; // policy violation: the token is not that of this server
+const MOST_WAITING = 100;
+
+export class Channel {
+  constructor(address) {
+    this.address = address;
+    this.handlers = new Map();
+    this.waiting = []; // what was said before there was a connection
+    this.retryMs = FIRST_RETRY_MS;
+    this.socket = null;
+    this.isOpen = false;
+  }
+
+  open() {
+    const socket = new WebSocket(this.address);
+    this.socket = socket;
+    socket.addEventListener("open", () => {
+      this.isOpen = true;
+      this.retryMs = FIRST_RETRY_MS;
+      this.announce("channel.open", {});
+      for (const text of this.waiting.splice(0)) socket.send(text);
+    });
+    socket.addEventListener("message", (event) => {
+      const message = JSON.parse(event.data);
+      this.announce(message.type, message.payload ?? {});
+    });
+    socket.addEventListener("close", (event) => {
+      this.isOpen = false;
+      const final = event.code === REFUSED;
+      this.announce("channel.closed", { reason: event.reason, final });
+      if (final) return;
+      setTimeout(() => this.open(), this.retryMs);
+      this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);
+    });
+  }
+
+  send(type, payload = {}) {
+    const text = JSON.stringify({ type, payload });
+    if (this.isOpen) this.socket.send(text);
+    else if (this.waiting.length < MOST_WAITING) this.waiting.push(text);
+  }
+
+  on(type, handler) {
+    if (!this.handlers.has(type)) this.handlers.set(type, new Set());
+    this.handlers.get(type).add(handler);
+    return () => this.handlers.get(type).delete(handler);
+  }
+
+  announce(type, payload) {
+    for (const handler of this.handlers.get(type) ?? []) handler(payload);
+  }
+}
