@@ -125,9 +125,10 @@ class _Searcher:
         return nearest_depth(self._simulator.iterations(board, options, is_enough, history), wanted) or 0
 
     def close(self) -> None:
-        if self._simulator is not None:
-            self._simulator.close()
-            self._simulator = None
+        # no longer ours before it is closed: a Ctrl-C in the middle comes back here, and may not close it again
+        simulator, self._simulator = self._simulator, None
+        if simulator is not None:
+            simulator.close()
 
 
 def run_study(

@@ -371,6 +371,23 @@ def test_an_interrupted_study_keeps_what_is_finished(jobs: int) -> None:
     assert kept == run(study, 1)[: len(kept)]
 
 
+def test_an_interrupt_while_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one worker's arena makes room for that of two: it is closed once."""
+    close = Simulator.close
+    closed: list[int] = []
+
+    def interrupted(simulator: Simulator) -> None:
+        close(simulator)
+        closed.append(simulator.arena.workers)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Simulator, "close", interrupted)
+    study = Study(SUITE, 3, [2], ["ybw"], Costs(), hash_mb=2)
+    with pytest.raises(KeyboardInterrupt):
+        run(study, 1)
+    assert closed == [1]
+
+
 def test_an_error_in_a_job_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
     study = Study(SUITE, 4, [2], ["ybw"], Costs(), hash_mb=1 << 40)
     with pytest.raises(PsearchError, match="not enough memory"):
