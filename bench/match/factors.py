@@ -23,12 +23,12 @@ import math
 import random
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from matchplay.errors import MatchError, Parser
@@ -42,6 +42,9 @@ from psearch.options import pruning_named
 from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _PAIRS_A_LOOK = 100
 _PER_SCORE = 4 * 400 / math.log(10)
 """Elo per point of score, near an even match"""
@@ -49,10 +52,13 @@ _Z = 1.96
 _SOME_SPARE = 2
 
 Task = tuple[Opening, list[int]]
+Changes = list[list[tuple[str, int, int]]]
+"""Names with their low and high values, those that move together in one list"""
+P = TypeVar("P", bound="DataclassInstance")
 
 
-def changes_of(texts: Sequence[str]) -> list[list[tuple[str, int, int]]]:
-    """Names with their low and high values, those that move together in one list. Raises MatchError."""
+def changes_of(texts: Sequence[str]) -> Changes:
+    """What the command line says. Raises MatchError."""
     found = []
     for text in texts:
         parts = [re.fullmatch(r"(\w+)=([+-]?\d{1,6}):([+-]?\d{1,6})", part) for part in text.split("+")]
@@ -62,21 +68,20 @@ def changes_of(texts: Sequence[str]) -> list[list[tuple[str, int, int]]]:
     return found
 
 
-def _with(pruning: Pruning, changes: list[list[tuple[str, int, int]]], signs: Sequence[int]) -> Pruning:
+def changed(parameters: P, changes: Changes, signs: Sequence[int]) -> P:
+    """With the high values where the sign is positive, and the low ones elsewhere."""
     values = {
         name: high if sign > 0 else low for one, sign in zip(changes, signs, strict=True) for name, low, high in one
     }
-    return replace(pruning, **values)
+    return replace(parameters, **values)
 
 
-def _make(
-    first: Pruning, second: Pruning, changes: list[list[tuple[str, int, int]]], nodes: int
-) -> Callable[[Task], int]:
+def _make(first: Pruning, second: Pruning, changes: Changes, nodes: int) -> Callable[[Task], int]:
     table = Table(first, second, nodes)
 
     def play(task: Task) -> int:
         opening, signs = task
-        table.play_with(_with(first, changes, signs), _with(second, changes, [-sign for sign in signs]))
+        table.play_with(changed(first, changes, signs), changed(second, changes, [-sign for sign in signs]))
         return table.pair(opening)
 
     return play
@@ -116,10 +121,16 @@ def _read_logs(paths: Sequence[Path]) -> str:
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
-    parser.add_argument("changes", nargs="*", metavar="NAME=LOW:HIGH[+...]")
     parser.add_argument("--first", default="modern", metavar="MODE[,NAME=VALUE...]")
     parser.add_argument("--second", metavar="MODE[,NAME=VALUE...]", help="default: as --first")
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=5000, metavar="N", help="a move (5000)")
+    add_arguments(parser)
+    return parser.parse_args(words)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is changed, and how much of it is played."""
+    parser.add_argument("changes", nargs="*", metavar="NAME=LOW:HIGH[+...]")
     parser.add_argument("--games", type=whole_number(2, 10**7), default=2000, metavar="N", help="(2000)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
     add_where(parser)
@@ -128,7 +139,6 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--skip", type=whole_number(0, 10**7), default=0, metavar="N", help="openings (0)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="of what is played")
     parser.add_argument("--read", nargs="+", type=Path, metavar="FILE", help="logs: nothing is played")
-    return parser.parse_args(words)
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
@@ -142,29 +152,35 @@ def _tasks(options: argparse.Namespace) -> list[Task]:
     return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in chosen]
 
 
-def run(words: Sequence[str] | None = None) -> int:
-    """Play, or read what was played, and print."""
-    options = _arguments(words)
+def play_changes(
+    options: argparse.Namespace,
+    known: object,
+    facts: Mapping[str, Any],
+    make: Callable[[Changes], Callable[[], Callable[[Task], int]]],
+) -> int:
+    """Play, or read what was played, and print; the exit status.
+
+    known: has every name that may change; facts: for the head of the log; make: gives what makes, in the process that
+    plays, the function that plays a pair. Raises MatchError for bad input.
+    """
     if options.read:
         print(_read_logs(options.read))
         return 0
     if not options.changes or options.log is None:
         raise MatchError("some changes and a --log are needed, or --read")
     changes = changes_of(options.changes)
-    first = pruning_named(options.first)
-    second = pruning_named(options.second or options.first)
-    unknown = [name for one in changes for name, _, _ in one if not hasattr(first, name)]
+    unknown = [name for one in changes for name, _, _ in one if not hasattr(known, name)]
     if unknown:
-        raise MatchError(f"no pruning parameter is called {unknown[0][:40]!a}")
+        raise MatchError(f"no {type(known).__name__} parameter is called {unknown[0][:40]!a}")
     tasks = _tasks(options)
     load_kernels()  # compiled once, not by every process
-    head: dict[str, Any] = {"changes": options.changes, "first": options.first, "second": options.second}
+    head = {"changes": options.changes, **facts, "seed": options.seed, "skip": options.skip}
     rows: list[tuple[list[int], int]] = []
     status = 0
-    answers = share(options, partial(_make, first, second, changes, options.nodes), tasks)
+    answers = share(options, make(changes), tasks)
     try:
         with options.log.open("x", encoding="utf-8") as log:
-            log.write(json.dumps({**head, "nodes": options.nodes, "seed": options.seed, "skip": options.skip}) + "\n")
+            log.write(json.dumps(head) + "\n")
             for place, half_points in answers:
                 rows.append((tasks[place][1], half_points))
                 log.write(json.dumps({"signs": tasks[place][1], "half_points": half_points}) + "\n")
@@ -179,6 +195,15 @@ def run(words: Sequence[str] | None = None) -> int:
         answers.close()
     print(table_of(options.changes, rows))
     return status
+
+
+def run(words: Sequence[str] | None = None) -> int:
+    """Play, or read what was played, and print."""
+    options = _arguments(words)
+    first = pruning_named(options.first)
+    second = pruning_named(options.second or options.first)
+    facts = {"first": options.first, "second": options.second, "nodes": options.nodes}
+    return play_changes(options, first, facts, lambda changes: partial(_make, first, second, changes, options.nodes))
 
 
 def main() -> int:

@@ -79,15 +79,18 @@ def _overhead(policy: str, workers: int) -> float:
 
 TABLES = (
     Table("default", "The default search, 2 to 64 workers", DOCS / "study" / "both.epd", 1_000_000, (2, 8, 32, 64),
-          share=0.35, hash_mb=64),
+          share=0.25, hash_mb=64),
+    Table("large", "The default search on large trees, 8 to 256 workers", DOCS / "study" / "both.epd", 15_000_000,
+          (8, 16, 32, 64, 256), share=0.35, hash_mb=256),
     Table("default-small", "The default search on many small trees", DOCS / "study-selective" / "sts250.epd",
-          150_000, (2, 8, 32), share=0.25),
+          150_000, (2, 8, 32), share=0.15),
     Table("policies", "Every policy on the same trees", DOCS / "study-selective" / "sts125.epd", 150_000, (8, 32),
-          share=0.3, policies=_POLICIES),
-    Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.1,
+          share=0.2, policies=_POLICIES),
+    Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.05,
           pruning="plain"),
 )  # fmt: skip
-"""The trees of `default` have work for 64 workers (10,000 nodes for each, and more); the others compare."""
+"""The trees of `default` have work for 64 workers (10,000 nodes for each, and more), those of `large` for 256; the
+others compare."""
 
 
 def spread(suite: Sequence[SuitePosition], count: int) -> list[SuitePosition]:

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 DEFAULT_OVERHEAD_S = 0.03
 """What a move costs beyond the search: the way of the answer, and workers that wait for a core before they stop."""
 
-_MOVES_AHEAD = 30
-"""Moves that the rest of the clock is shared out to, when the rules do not say how many are to come."""
-_INCREMENT_SHARE = 0.75
-_HARD_OVER_SOFT = 4.0
 _MOST_OF_CLOCK = 0.5
 """What one move may take of the clock at most, while others must follow it."""
 _LAST_MOVE_SHARE = 0.9
@@ -27,16 +23,36 @@ _LAST_MOVE_SHARE = 0.9
 _LEAST_S = 0.001
 
 _MOST_FOR_DROP = 1.0
-_DROP_FOR_DOUBLE_CP = 60
 _MOST_FOR_CHANGES = 1.2
-_CHANGE_WEIGHT = 0.6
-_CHANGES_KEPT = 0.6
-"""How much of the unrest of earlier iterations is left after one more."""
-_SETTLED_ITERATIONS = 6
-_SETTLED_CP = 15
-_SETTLED_SCALE = 0.55
 _MATE_SCALE = 0.15
 _MATE_CP = 10_000
+
+
+@dataclass(frozen=True)
+class TimeUse:
+    """How time is shared out: what games can tell of (`bench/match/time_use.py`)."""
+
+    moves_ahead: int = 30
+    """that the rest of the clock is shared out to, when the rules do not say how many are to come"""
+    increment_percent: int = 75
+    """of the increment that a move may spend"""
+    hard_percent: int = 400
+    """hard limit over soft"""
+    drop_cp: int = 60
+    """a score that falls by so much doubles the time"""
+    change_percent: int = 60
+    """more time for a move that changed in the last iteration,"""
+    kept_percent: int = 60
+    """and what is left of that after one more"""
+    settled_iterations: int = 6
+    """with the same move, and"""
+    settled_cp: int = 15
+    """a score that moved by no more each time, take"""
+    settled_percent: int = 55
+    """of the time"""
+
+
+DEFAULT_USE = TimeUse()
 
 
 @dataclass(frozen=True)
@@ -57,18 +73,18 @@ class Budget:
     hard_s: float = math.inf
 
 
-def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
+def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse = DEFAULT_USE) -> Budget:
     """The share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if anything does.
 
     An overdrawn clock gives the least budget there is: the search then ends after its first iteration.
     """
     left = max(clock.time_s - overhead_s, _LEAST_S)
-    moves = _MOVES_AHEAD if clock.moves_to_go is None else max(1, min(clock.moves_to_go, _MOVES_AHEAD))
+    moves = use.moves_ahead if clock.moves_to_go is None else max(1, min(clock.moves_to_go, use.moves_ahead))
     most = left * (_LAST_MOVE_SHARE if moves == 1 and clock.moves_to_go is not None else _MOST_OF_CLOCK)
     # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
-    base = left / moves + _INCREMENT_SHARE * max(clock.increment_s - overhead_s, 0.0)
+    base = left / moves + use.increment_percent / 100 * max(clock.increment_s - overhead_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
-    return Budget(soft, max(soft, min(_HARD_OVER_SOFT * base, most)))
+    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)))
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
@@ -91,6 +107,7 @@ class TimeManager:
     budget: Budget
     root_moves: int = 2
     pondering: bool = False
+    use: TimeUse = DEFAULT_USE
     _since: float = 0.0
     _scores: list[int] = field(default_factory=list)
     _best: chess.Move | None = None
@@ -109,8 +126,8 @@ class TimeManager:
     def iteration(self, best: chess.Move, score_cp: int) -> None:
         """An iteration has ended with this move; mates count as +-10,000 or more."""
         changed = self._best is not None and best != self._best
-        self._changes = self._changes * _CHANGES_KEPT + changed
-        near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= _SETTLED_CP
+        self._changes = self._changes * self.use.kept_percent / 100 + changed
+        near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= self.use.settled_cp
         self._settled = self._settled + 1 if near and not changed else 0
         self._best = best
         self._scores.append(score_cp)
@@ -131,10 +148,10 @@ class TimeManager:
         if last >= _MATE_CP:
             return _MATE_SCALE
         before = max(self._scores[-4:-1], default=last)
-        drop = min(_MOST_FOR_DROP, max(0, before - last) / _DROP_FOR_DOUBLE_CP)
-        unrest = min(_MOST_FOR_CHANGES, _CHANGE_WEIGHT * self._changes)
-        if self._settled >= _SETTLED_ITERATIONS and drop == 0 and unrest < 0.1:
-            return _SETTLED_SCALE
+        drop = min(_MOST_FOR_DROP, max(0, before - last) / self.use.drop_cp)
+        unrest = min(_MOST_FOR_CHANGES, self.use.change_percent / 100 * self._changes)
+        if self._settled >= self.use.settled_iterations and drop == 0 and unrest < 0.1:
+            return self.use.settled_percent / 100
         return 1.0 + drop + unrest
 
     def deadline_s(self) -> float:
