@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -205,8 +206,8 @@ def main() -> None:
                 compare(
                     name,
                     pairs,
-                    lambda some=some, nodes=nodes: by_farm(some, nodes, workers, reads=False),  # type: ignore[misc]
-                    lambda some=some, nodes=nodes: side_by_side(some, nodes, workers),  # type: ignore[misc]
+                    partial(by_farm, some, nodes, workers, reads=False),
+                    partial(side_by_side, some, nodes, workers),
                     len(some),
                 )
             )
@@ -216,8 +217,8 @@ def main() -> None:
                 compare(
                     mode,
                     pairs,
-                    lambda: by_farm(fens, SHORT, workers, reads=True),
-                    lambda values=values: by_protocol(fens, SHORT, workers, values),  # type: ignore[misc]
+                    partial(by_farm, fens, SHORT, workers, reads=True),
+                    partial(by_protocol, fens, SHORT, workers, values),
                     len(fens),
                 )
             )
