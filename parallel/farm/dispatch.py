@@ -80,12 +80,11 @@ class _Open:
 class _Worker:
     """A hand, seen from here."""
 
-    __slots__ = ("assisted", "chain", "flight", "marked_at", "name", "number", "rate_s", "size", "threads")
+    __slots__ = ("assisted", "chain", "flight", "marked_at", "name", "number", "rate_s", "size")
 
     def __init__(self, event: Joined, rate_s: float | None) -> None:
         self.number = event.hand
         self.name = event.name
-        self.threads = event.threads
         self.assisted = event.threads
         """threads that it has been allowed"""
         self.chain: _Open | None = None
@@ -156,8 +155,6 @@ class Dispatcher:
         self._tasks = 0
         self._rate_s: float | None = None
         """seconds a task, at any hand"""
-        self.tasks_lost = 0
-        """how often a task was taken back from a hand that was lost"""
 
     # -- what it says ------------------------------------------------------------------------------------------------
 
@@ -170,15 +167,6 @@ class Dispatcher:
     def _unread(self) -> bool:
         """Whether an open chain may have more tasks; those at hands are `_items`, too, unless just read to the end."""
         return bool(self._free or self._suspects) or any(worker.chain for worker in self._workers.values())
-
-    @property
-    def tasks_read(self) -> int:
-        """So far."""
-        return self._tasks
-
-    def hands(self) -> dict[int, int]:
-        """Tasks in flight by hand."""
-        return {number: sum(map(len, worker.flight)) for number, worker in self._workers.items()}
 
     def results(self) -> list[Outcome]:
         """Outcomes that are new; each task has one, once."""
@@ -229,7 +217,6 @@ class Dispatcher:
         back = [item for batch in worker.flight for item in batch.values() if not item.is_done]
         for item in worker.flight[0].values() if worker.flight else ():
             item.tries += not item.is_done
-        self.tasks_lost += len(back)
         for item in reversed(back):  # so that they are in their order again
             item.chain.waiting.appendleft(item)
             chains[item.chain.number] = item.chain

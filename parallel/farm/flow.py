@@ -38,8 +38,6 @@ def outcomes(
             on_outcome(outcome)
         seen.clear()
         results = dispatcher.results()
-        if dispatcher.is_over and not results:
-            return
         yield from results
         if dispatcher.is_over:
             return
