@@ -15,11 +15,11 @@ import chess
 import chess.engine
 
 from psearch.analysis.journal import AnalysisJournal, check_moves
+from psearch.farm.answers import score_of
+from psearch.farm.boards import board_of, from_board
 from psearch.farm.crew import Crew
 from psearch.farm.flow import outcomes
-from psearch.farm.hand import board_of
 from psearch.farm.jobs import Chain, Choice, Found, Outcome, Task
-from psearch.farm.many import from_board
 from psearch.results import Limits, PsearchError
 
 _MOST_PV_PLIES = 20
@@ -60,20 +60,16 @@ class Answer:
     @property
     def score(self) -> chess.engine.Score:
         """For the side to move."""
-        return _score(self.cp, self.mate)
+        return score_of(self.cp, self.mate)
 
     @property
     def estimate(self) -> tuple[chess.engine.Score, str]:
         """For formats that have no bounds: the last exact score if it may still be right, else the bound; and which."""
         if self.exact_cp is None and self.exact_mate is None:
             return self.score, self.bound
-        exact = _score(self.exact_cp, self.exact_mate)
+        exact = score_of(self.exact_cp, self.exact_mate)
         holds = exact >= self.score if self.bound == "lower" else exact <= self.score
         return (exact, "exact") if holds else (self.score, self.bound)
-
-
-def _score(cp: int | None, mate: int | None) -> chess.engine.Score:
-    return chess.engine.Cp(cp or 0) if mate is None else chess.engine.Mate(mate)
 
 
 class Stopped(Exception):

@@ -10,9 +10,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import NamedTuple
 
-from psearch.defaults import MAX_THREADS
+from psearch.defaults import MAX_CORE, MAX_THREADS
 
-_MOST_CORES = 8_191
 _WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _TIME = re.compile(rf"({_DECIMAL.pattern})(ms|s|min|m|h)")
@@ -83,7 +82,7 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
 
 def core_list(text: str) -> list[int]:
     """`0-3,6` as rising numbers of cores."""
-    core = whole_number(0, _MOST_CORES)
+    core = whole_number(0, MAX_CORE)
     cores: set[int] = set()
     for word in text.split(","):
         first, dash, last = word.strip().partition("-")

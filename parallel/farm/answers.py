@@ -8,7 +8,7 @@ from typing import Any
 import chess
 import chess.engine
 
-from psearch.farm.hand import board_of
+from psearch.farm.boards import board_of
 from psearch.farm.jobs import Found, Line, Task
 from psearch.notation.report import score_object
 from psearch.notation.wdl import pov_wdl
@@ -92,7 +92,7 @@ class PositionResult:
         return self._found
 
     def _score(self, line: Line) -> chess.engine.PovScore:
-        return chess.engine.PovScore(_relative(line), self.board.turn)
+        return chess.engine.PovScore(score_of(line.cp, line.mate), self.board.turn)
 
     def _info(self, found: Found, number: int, line: Line) -> chess.engine.InfoDict:
         score = self._score(line)
@@ -116,8 +116,9 @@ class PositionResult:
         return info
 
 
-def _relative(line: Line) -> chess.engine.Score:
-    return chess.engine.Cp(line.cp or 0) if line.mate is None else chess.engine.Mate(line.mate)
+def score_of(cp: int | None, mate: int | None) -> chess.engine.Score:
+    """For the side to move, from the two numbers of which one is None."""
+    return chess.engine.Cp(cp or 0) if mate is None else chess.engine.Mate(mate)
 
 
 def _moves(board: chess.Board, words: list[str]) -> list[chess.Move]:
@@ -135,7 +136,7 @@ def result_object(id: Any, task: Task, found: Found | None, error: str | None) -
     first = found.lines[0]
     values |= {
         "bestmove": found.best,
-        "score": score_object(_relative(first), first.bound),
+        "score": score_object(score_of(first.cp, first.mate), first.bound),
         "depth": first.depth,
         "seldepth": first.seldepth,
         "nodes": found.nodes,
@@ -145,7 +146,7 @@ def result_object(id: Any, task: Task, found: Found | None, error: str | None) -
     }
     if len(found.lines) > 1:
         values["lines"] = [
-            {"score": score_object(_relative(line), line.bound), "depth": line.depth, "pv": line.pv}
+            {"score": score_object(score_of(line.cp, line.mate), line.bound), "depth": line.depth, "pv": line.pv}
             for line in found.lines
         ]
     if found.notes:

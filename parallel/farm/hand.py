@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import chess
 import chess.engine
 
+from psearch.farm.boards import board_of
 from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Piece, Task
-from psearch.notation.fen import checked_moves, parse_position
+from psearch.notation.fen import checked_moves
 from psearch.notation.report import uci_line
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
@@ -138,7 +139,7 @@ class Hand:
             result = self._engine.search(request)
         finally:
             self._is_searching = False
-        return found_of(board, result, listener, tbhits, len(result.info.workers) or 1)
+        return found_of(board, result, listener, tbhits)
 
 
 class _Listener:
@@ -173,19 +174,7 @@ class _Listener:
         return self.exact.score.relative if self.exact is not None and self.exact.pv[0] == move else None
 
 
-def board_of(task: Task) -> chess.Board:
-    """The position of a task, with the moves that led to it. Raises PsearchError for what is no legal position."""
-    board = parse_position(task.fen)
-    board.chess960 = board.chess960 or task.chess960
-    for move in task.moves:
-        try:
-            board.push_uci(move)
-        except ValueError:
-            raise PsearchError(f"{move} is not a legal move in {board.fen()}") from None
-    return board
-
-
-def found_of(board: chess.Board, result: Result, listener: _Listener, tbhits: int, threads: int) -> Found:
+def found_of(board: chess.Board, result: Result, listener: _Listener, tbhits: int) -> Found:
     """What is kept of a result."""
     info, best = result.info, result.bestmove
     exact = None
@@ -204,7 +193,7 @@ def found_of(board: chess.Board, result: Result, listener: _Listener, tbhits: in
         exact_mate=None if exact is None else exact.mate(),
         notes=tuple(result.notes),
         version=__version__,
-        threads=threads,
+        threads=len(info.workers) or 1,
     )
 
 

@@ -64,8 +64,8 @@ class LocalCrew:
 
     settings: of each hand; cores: their numbers, each hand is bound to as many of them as it has threads, None: to
     none; nice: added to the niceness of the hands; on_note: called with a line for people when a hand was lost;
-    start_method: see `launch`; target: what they run, see
-    `launch_process`. Raises PsearchError when there is not enough memory, or no process can be had.
+    start_method: see `launch`; target: what they run, see `launch_process`. Raises PsearchError when there is not
+    enough memory, or no process can be had.
     """
 
     def __init__(
@@ -212,7 +212,7 @@ class LocalCrew:
                 del self._by_descriptor[one]
         local.process.kill()
         local.process.join(_END_S)
-        why = reason or _ending(local.process)
+        why = reason or f"it {local.process.ending}"
         local.process.close()
         self.lost += 1
         self._on_note(f"process {local.process.pid} is replaced: {why}")
@@ -318,14 +318,6 @@ def _messages(incoming: bytearray) -> list[Any]:
         start = begin + size
     del incoming[:start]
     return found
-
-
-def _ending(process: WorkerProcess) -> str:
-    """How it ended, in words that go on after `because`."""
-    code = process.exitcode
-    if code is not None and code < 0:
-        return f"it was killed by signal {-code}"
-    return f"it exited with code {code}"
 
 
 def _check_memory(hands: int, hash_mb: int) -> None:

@@ -14,12 +14,12 @@ import chess
 import chess.engine
 
 from psearch.arena.control_groups import usable_cores
-from psearch.core.records import MAX_HISTORY
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_HASH_MB, MAX_THREADS
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_HASH_MB, MAX_THREADS
 from psearch.engine.arguments import MAX_LINES, whole
 from psearch.engine.asynchronous import in_thread
 from psearch.engine.limits import to_limits
 from psearch.farm.answers import PositionResult
+from psearch.farm.boards import from_board
 from psearch.farm.crews import make_crew
 from psearch.farm.flow import outcomes
 from psearch.farm.hand import HandSettings
@@ -30,7 +30,6 @@ from psearch.results import Limits, PsearchError
 
 Position = str | chess.Board
 Entry = Position | tuple[Any, Position]
-_MOST_CORES = 1 << 16
 _ENTRIES_PER_MIB = 1 << 16
 _ENTRIES_PER_NODE = 2
 """Room for about every node that a search may store, twice."""
@@ -173,30 +172,6 @@ class ManyResults(Iterator[PositionResult]):
         self._search.is_stopped = True
 
 
-def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
-    """A FEN, and the moves from there to the board: as many of the last ones as a search looks at."""
-    count = min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY)
-    if not count:
-        return _fen(board), ()
-    before = board.copy(stack=count)
-    for _ in range(count):
-        before.pop()
-    if not before.is_valid():  # a null move, or a game that began with what is no position
-        return _fen(board), ()
-    return _fen(before), tuple(_words(before, board.move_stack[-count:]))
-
-
-def _words(before: chess.Board, moves: Sequence[chess.Move]) -> Iterator[str]:
-    walk = before.copy(stack=False)
-    for move in moves:
-        yield walk.uci(move)
-        walk.push(move)
-
-
-def _fen(board: chess.Board) -> str:
-    return board.shredder_fen() if board.chess960 else board.fen()
-
-
 def analyse_many(
     positions: Iterable[Entry],
     limit: chess.engine.Limit,
@@ -278,7 +253,7 @@ def _checked(
     """Raises PsearchError for what makes no sense."""
     limits = _limits(limit)
     threads = whole("threads_per_position", threads, 1, MAX_THREADS)
-    numbers = () if cores is None else tuple(whole("a core", core, 0, _MOST_CORES) for core in cores)
+    numbers = () if cores is None else tuple(whole("a core", core, 0, MAX_CORE) for core in cores)
     if cores is not None and not numbers:
         raise PsearchError("cores is empty: there is nothing to run on")
     if cluster is not None and (numbers or nice):

@@ -33,9 +33,7 @@ class LostWorker(WorkerDied):
 
     def __str__(self) -> str:
         self._worker.join(_DEATH_TIMEOUT_S)
-        code = self._worker.exitcode
-        how = f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
-        return f"worker {self.index} {how}"
+        return f"worker {self.index} {self._worker.ending}"
 
 
 class WorkerPool:

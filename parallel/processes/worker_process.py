@@ -44,6 +44,12 @@ class WorkerProcess(ABC):
                 self._exitcode = self._reap()
             return self._exitcode
 
+    @property
+    def ending(self) -> str:
+        """How it ended, in words: `exited with code 1`."""
+        code = self.exitcode
+        return f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
+
     def _may_have_ended(self, timeout_s: float) -> bool:
         """Waits for the end, if it can be waited for."""
         if self.sentinel is None:

@@ -29,8 +29,8 @@ from psearch.analysis.output import Output, check_place, place_of
 from psearch.analysis.pgn import annotate, count_positions, positions
 from psearch.cli.analyse import Kind, file_kind
 from psearch.core.records import MAX_HISTORY
+from psearch.farm.boards import board_of
 from psearch.farm.crew import Done, Event, Joined
-from psearch.farm.hand import board_of
 from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
 from psearch.notation.pgn import PgnGame, Where, read_games

@@ -6,7 +6,8 @@ import chess
 import pytest
 
 import psearch
-from psearch.farm.hand import Hand, HandSettings, board_of
+from psearch.farm.boards import board_of
+from psearch.farm.hand import Hand, HandSettings
 from psearch.farm.jobs import Batch, Piece, Task
 from psearch.results import Limits
 
