@@ -13,7 +13,7 @@ from psearch.analysis.json_lines import RESULTS, Asked, OlderResults, check_foun
 from psearch.cli.analysis_session import DEFAULT_MOVETIME_MS, Input, hash_of, open_session
 from psearch.cli.arguments import limits_of
 from psearch.cli.exit_status import EXIT_WRONG
-from psearch.cli.output import say
+from psearch.cli.output import counted, say
 from psearch.notation.source import read_source
 from psearch.results import Limits, PsearchError
 
@@ -63,7 +63,7 @@ class _Sums:
         self.failed += older is None and error is not None
 
     def text(self, has_older: bool) -> str:
-        words = [f"{self.positions:,} position{'s' * (self.positions != 1)}"]
+        words = [counted(self.positions, "position")]
         if has_older:
             words.append(f"{self.kept:,} kept from older results")
         if self.failed:

@@ -102,8 +102,7 @@ def open_session(
         output = stack.enter_context(Output(place))
         if options.on is None:
             prepare_kernels()
-        notes: list[str] = []
-        tell: list[Callable[[str], None]] = [notes.append]
+        tell: list[Callable[[str], None]] = [complain]
         crew = _crew(options, total - (len(journal) if journal is not None else 0), hash_mb, lambda note: tell[0](note))
         stack.callback(crew.close)
         if journal is not None and len(journal):
