@@ -64,6 +64,32 @@ def wait_for_lines(path: Path, count: int) -> None:
         time.sleep(0.01)
 
 
+DYING = """
+import os, signal, sys
+from psearch.analysis.journal import AnalysisJournal
+from psearch.cli.main import main
+add = AnalysisJournal.add
+def add_or_die(journal, key, answer):
+    if len(journal) == {positions}:
+        with open(journal.path, "ab") as file:
+            file.write(b'{{"key": "line 5", "ans')
+        os.kill(os.getpid(), signal.SIGKILL)
+    add(journal, key, answer)
+AnalysisJournal.add = add_or_die
+sys.exit(main())
+"""
+
+
+def killed_after(positions: int, *words: str) -> None:
+    """A run that is killed in the middle of the next line of its journal: who watches from outside may come too
+    late."""
+    command = [sys.executable, "-c", DYING.format(positions=positions), "analyse", "--hash", "1", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as running:
+        running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == -signal.SIGKILL
+    assert_gone(running.pid)
+
+
 def children_of(parent: int) -> list[int]:
     tasks = Path(f"/proc/{parent}/task/{parent}/children")
     return [int(word) for word in tasks.read_text().split()]
@@ -407,14 +433,8 @@ def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
     out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
     assert analyse(*words, "--out", str(out), MIXED).returncode == 0
     assert facts(out.read_text()) == whole
-    # the journal of a run that was killed after 3 positions, in the middle of a line
-    with start(*words, "--out", str(out), MIXED) as running:
-        wait_for_lines(journal, 4)
-        running.kill()
-    if journal.exists():
-        kept = b"".join(journal.read_bytes().splitlines(keepends=True)[:4])
-        journal.write_bytes(kept + b'{"key": "line 5", "ans')
     out.unlink()
+    killed_after(3, *words, "--out", str(out), MIXED)
     done = analyse(*words, "--out", str(out), MIXED)
     assert done.returncode == 0
     assert f"psearch: 3 of 7 positions are in {journal}: going on from there" in done.stderr
@@ -429,13 +449,12 @@ def test_several_files_go_on_as_one(tmp_path: Path) -> None:
     files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
     words = ["--depth", "8", "--threads", "1"]
     out, journal = tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
-    with start(*words, "--out", str(out), *files) as running:
-        wait_for_lines(journal, 1 + POSITIONS_IN_GAME + 2)
-        running.kill()
+    killed_after(POSITIONS_IN_GAME + 2, *words, "--out", str(out), *files)
     assert not out.exists()
     other = analyse(*words, "--out", str(out), *reversed(files))
     assert (other.returncode, "another analysis (different: input)" in other.stderr) == (2, True)
-    kept = len(keys_of(journal))
+    kept = journal.read_bytes().count(b"\n") - 1
+    assert kept == POSITIONS_IN_GAME + 2
     done = analyse(*words, "--out", str(out), *files)
     assert done.returncode == 0
     assert f"{kept} of {2 * POSITIONS_IN_GAME} positions are in {journal}: going on from there" in done.stderr

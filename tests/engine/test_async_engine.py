@@ -27,14 +27,19 @@ MATE_IN_1 = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
 BACK_RANK = chess.Move.from_uci("e1e8")
 
 
-def run(main: Coroutine[Any, Any, None]) -> None:
-    """In a loop that tells what is wrong in it; no thread of ours is left afterwards."""
-    before = set(threading.enumerate())
-    asyncio.run(main, debug=True)
-    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith("psearch")]
+def join_threads(but: frozenset[threading.Thread] = frozenset()) -> None:
+    """No thread of ours is left, or only these."""
+    left = [thread for thread in threading.enumerate() if thread not in but and thread.name.startswith("psearch")]
     for thread in left:
         thread.join(5)
     assert not any(thread.is_alive() for thread in left)
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """In a loop that tells what is wrong in it; no thread of ours is left afterwards."""
+    before = frozenset(threading.enumerate())
+    asyncio.run(main, debug=True)
+    join_threads(before)
 
 
 def pids(engine: psearch.AsyncEngine) -> list[int]:
@@ -249,13 +254,17 @@ def test_a_loop_that_is_closed_ends_its_search() -> None:
     assert inner is not None
     wait_until_idle(inner)
     loop = asyncio.new_event_loop()
+    told: list[str] = []
+    loop.set_exception_handler(lambda loop, context: told.append(context["message"]))
     task = loop.create_task(engine.play(chess.Board(), LONG))
     loop.run_until_complete(asyncio.sleep(0.2))
     assert inner._lock.locked()
     loop.close()
     del task
-    gc.collect()
     wait_until_idle(inner)
+    join_threads()  # the one that has searched has the task until it ends
+    gc.collect()
+    assert told == ["Task was destroyed but it is pending!"]  # here, and not in a later test
     assert inner.analyse(MATE_IN_1, Limit(depth=3))["pv"][0] == BACK_RANK
     workers = pids(engine)
     inner.close()
