@@ -6,8 +6,9 @@ to make of the answers.
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -18,12 +19,14 @@ from psearch.analysis.journal import AnalysisJournal, check_moves
 from psearch.farm.answers import score_of
 from psearch.farm.boards import board_of, from_board
 from psearch.farm.crew import Crew
-from psearch.farm.flow import outcomes
-from psearch.farm.jobs import Chain, Choice, Found, Outcome, Task
+from psearch.farm.flow import rounds
+from psearch.farm.jobs import Chain, Choice, Found, Outcome, Pause, Task
 from psearch.results import Limits, PsearchError
 
 _MOST_PV_PLIES = 20
 """of a line that is kept"""
+_MOST_KNOWN = 4_096
+"""Works that need no search, and wait for those before them."""
 T = TypeVar("T")
 A = TypeVar("A")
 
@@ -108,6 +111,7 @@ class Form(Generic[A]):
     load: Callable[[dict[str, Any]], A]
     moves: Callable[[A], tuple[str, list[str], list[str]]]
     """the move, its line, and other moves of the same position"""
+    depth: Callable[[A], int]
 
 
 ANSWERS = Form(
@@ -115,6 +119,7 @@ ANSWERS = Form(
     asdict,
     Answer.from_json,
     lambda answer: (answer.best, answer.pv, [choice.move for choice in answer.choices]),
+    lambda answer: answer.depth,
 )
 
 
@@ -125,13 +130,16 @@ def position_task(key: str, board: chess.Board, limits: Limits) -> Task:
 
 
 @dataclass(frozen=True)
-class Work(Generic[T]):
+class Work(Generic[T, A]):
     """Something whose result needs answers: a position of a suite, a game."""
 
     item: T
     tasks: Iterable[Task]
     """what has to be searched for it, one after the other with one table; read once, when it is needed. Their ids are
     the keys of the journal"""
+    older: Mapping[str, A] = field(default_factory=dict)
+    """answers that are there already, by key: kept where they are deeper than what is found; where one is as deep as
+    the limit of depth, nothing is searched"""
 
 
 @dataclass
@@ -143,16 +151,21 @@ class Answered(Generic[T, A]):
     """by key"""
     problems: dict[str, str] = field(default_factory=dict)
     """why there is none, by key"""
+    from_older: int = 0
+    """answers that were there already"""
 
 
 class _Pending(Answered[T, A]):
     """Not all answers are there yet."""
 
-    def __init__(self, item: T) -> None:
-        super().__init__(item)
+    def __init__(self, work: Work[T, A]) -> None:
+        super().__init__(work.item)
+        self.work = work
         self.kept: list[str] = []
         """keys whose answers are in the journal: they are kept there until it is their turn"""
         self.missing = 0
+        self.was_searched = False
+        """some of it, just now"""
         self.is_read = False
 
     @property
@@ -186,15 +199,16 @@ class Analyser(Generic[A]):
         self.on_note = on_note
         self.assist = assist
 
-    def answered(self, works: Iterable[Work[T]]) -> Iterator[Answered[T, A]]:
+    def answered(self, works: Iterable[Work[T, A] | Pause], awaited: int | None = None) -> Iterator[Answered[T, A]]:
         """Everything with its answers, in the order of `works`, which is read some way ahead.
 
-        Raises Stopped, WorkerDied, PsearchError when the journal has the answer of another position, and OSError for
-        the journal.
+        awaited: a descriptor that can be read when `works` can go on behind `Pause.INPUT`. Raises Stopped, WorkerDied,
+        PsearchError when the journal has the answer of another position, OSError for the journal, and what `works`
+        does.
         """
-        remaining = iter(works)
         pending: deque[_Pending[T, A]] = deque()
         at: dict[str, _Pending[T, A]] = {}
+        known = 0
 
         def take(outcome: Outcome) -> None:
             """At once, whatever its turn is."""
@@ -205,64 +219,78 @@ class Analyser(Generic[A]):
                     self.on_note(note)
             self.on_answer(True)
 
-        def chains() -> Iterator[Chain]:
-            for work in remaining:
-                opened: _Pending[T, A] = _Pending(work.item)
+        def chains() -> Iterator[Chain | Pause]:
+            nonlocal known
+            for work in works:
+                if isinstance(work, Pause):
+                    yield work
+                    continue
+                opened = _Pending(work)
                 pending.append(opened)
-                yield Chain(self._tasks(work, opened, at))
+                tasks = self._tasks(opened, at)
+                first = next(tasks, None)
+                if first is not None:
+                    yield Chain(itertools.chain([first], tasks))
+                    continue
+                known += 1
+                if len(pending) == 1:  # it is given out before more is read
+                    yield Pause.ROUND
+                while known >= _MOST_KNOWN:
+                    yield Pause.OUTCOME
 
-        # what an earlier run has finished before anything is left comes without reading ahead
-        for work in remaining:
-            opened: _Pending[T, A] = _Pending(work.item)
-            tasks = self._tasks(work, opened, at)
-            first = next(tasks, None)
-            if first is not None:
-                pending.append(opened)
-                works_left = _behind(Chain(_behind(first, tasks)), chains())
-                break
-            yield self._ready(opened)
-            self._check_stop()
-        else:
-            return
-        for outcome in outcomes(
+        for some in rounds(
             self.crew,
-            works_left,
+            chains(),
             ordered=True,
             assist=self.assist,
             is_stopped=self.is_stopped,
             on_outcome=take,
+            awaited=awaited,
         ):
-            owner = at.pop(str(outcome.id))
-            owner.missing -= 1
-            if outcome.found is not None:
-                owner.answers[str(outcome.id)] = self.form.make(outcome.found)
-            else:
-                owner.problems[str(outcome.id)] = outcome.error or "no answer"
+            for outcome in some:
+                owner = at.pop(str(outcome.id))
+                owner.missing -= 1
+                if outcome.found is not None:
+                    owner.answers[str(outcome.id)] = self.form.make(outcome.found)
+                else:
+                    owner.problems[str(outcome.id)] = outcome.error or "no answer"
             while pending and pending[0].is_complete:
-                yield self._ready(pending.popleft())
-        self._check_stop()
-        while pending:
-            yield self._ready(pending.popleft())
+                done = pending.popleft()
+                known -= not done.was_searched
+                yield self._ready(done)
+        if self.is_stopped():
+            raise Stopped
 
-    def _tasks(self, work: Work[T], opened: _Pending[T, A], at: dict[str, _Pending[T, A]]) -> Iterator[Task]:
+    def _tasks(self, opened: _Pending[T, A], at: dict[str, _Pending[T, A]]) -> Iterator[Task]:
         """What is to be searched for it."""
-        for task in work.tasks:
+        for task in opened.work.tasks:
             key = str(task.id)
             if self.journal is not None and key in self.journal:
                 self._check(key, task)
                 opened.kept.append(key)
                 continue
+            older = opened.work.older.get(key)
+            if older is not None and task.limits.depth is not None and self.form.depth(older) >= task.limits.depth:
+                self.on_answer(False)
+                continue
             opened.missing += 1
+            opened.was_searched = True
             at[key] = opened
             yield task
         opened.is_read = True
 
     def _ready(self, done: _Pending[T, A]) -> Answered[T, A]:
-        """With what the journal has had."""
+        """With what the journal has had, and older answers where they are deeper."""
         for key in done.kept:
             done.answers[key] = self._kept(key)
             self.on_answer(False)
         done.kept.clear()
+        for key, older in done.work.older.items():
+            found = done.answers.get(key)
+            if found is None or self.form.depth(found) < self.form.depth(older):
+                done.answers[key] = older
+                done.problems.pop(key, None)
+                done.from_older += 1
         return done
 
     def _kept(self, key: str) -> A:
@@ -280,12 +308,3 @@ class Analyser(Generic[A]):
             check_moves(board_of(task), best, line, others)
         except ValueError as error:
             raise PsearchError(f"{self.journal.path}: not an answer for {key}: {error}") from None
-
-    def _check_stop(self) -> None:
-        if self.is_stopped():
-            raise Stopped
-
-
-def _behind(first: T, others: Iterable[T]) -> Iterator[T]:
-    yield first
-    yield from others

@@ -144,16 +144,20 @@ def group_of(name: str) -> str:
 
 
 class Summary:
-    """The figures of a suite, added up position by position."""
+    """The figures of a suite, added up position by position. kept: of answers that were there already; None: there are
+    none to be counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int | None = None) -> None:
+        self._kept = kept
         self._all = _Sums()
         self._groups: dict[str, _Sums] | None = {}
         """by theme; None when there are too many to be themes"""
         self._files: dict[str, _Sums] = {}
 
-    def add(self, verdict: Verdict, file: str) -> None:
-        """One finished position more, of the file that the user named so."""
+    def add(self, verdict: Verdict, file: str, kept: int = 0) -> None:
+        """One finished position more, of the file that the user named so. kept: 1 if its answer was there already."""
+        if self._kept is not None:
+            self._kept += kept
         self._all.add(verdict)
         self._files.setdefault(file, _Sums()).add(verdict)
         if self._groups is not None:
@@ -170,9 +174,11 @@ class Summary:
         """total: positions in the file; times in seconds.
 
         `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
-        several themes, `files` for several files.
+        several themes, `files` for several files, `kept` where there were answers already.
         """
         figures = {"positions": total, "finished": self._all.finished, **self._all.figures()}
+        if self._kept is not None:
+            figures["kept"] = self._kept
         groups = self._groups or {}
         if 1 < len(groups) < self._all.finished / 2:
             figures["groups"] = {name: group.figures() for name, group in groups.items()}
@@ -256,6 +262,8 @@ def summary_text(summary: dict[str, Any]) -> str:
     if summary["most_points"]:
         lines.append(f"points     {_share(summary['points'], summary['most_points'])}")
     nps = round(summary["nodes"] / summary["time"]) if summary["time"] else 0
+    if "kept" in summary:
+        lines.append(f"kept       {summary['kept']:,} of {summary['finished']:,} from older results")
     lines.append(f"searched   {summary['nodes']:,} nodes in {summary['time']:.1f} s, {nps:,} nps")
     files, themes = (summary.get(parts, {}).items() for parts in ("files", "groups"))
     groups = [(_end_of(name, _LONGEST_NAME), figures) for name, figures in files if figures["scored"]]

@@ -3,8 +3,6 @@ programs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -13,10 +11,11 @@ from typing import Any
 import chess
 
 from psearch.analysis.analyser import Form
+from psearch.analysis.json_objects import json_object_of
 from psearch.defaults import MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES
 from psearch.farm.answers import result_object
 from psearch.farm.jobs import Choice, Found, Line, Task
-from psearch.notation.source import Source, parse_lines
+from psearch.notation.source import Source, Stream, parse_lines, parse_stream
 from psearch.options import shown
 from psearch.results import Limits, PsearchError
 
@@ -44,8 +43,13 @@ def read_asked(source: Source, file: int, default: Limits) -> Iterator[Asked]:
     return parse_lines(source, lambda text, number: _asked(text, file, number, default))
 
 
+def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
+    """The same of a pipe; None where the next line is not there yet."""
+    return parse_stream(stream, lambda text, number: _asked(text, 1, number, default))
+
+
 def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
-    values = _object(text)
+    values = json_object_of(text)
     name = values.get("id", number)
     if isinstance(name, bool) or not isinstance(name, (str, int)):
         raise PsearchError(f"id must be text or a whole number, not {shown(name)}")
@@ -55,16 +59,6 @@ def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
     key = f"file {file} line {number}"
     multipv = _whole("multipv", values.get("multipv", 1), _MOST_LINES)
     return Asked(number, name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
-        values = None
-    if not isinstance(values, dict):
-        raise PsearchError("not a JSON object")
-    return values
 
 
 def _moves(value: Any) -> tuple[str, ...]:
@@ -126,49 +120,10 @@ RESULTS: Form[Found] = Form(
     asdict,
     _load,
     lambda found: (found.best or "", found.lines[0].pv, []),
+    lambda found: found.lines[0].depth,
 )
 
 
 def object_of(asked: Asked, found: Found | None, error: str | None) -> dict[str, Any]:
     """A result, as it is written."""
     return result_object(asked.id, asked.task, found, error)
-
-
-# -- older results ---------------------------------------------------------------------------------------------------
-
-
-class OlderResults:
-    """Results that are there already, found by position. The file is read again when one is wanted; of each only a
-    number and where it is are in memory. Raises PsearchError for a line that is no JSON object."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._places: dict[bytes, tuple[int, int, int]] = {}
-        """first and last byte, and depth, by position"""
-        for number, line in enumerate(source.lines(), start=1):
-            if not line.text.strip():
-                continue
-            try:
-                values = _object(line.text)
-            except PsearchError as error:
-                raise PsearchError(f"{source.name}, line {number}: {error}") from None
-            depth, fen = values.get("depth"), values.get("fen")
-            if type(depth) is int and isinstance(fen, str) and isinstance(values.get("score"), dict):
-                key = _key(fen, values.get("moves", []))
-                if key not in self._places or self._places[key][2] < depth:
-                    self._places[key] = line.begin, line.begin + len(line.text.encode()), depth
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def deeper(self, task: Task, depth: int) -> dict[str, Any] | None:
-        """The older result of a position if it is deeper than this, and has as many lines as are wanted."""
-        place = self._places.get(_key(task.fen, list(task.moves)))
-        if place is None or place[2] <= depth:
-            return None
-        values = _object(self._source.text_between(place[0], place[1]))
-        return values if len(values.get("lines", [None])) >= task.multipv else None
-
-
-def _key(fen: str, moves: Any) -> bytes:
-    return hashlib.blake2b(json.dumps([fen, moves]).encode(), digest_size=12).digest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -11,6 +12,18 @@ from psearch.analysis.accuracy import PlayerSummary
 from psearch.analysis.analyser import Answer
 from psearch.analysis.judgement import MARK_NAMES, JudgedGame, Tally
 from psearch.notation.report import score_object, terminal_kind
+from psearch.results import PsearchError
+
+
+def json_object_of(text: str) -> dict[str, Any]:
+    """What a line of JSON has. Raises PsearchError when that is no object."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        values = None
+    if not isinstance(values, dict):
+        raise PsearchError("not a JSON object")
+    return values
 
 
 def answer_fields(answer: Answer) -> dict[str, Any]:
@@ -47,6 +60,7 @@ def games_summary(tally: Tally, total: int) -> dict[str, Any]:
         "finished": tally.games,
         "positions": tally.positions,
         **_mark_counts(tally.marks),
+        **({} if tally.kept is None else {"kept": tally.kept}),
     }
 
 

@@ -62,10 +62,14 @@ class Tally:
     games: int = 0
     positions: int = 0
     marks: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MARK_NAMES, 0))
+    kept: int | None = None
+    """answers that were there already; None: there were none to be counted"""
 
-    def add(self, judged: JudgedGame) -> None:
-        """One finished game more."""
+    def add(self, judged: JudgedGame, kept: int = 0) -> None:
+        """One finished game more. kept: of its answers."""
         self.games += 1
+        if self.kept is not None:
+            self.kept += kept
         self.positions += len(judged.answers)
         for move in judged.moves:
             if move.mark is not None:
@@ -74,7 +78,8 @@ class Tally:
     def text(self) -> str:
         """One line."""
         found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
-        return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}"
+        kept = "" if self.kept is None else f", {self.kept:,} kept from older results"
+        return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"
 
 
 def counted(number: int, noun: str) -> str:

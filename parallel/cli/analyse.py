@@ -6,7 +6,7 @@ numba is imported only once the input is known to be good.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,6 @@ from psearch.defaults import DEFAULT_HASH_MB, MAX_HASH_MB, MAX_THREADS
 
 if TYPE_CHECKING:
     from psearch.cli.analysis_session import Input
-    from psearch.notation.source import Source
 
 DESCRIPTION = """\
 Search every position of some files, 1 second each if no limit is given.
@@ -83,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--merge",
         metavar="FILE",
-        help="with JSON lines: results that are there already; the deeper one of a position is kept",
+        help="older results, of JSON lines or --json: where one is deeper than what is found, it is kept",
     )
     add_on(parser, "search")
     parser.add_argument(
@@ -95,15 +94,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Read everything, refuse what is wrong, then search."""
-    from psearch.notation.source import STANDARD_STREAM, read_source
-    from psearch.results import PsearchError
+    from psearch.notation.source import STANDARD_STREAM, Stream, open_source, read_source
 
     files = without_dashes(options.file)
     if not files:
         refuse("no file given: EPD or PGN files, or - (see psearch analyse --help)")
-    if files.count(STANDARD_STREAM) > 1:
+    if [*files, options.merge].count(STANDARD_STREAM) > 1:
         refuse("standard input can be read only once: give - once")
-    if options.out is not None and options.out != STANDARD_STREAM:
+    is_to_file = options.out is not None and options.out != STANDARD_STREAM
+    if is_to_file:
         for file in files:
             _check_out(file, options.out)
     if options.on is not None and (options.cores or options.nice):
@@ -113,14 +112,20 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     from psearch.cli.analysis_session import Input
 
-    inputs = [Input(file, read_source(file)) for file in files]
     if options.syzygy and options.on is None:
         from psearch.notation.syzygy import RootProber
 
         RootProber(options.syzygy).close()
+    if len(files) == 1 and not is_to_file:
+        opened = open_source(files[0])
+        if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
+            from psearch.cli.analyse_lines import analyse_stream
+
+            return analyse_stream(opened, options, signals)
+        inputs = [Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
+    else:
+        inputs = [Input(file, read_source(file)) for file in files]
     kind = kind_of(inputs)
-    if options.merge is not None and kind is not Kind.LINES:
-        raise PsearchError(f"--merge is for positions as JSON lines, which {inputs[0].source.name} has not")
     if kind is Kind.LINES:
         from psearch.cli.analyse_lines import analyse_lines
 
@@ -147,7 +152,7 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
     """What all files are. Raises PsearchError where they differ: one result cannot hold them."""
     from psearch.results import PsearchError
 
-    kinds = [file_kind(one.name, one.source) for one in inputs]
+    kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
     for one, kind in zip(inputs, kinds, strict=True):
         if kind is not kinds[0]:
             first, second = (inputs[0], kinds[0]), (one, kind)
@@ -177,12 +182,12 @@ def _check_out(file: str, out: str) -> None:
         check_place(place)
 
 
-def file_kind(file: str, source: Source) -> Kind:
+def file_kind(file: str, lines: Iterable[str]) -> Kind:
     """By the name, else by the first line that says something: a position has eight ranks, or is `startpos`."""
     named = _KINDS.get(Path(file).suffix.lower())
     if named is not None:
         return named
-    for _, line in source.lines():
+    for line in lines:
         if line.lstrip().startswith("{") and line.lstrip("{ \t\r\n").startswith('"'):
             return Kind.LINES
         if line.strip() and line.lstrip()[0] not in "#;%":

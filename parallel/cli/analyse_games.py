@@ -8,12 +8,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from psearch.analysis.analyser import ANSWERS, Answer, Stopped, Work, position_task
+from psearch.analysis.analyser import ANSWERS, Answer, Stopped, Work, answer_of, position_task
 from psearch.analysis.json_objects import game_object, games_summary
 from psearch.analysis.judgement import Tally, counted, judge_game
 from psearch.analysis.pgn import annotate, count_positions, positions
 from psearch.analysis.player_table import PLAYER_COLUMNS, game_title, player_rows
-from psearch.cli.analysis_session import Input, Session, complain_beside, hash_of, limit_text, open_session
+from psearch.cli.analysis_session import (
+    Input,
+    Session,
+    complain_beside,
+    hash_of,
+    limit_text,
+    older_results,
+    open_session,
+)
 from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
 from psearch.farm.jobs import Task
@@ -23,6 +31,7 @@ from psearch.terminal.status import StatusLine
 from psearch.version import __version__
 
 if TYPE_CHECKING:
+    from psearch.analysis.older_results import OlderResults
     from psearch.cli.signals import Signals
 
 _MOST_PROBLEMS = 10
@@ -31,8 +40,9 @@ _MOST_PROBLEMS = 10
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """The exit status."""
+    older = older_results(options)
     survey = _survey(inputs)
-    tally = Tally()
+    tally = Tally(kept=None if older is None else 0)
     annotator = f"psearch {__version__}, {limit_text(options)}"
 
     def summary() -> str:
@@ -44,7 +54,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         for problem in survey.told():
             complain_beside(session.progress, problem)
         try:
-            for done in session.analyser.answered(_works(inputs, session)):
+            for done in session.analyser.answered(_works(inputs, session, older)):
                 entry = done.item
                 name = inputs[entry.file - 1].name
                 judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
@@ -52,7 +62,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                     failed += 1
                     place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
                     complain_beside(session.progress, f"{place}: {problem}")
-                tally.add(judged)
+                tally.add(judged, done.from_older)
                 if options.json:
                     session.put(json.dumps(game_object(judged, name)) + "\n")
                 else:
@@ -134,7 +144,9 @@ class _Entry:
         return int(key.removeprefix(self._prefix))
 
 
-def _works(inputs: Sequence[Input], session: Session[Answer]) -> Iterator[Work[_Entry]]:
+def _works(
+    inputs: Sequence[Input], session: Session[Answer], older: OlderResults | None
+) -> Iterator[Work[_Entry, Answer]]:
     """Each game by itself, its positions from the last to the first."""
     count = 0
     for file, one in enumerate(inputs, start=1):
@@ -142,7 +154,16 @@ def _works(inputs: Sequence[Input], session: Session[Answer]) -> Iterator[Work[_
             count += 1
             session.progress.say(f"game {count}")
             entry = _Entry(file, work)
-            yield Work(entry, _tasks(entry, session.limits))
+            yield Work(entry, _tasks(entry, session.limits), _known(entry, older))
+
+
+def _known(entry: _Entry, older: OlderResults | None) -> dict[str, Answer]:
+    """What there is already, by key."""
+    if older is None or not entry.work.readable:
+        return {}
+    game = entry.work.game
+    found = older.of_game(game.board(), game.mainline_moves())
+    return {entry.key(ply): answer_of(one) for ply, one in found.items() if one.best is not None}
 
 
 def _tasks(entry: _Entry, limits: Limits) -> Iterator[Task]:

@@ -4,51 +4,75 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from psearch.analysis.analyser import Stopped, Work
-from psearch.analysis.json_lines import RESULTS, Asked, OlderResults, check_found, object_of, read_asked
-from psearch.cli.analysis_session import DEFAULT_MOVETIME_MS, Input, hash_of, open_session
+from psearch.analysis.analyser import Answered, Stopped, Work
+from psearch.analysis.json_lines import RESULTS, Asked, asked_by, check_found, object_of, read_asked
+from psearch.analysis.older_results import OlderResults
+from psearch.cli.analysis_session import DEFAULT_MOVETIME_MS, Input, Session, hash_of, older_results, open_session
 from psearch.cli.arguments import limits_of
 from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import counted, say
-from psearch.notation.source import read_source
+from psearch.farm.jobs import Found, Pause
 from psearch.results import Limits, PsearchError
 
 if TYPE_CHECKING:
     from psearch.cli.signals import Signals
+    from psearch.notation.source import Stream
 
 
 def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """The exit status."""
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
-    older = OlderResults(read_source(options.merge)) if options.merge is not None else None
+    older = older_results(options)
     total = sum(_count(one, limits) for one in inputs)
     hash_mb = hash_of(options, is_emptied=True)
-    done = _Sums()
+    asked = (one for file, source in enumerate(inputs, start=1) for one in read_asked(source.source, file, limits))
+    works = (_work(one, older) for one in asked)
     with open_session(inputs, options, signals, total, hash_mb, RESULTS, check_found) as session:
-        try:
-            for answered in session.analyser.answered(_works(inputs, limits, older, session.analyser.on_answer)):
-                entry = answered.item
-                key = str(entry.asked.task.id)
-                found, error = answered.answers.get(key), answered.problems.get(key)
-                kept = entry.older
-                if kept is None and older is not None:
-                    kept = older.deeper(entry.asked.task, found.lines[0].depth if found is not None else 0)
-                done.add(kept, error)
-                values = object_of(entry.asked, found, error) if kept is None else {**kept, "id": entry.asked.id}
-                session.put(json.dumps(values) + "\n")
-        except Stopped:
-            session.progress.close()
-            session.report_interruption()
+        sums = _put_results(session, works)
+        if sums is None:
             return signals.exit_status
-        session.progress.close()
-        session.finish()
     if session.has_journal:
-        say(done.text(older is not None))
-    return EXIT_WRONG if done.failed else 0
+        say(sums.text(older is not None))
+    return EXIT_WRONG if sums.failed else 0
+
+
+def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
+    """The same of a pipe, to standard output: each result as soon as it and those before it are there. A line that
+    cannot be read ends it after the results of those before."""
+    source = _StreamedWorks(stream, limits_of(options, DEFAULT_MOVETIME_MS), older_results(options))
+    with open_session([], options, signals, None, hash_of(options, is_emptied=True), RESULTS) as session:
+        sums = _put_results(session, source.works(), stream.fileno())
+        if sums is None:
+            return signals.exit_status
+    if source.problem is not None:
+        raise source.problem
+    if not sums.positions:
+        raise PsearchError(f"{stream.name} has no positions")
+    return EXIT_WRONG if sums.failed else 0
+
+
+def _put_results(
+    session: Session[Found], works: Iterable[Work[Asked, Found] | Pause], awaited: int | None = None
+) -> _Sums | None:
+    """Search everything and write the results. None: it was interrupted."""
+    sums = _Sums()
+    try:
+        for done in session.analyser.answered(works, awaited):
+            key = str(done.item.task.id)
+            found, error = done.answers.get(key), done.problems.get(key)
+            sums.add(done)
+            session.put(json.dumps(object_of(done.item, found, error)) + "\n")
+    except Stopped:
+        session.progress.close()
+        session.report_interruption()
+        return None
+    session.progress.close()
+    session.finish()
+    return sums
 
 
 @dataclass
@@ -57,10 +81,10 @@ class _Sums:
     failed: int = 0
     kept: int = 0
 
-    def add(self, older: dict[str, Any] | None, error: str | None) -> None:
+    def add(self, done: Answered[Asked, Found]) -> None:
         self.positions += 1
-        self.kept += older is not None
-        self.failed += older is None and error is not None
+        self.kept += done.from_older
+        self.failed += bool(done.problems)
 
     def text(self, has_older: bool) -> str:
         words = [counted(self.positions, "position")]
@@ -71,13 +95,6 @@ class _Sums:
         return ", ".join(words)
 
 
-@dataclass(frozen=True)
-class _Entry:
-    asked: Asked
-    older: dict[str, Any] | None
-    """what is as deep as a search could be, so that none is needed"""
-
-
 def _count(one: Input, limits: Limits) -> int:
     """Its lines. Raises PsearchError for a line that cannot be read, and when there is none."""
     count = sum(1 for _ in read_asked(one.source, 1, limits))
@@ -86,15 +103,24 @@ def _count(one: Input, limits: Limits) -> int:
     return count
 
 
-def _works(
-    inputs: Sequence[Input], limits: Limits, older: OlderResults | None, on_answer: Callable[[bool], None]
-) -> Iterator[Work[_Entry]]:
-    for file, one in enumerate(inputs, start=1):
-        for asked in read_asked(one.source, file, limits):
-            known = None
-            depth = asked.task.limits.depth
-            if older is not None and depth is not None:
-                known = older.deeper(asked.task, depth - 1)
-            if known is not None:
-                on_answer(False)
-            yield Work(_Entry(asked, known), [] if known is not None else [asked.task])
+def _work(asked: Asked, older: OlderResults | None) -> Work[Asked, Found]:
+    known = older.of_position(asked.task) if older is not None else None
+    return Work(asked, [asked.task], {} if known is None else {str(asked.task.id): known})
+
+
+class _StreamedWorks:
+    """What comes through a pipe."""
+
+    def __init__(self, stream: Stream, limits: Limits, older: OlderResults | None) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._older = older
+        self.problem: PsearchError | None = None
+        """why it could not be read to its end"""
+
+    def works(self) -> Iterator[Work[Asked, Found] | Pause]:
+        try:
+            for asked in asked_by(self._stream, self._limits):
+                yield Pause.INPUT if asked is None else _work(asked, self._older)
+        except PsearchError as error:
+            self.problem = error

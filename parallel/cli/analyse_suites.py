@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.analysis.analyser import ANSWERS, Answer, Answered, Stopped, Work, position_task
+from psearch.analysis.analyser import ANSWERS, Answer, Answered, Stopped, Work, answer_of, position_task
 from psearch.analysis.epd import Summary, Survey, Table, Verdict, json_object, judge, summary_text
-from psearch.cli.analysis_session import Input, complain_beside, hash_of, open_session
+from psearch.cli.analysis_session import Input, complain_beside, hash_of, older_results, open_session
 from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
 from psearch.notation.epd import SuitePosition, read_positions
@@ -19,13 +19,15 @@ from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 
 if TYPE_CHECKING:
+    from psearch.analysis.older_results import OlderResults
     from psearch.cli.signals import Signals
 
 
 def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """The exit status."""
+    older = older_results(options)
     survey = Survey.of(itertools.chain.from_iterable(map(_positions_of, inputs)))
-    figures = Summary()
+    figures = Summary(kept=None if older is None else 0)
     table = Table(survey)
 
     def summary() -> str:
@@ -39,7 +41,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
             if not options.json:
                 session.put(table.head())
             number = 0
-            for done in session.analyser.answered(_works(inputs, session.limits)):
+            for done in session.analyser.answered(_works(inputs, session.limits, older)):
                 entry = done.item
                 if entry.file != number and len(inputs) > 1 and not options.json:
                     for one in inputs[number : entry.file]:
@@ -48,7 +50,7 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
                 name = inputs[number - 1].name
                 verdict = _verdict(done)
                 failed += verdict.problem is not None
-                figures.add(verdict, name)
+                figures.add(verdict, name, done.from_older)
                 session.progress.say(figures.standing)
                 session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
                 if verdict.problem is not None:
@@ -81,13 +83,17 @@ class _Entry:
         return f"file {self.file} line {self.position.line}"
 
 
-def _works(inputs: Sequence[Input], limits: Limits) -> Iterator[Work[_Entry]]:
+def _works(inputs: Sequence[Input], limits: Limits, older: OlderResults | None) -> Iterator[Work[_Entry, Answer]]:
     """Each position by itself: what was searched before must not help."""
     for file, one in enumerate(inputs, start=1):
         for position in read_positions(one.source):
             entry = _Entry(file, position)
-            has_moves = any(position.board.legal_moves)
-            yield Work(entry, [position_task(entry.key, position.board, limits)] if has_moves else [])
+            if not any(position.board.legal_moves):
+                yield Work(entry, [])
+                continue
+            task = position_task(entry.key, position.board, limits)
+            known = older.of_position(task, position.board.fen()) if older is not None else None
+            yield Work(entry, [task], {} if known is None else {entry.key: answer_of(known)})
 
 
 def _positions_of(one: Input) -> Iterator[SuitePosition]:

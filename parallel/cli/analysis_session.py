@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from psearch.analysis.analyser import Analyser, Form
 from psearch.analysis.journal import AnalysisJournal, check_answer
+from psearch.analysis.older_results import OlderResults
 from psearch.analysis.output import Output, place_of
 from psearch.arena.control_groups import usable_cores
 from psearch.cli.arguments import limits_of, search_options
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.output import complain
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
-from psearch.notation.source import Source
+from psearch.notation.source import Source, read_source
 from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.version import __version__
@@ -42,10 +43,11 @@ class Input:
 
 
 class Session(Generic[A]):
-    """An analysis that goes on. total: positions that need a search, those of the journal included."""
+    """An analysis that goes on. total: positions that need a search, those of the journal included; None: nobody
+    knows."""
 
     def __init__(
-        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int
+        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
     ) -> None:
         self.analyser = analyser
         self.limits = limits
@@ -73,8 +75,7 @@ class Session(Generic[A]):
         """What is kept of what was searched."""
         journal = self.analyser.journal
         if journal is not None and len(journal):
-            count = f"{len(journal):,} of {self._total:,} positions are in {journal.path}"
-            complain(f"interrupted; {count}: the same command goes on from there")
+            complain(f"interrupted; {_kept(journal, self._total)}: the same command goes on from there")
         else:
             complain("interrupted")
 
@@ -84,7 +85,7 @@ def open_session(
     inputs: Sequence[Input],
     options: argparse.Namespace,
     signals: Signals,
-    total: int,
+    total: int | None,
     hash_mb: int,
     form: Form[A],
     check: Callable[[Any], None] = check_answer,
@@ -103,10 +104,11 @@ def open_session(
         if options.on is None:
             prepare_kernels()
         tell: list[Callable[[str], None]] = [complain]
-        crew = _crew(options, total - (len(journal) if journal is not None else 0), hash_mb, lambda note: tell[0](note))
+        done = len(journal) if journal is not None else 0
+        crew = _crew(options, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
         stack.callback(crew.close)
-        if journal is not None and len(journal):
-            complain(f"{len(journal):,} of {total:,} positions are in {journal.path}: going on from there")
+        if journal is not None and done:
+            complain(f"{_kept(journal, total)}: going on from there")
         progress = stack.enter_context(AnalysisProgress(total, crew.standing_line))
         tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
@@ -130,13 +132,19 @@ def open_session(
             complain(f"positions by machine: {crew.work_done()}")
 
 
-def _crew(options: argparse.Namespace, missing: int, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
-    """No more hands than there are positions to search."""
+def _kept(journal: AnalysisJournal, total: int | None) -> str:
+    of = f" of {total:,}" if total is not None else ""
+    return f"{len(journal):,}{of} positions are in {journal.path}"
+
+
+def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
+    """No more hands than there are positions to search, if that is known."""
     from psearch.farm.crews import make_crew
     from psearch.farm.hand import HandSettings
 
+    jobs = jobs_of(options)
     return make_crew(
-        max(1, min(jobs_of(options), missing)),
+        jobs if missing is None else max(1, min(jobs, missing)),
         HandSettings(options.threads or 1, hash_mb, search_options(options), options.syzygy or ""),
         options.cores,
         options.nice,
@@ -153,6 +161,11 @@ def jobs_of(options: argparse.Namespace) -> int:
         return MAX_THREADS  # as many as there is room for
     cores = len(options.cores) if options.cores else usable_cores()
     return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
+
+
+def older_results(options: argparse.Namespace) -> OlderResults | None:
+    """What `--merge` names."""
+    return None if options.merge is None else OlderResults(read_source(options.merge))
 
 
 def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:

@@ -52,9 +52,10 @@ class Crew(Protocol):
         """Let so many threads search what this hand is at, from now to the end of it, since others have nothing to do.
         Those for whom it is too much do nothing."""
 
-    def wait(self, timeout_s: float) -> Sequence[Event]:
-        """What has happened since; waits for the first event, but no longer. Raises WorkerDied when no hands can be had
-        any more, PsearchError when the machines are gone."""
+    def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
+        """What has happened since; waits for the first event, but no longer, and not much longer than until `awaited`,
+        a descriptor, can be read. Raises WorkerDied when no hands can be had any more, PsearchError when the machines
+        are gone."""
 
     def standing_line(self) -> str:
         """Who is at work, for people; empty where it is this machine."""

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from psearch.farm.crew import MOST_IN_FLIGHT, Done, Event, Joined, Lost
-from psearch.farm.jobs import Batch, Chain, Outcome, Piece, Task
+from psearch.farm.jobs import Batch, Chain, Outcome, Pause, Piece, Task
 
 MOST_TRIES = 3
 """A position whose hand was lost so often is bad, and not tried again."""
@@ -114,6 +114,8 @@ class _Worker:
 class Dispatcher:
     """Gives every task of `chains` to some hand until it has one outcome, whatever happens to hands.
 
+    Behind a `Pause` in `chains` it reads on at the next call of `orders`.
+
     ordered: outcomes come in the order of the input, else as they are done; assist: threads that may search in all,
     where fewer positions are left than hands, 0: hands help nobody; most_held: outcomes that may wait for others, where
     order matters, before no more chains are begun; on_finished: called with each outcome as soon as it is there; clock:
@@ -123,7 +125,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        chains: Iterable[Chain],
+        chains: Iterable[Chain | Pause],
         *,
         ordered: bool = False,
         assist: int = 0,
@@ -131,7 +133,9 @@ class Dispatcher:
         on_finished: Callable[[Outcome], None] = lambda outcome: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._source: Iterator[Chain] | None = iter(chains)
+        self._source: Iterator[Chain | Pause] | None = iter(chains)
+        self.pause: Pause | None = None
+        """why `orders` has not read as much as it would have liked, if so"""
         self._ordered = ordered
         self._assist = assist
         self._most_held = most_held
@@ -260,6 +264,7 @@ class Dispatcher:
     def orders(self) -> list[tuple[int, Batch]]:
         """Batches to be sent, with their hands. Those who have nothing to do come first."""
         orders = []
+        self.pause = None
         for most in range(MOST_IN_FLIGHT):
             for number in sorted(self._short):
                 worker = self._workers[number]
@@ -352,11 +357,16 @@ class Dispatcher:
         return self._free.popleft() if self._free else None
 
     def _fill(self, chains: int) -> None:
-        """Read on until so many chains are free, or to the end."""
+        """Read on until so many chains are free, or to a pause, or to the end."""
         while self._source is not None and len(self._free) < chains and self._held < self._most_held:
+            if self.pause is not None:
+                return
             chain = next(self._source, None)
             if chain is None:
                 self._source = None
+                return
+            if isinstance(chain, Pause):
+                self.pause = chain
                 return
             opened = _Open(self._chains, chain)
             self._chains += 1

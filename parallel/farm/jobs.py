@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 
 from psearch.results import Limits
 
@@ -33,6 +34,14 @@ class Chain:
     a hand forgets everything. tasks: read once, as they are needed."""
 
     tasks: Iterable[Task]
+
+
+class Pause(Enum):
+    """In place of a chain: there is none now, and may be more later."""
+
+    ROUND = "once outcomes have been given out"
+    OUTCOME = "once something more is searched"
+    INPUT = "once more has come in"
 
 
 @dataclass(frozen=True)

@@ -130,8 +130,21 @@ class LocalCrew:
         if local is not None:
             self._put(local, Assist(threads))
 
-    def wait(self, timeout_s: float) -> list[Event]:
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
         """See `Crew`."""
+        if awaited is None:
+            return self._wait(timeout_s)
+        try:
+            self._poll.register(awaited, select.EPOLLIN)
+        except PermissionError:  # a file, which can be read at any time
+            return self._wait(0.0)
+        try:
+            return self._wait(timeout_s)
+        finally:
+            self._poll.unregister(awaited)
+
+    def _wait(self, timeout_s: float) -> list[Event]:
+        """Until something has happened to a hand, or where else the poll looks."""
         end = time.monotonic() + timeout_s
         while True:
             now = time.monotonic()
@@ -140,6 +153,8 @@ class LocalCrew:
                 local = self._by_descriptor.get(descriptor)
                 if local is not None:
                     self._follow(local, what == select.EPOLLOUT)
+                else:
+                    end = now  # what is awaited, or a hand that is gone since the poll
             now = time.monotonic()
             if now >= self._look_at:
                 self._look_at = now + _LOOK_S

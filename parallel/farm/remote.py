@@ -21,6 +21,8 @@ _SLOWER = 3.0
 """So many times its time a batch may take on a machine that is busy,"""
 _LATE_S = 30.0
 """and so many seconds more; then its hand has hung."""
+_AWAITED_S = 0.02
+"""The link waits in a queue, and for nothing else at the same time."""
 
 
 class ClusterCrew:
@@ -60,10 +62,10 @@ class ClusterCrew:
     def assist(self, hand: int, threads: int) -> None:
         """Nothing: a hand has the cores that Ray has given it, and no others."""
 
-    def wait(self, timeout_s: float) -> Sequence[Event]:
+    def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
         """See `Crew`."""
         events: list[Event] = []
-        for message in self._link.messages(timeout_s):
+        for message in self._link.messages(timeout_s if awaited is None else min(timeout_s, _AWAITED_S)):
             home = self.standing.home.get(getattr(message, "hand", -1))
             self.standing.follow(message, time.monotonic())
             match message:

@@ -1,6 +1,7 @@
 """Text files as the user names them; `-` is standard input.
 
-A file is read once to know what it is, and again whenever its lines are wanted, one line in memory at a time.
+A file is read once to know what it is, and again whenever its lines are wanted, one line in memory at a time. A pipe is
+copied for that, or read as a `Stream`: each line once, as it comes.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import codecs
 import hashlib
 import io
 import os
+import select
 import stat
 import sys
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from psearch.results import PsearchError
 
@@ -134,16 +137,120 @@ class _Range(io.RawIOBase):
         return len(data)
 
 
+class Stream:
+    """The lines of a pipe, each of them once, as somebody writes them.
+
+    descriptor: closed with this object. UTF-8, and Latin-1 from the first bytes on that are not. What reads raises
+    PsearchError when it is no text or cannot be read.
+    """
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self.name = name
+        """for messages"""
+        self._examination = _Examination(name)
+        self._waiting = bytearray()
+        """read, and not given out"""
+        self._is_first = True
+        self._is_at_end = False
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def first_lines(self) -> Iterator[str]:
+        """What comes first, waited for; it is given out again by what is called next."""
+        begin = 0
+        while True:
+            end = self._waiting.find(b"\n", begin)
+            if end >= 0:
+                yield self._text(self._waiting[begin : end + 1])
+                begin = end + 1
+            elif self._is_at_end:
+                if begin < len(self._waiting):
+                    yield self._text(self._waiting[begin:])
+                return
+            else:
+                self._read()
+
+    def lines(self) -> Iterator[str | None]:
+        """The lines, ended by line feeds; None where the next is not there yet, until it is."""
+        while True:
+            *whole, rest = bytes(self._waiting).split(b"\n")
+            self._waiting = bytearray(rest)
+            for line in whole:
+                yield self._text(line)
+                self._is_first = False
+            if self._is_at_end:
+                if rest:
+                    yield self._text(rest)
+                return
+            while not self._is_at_end:
+                if not self._can_be_read():
+                    yield None
+                elif b"\n" in self._read():
+                    break
+
+    def copied(self) -> Source:
+        """All of it, to be read as often as one likes; for who has not asked for `lines`."""
+        with _readable(self.name), tempfile.TemporaryFile() as copy:
+            copy.write(self._waiting)
+            while not self._is_at_end:
+                self._waiting.clear()
+                self._read()
+                if self._examination.size > _MOST_COPIED:
+                    raise PsearchError(f"{self.name} does not end within {_MOST_COPIED >> 30} GiB: give it as a file")
+                copy.write(self._waiting)
+            copy.flush()
+            return Source(self.name, os.dup(copy.fileno()))
+
+    def _can_be_read(self) -> bool:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _read(self) -> bytes:
+        """What is there, or comes next; empty at the end."""
+        with _readable(self.name):
+            block = os.read(self._descriptor, _BLOCK)
+        self._examination.take(block)
+        self._waiting += block
+        self._is_at_end = not block
+        return block
+
+    def _text(self, line: bytes | bytearray) -> str:
+        text = line.decode(self._examination.encoding, "replace")
+        return text.removeprefix("\ufeff") if self._is_first else text
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+
+
 def read_source(file: str) -> Source:
     """Open a file, `-` for standard input; a pipe is copied. Raises PsearchError when it cannot be read or is no text.
 
     A FIFO is waited for, as by any program that reads one.
     """
+    found = open_source(file)
+    return found.copied() if isinstance(found, Stream) else found
+
+
+def open_source(file: str) -> Source | Stream:
+    """The same, without reading what is no file that can be read again."""
     name = "standard input" if file == STANDARD_STREAM else file
-    try:
-        return Source(name, _readable_twice(name, _open(file)))
-    except (OSError, ValueError) as error:
-        raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+    with _readable(name):
+        descriptor = _open(file)
+        try:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return Source(name, descriptor) if is_file else Stream(name, descriptor)
 
 
 def _open(file: str) -> int:
@@ -152,34 +259,39 @@ def _open(file: str) -> int:
     return os.dup(sys.stdin.fileno()) if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def _readable_twice(name: str, descriptor: int) -> int:
-    """A descriptor of the same contents, from here on, in a regular file; takes the given one over."""
-    with open(descriptor, "rb", buffering=0) as stream:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0:
-            return os.dup(descriptor)
-        examination = _Examination(name)  # before the disk is full
-        with tempfile.TemporaryFile() as copy:
-            while block := stream.read(_BLOCK):
-                examination.take(block)
-                if examination.size > _MOST_COPIED:
-                    raise PsearchError(f"{name} does not end within {_MOST_COPIED >> 30} GiB: give it as a file")
-                copy.write(block)
-            copy.flush()
-            return os.dup(copy.fileno())
-
-
 def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed]:
     """What `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
 
     Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
     """
-    number = 0
-    for whole in source.lines():
-        for line in whole.text.splitlines():  # other ends of lines than ours, too
-            number += 1
+    parser = _LineParser(source.name, parse)
+    for line in source.lines():
+        yield from parser.take(line.text)
+
+
+def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed | None]:
+    """The same of lines as they come; None where the next is not there yet."""
+    parser = _LineParser(stream.name, parse)
+    for line in stream.lines():
+        if line is None:
+            yield None
+        else:
+            yield from parser.take(line)
+
+
+class _LineParser(Generic[Parsed]):
+    def __init__(self, name: str, parse: Callable[[str, int], Parsed]) -> None:
+        self._name = name
+        self._parse = parse
+        self._number = 0
+
+    def take(self, whole: str) -> Iterator[Parsed]:
+        """What is in the next line, which may be several to others."""
+        for line in whole.splitlines():  # other ends of lines than ours, too
+            self._number += 1
             text = line.strip()
             if text and not text.startswith("#"):
                 try:
-                    yield parse(text, number)
+                    yield self._parse(text, self._number)
                 except (PsearchError, ValueError) as error:
-                    raise PsearchError(f"{source.name}, line {number}: {error}") from None
+                    raise PsearchError(f"{self._name}, line {self._number}: {error}") from None

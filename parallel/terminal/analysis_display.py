@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -22,25 +30,25 @@ _REDRAW_INTERVAL_S = 0.2
 
 
 class AnalysisProgress:
-    """Counts positions; a context manager. total: positions that need a search, those of the journal included; who:
-    tells who is at work, in a line below the bar, if that is worth one.
+    """Counts positions; a context manager. total: positions that need a search, those of the journal included; None:
+    nobody knows, and there is no bar. who: tells who is at work, in a line below, if that is worth one.
 
     The bar has no thread of its own: it is redrawn when it is told that time goes by, so that signals and forks find
     one thread.
     """
 
-    def __init__(self, total: int, who: Callable[[], str] = lambda: "") -> None:
+    def __init__(self, total: int | None, who: Callable[[], str] = lambda: "") -> None:
         self._who = who
         self._shown = can_redraw(sys.stderr)
         self._latest = time.monotonic()
         """when something was shown last"""
         self._column = TimeRemainingColumn()
+        middle: list[ProgressColumn] = [TextColumn("{task.completed:,} positions")]
+        if total is not None:
+            middle = [BarColumn(bar_width=None), MofNCompleteColumn(), self._column, TextColumn("left")]
         self._bar = Progress(
             TextColumn("{task.fields[news]}", markup=False),
-            BarColumn(bar_width=None),
-            MofNCompleteColumn(),
-            self._column,
-            TextColumn("left"),
+            *middle,
             TextColumn("{task.fields[speed]}", markup=False),
             speed_estimate_period=WHOLE_WORK,
             disable=not self._shown,
@@ -118,7 +126,7 @@ class AnalysisProgress:
                 self._draw()
         elif since >= _LINE_INTERVAL_S and sys.stderr is not None:
             self._latest = time.monotonic()
-            count = f"{task.completed:,}/{task.total:,} positions"
+            count = f"{task.completed:,}{f'/{task.total:,}' if task.total is not None else ''} positions"
             words = [count, task.fields["news"], self.time_left(), self._speed(), self._who()]
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 

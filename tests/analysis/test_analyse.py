@@ -20,6 +20,7 @@ import chess.pgn
 import pytest
 from paths import DATA
 
+from psearch.analysis import analyser as analyser_module
 from psearch.analysis import output as output_module
 from psearch.analysis.analyser import ANSWERS, Analyser, Answer, Stopped, Work, position_task
 from psearch.analysis.epd import Summary, Survey, Table, Verdict, group_of, json_object, judge, summary_text
@@ -564,7 +565,7 @@ def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> N
     ],
 )
 def test_kind_of_input(name: str, text: str, kind: Kind) -> None:
-    assert file_kind(name, source(text)) is kind
+    assert file_kind(name, text.splitlines(keepends=True)) is kind
 
 
 def test_encodings(tmp_path: Path) -> None:
@@ -848,8 +849,8 @@ class StandInCrew:
     def assist(self, hand: int, threads: int) -> None:
         pass
 
-    def wait(self, timeout_s: float) -> list[Event]:
-        if not self._events:
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
+        if not self._events and self._batches:
             hand, batch = self._batches.pop()
             found = [self._answer(*entry) for piece in batch.pieces for entry in piece.tasks]
             self._events = [Done(hand, found)]
@@ -948,13 +949,87 @@ def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(crew: S
         assert "b0" not in journal
 
 
+def older(depth: int) -> Answer:
+    return replace(answer(chess.Board(), "a2a3"), depth=depth)
+
+
+def test_an_older_answer_that_is_deep_enough_is_not_searched_again(crew: StandInCrew) -> None:
+    """The limit is depth 3."""
+    told: list[bool] = []
+    analyser = Analyser(crew, ANSWERS, lambda: False, on_answer=told.append)
+    works = [
+        Work(name, [searched(f"{name}0"), searched(f"{name}1")], {f"{name}0": older(depth)})
+        for name, depth in (("a", 3), ("b", 9), ("c", 2))
+    ]
+    found = list(analyser.answered(works))
+    assert sorted(crew.searched) == ["a1", "b1", "c0", "c1"]
+    assert [done.answers[f"{done.item}0"].best for done in found] == ["a2a3", "a2a3", found[2].answers["c1"].best]
+    assert [done.from_older for done in found] == [1, 1, 0]
+    assert sorted(told) == [False] * 2 + [True] * 4
+
+
+def test_the_deeper_answer_is_kept(crew: StandInCrew, tmp_path: Path) -> None:
+    """Without a limit of depth everything is searched, to depth 3; so it is kept where a search has failed."""
+    crew.poison = "d0"
+
+    def works() -> list[Work[str, Answer]]:
+        tasks = {name: position_task(f"{name}0", chess.Board(), Limits(nodes=5)) for name in "abcd"}
+        depths = {"a": 2, "b": 3, "c": 4, "d": 1}
+        return [Work(name, [tasks[name]], {f"{name}0": older(depths[name])}) for name in "abcd"]
+
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        found = list(analyser.answered(works()))
+        assert sorted(crew.searched) == ["a0", "b0", "c0", "d0"]
+        assert [done.answers[f"{done.item}0"].depth for done in found] == [3, 3, 4, 1]
+        assert [(done.from_older, done.problems) for done in found] == [(0, {}), (0, {}), (1, {}), (1, {})]
+        assert journal.get("c0") is not None  # what was searched, for a run without older answers
+        crew.searched.clear()
+        again = list(analyser.answered(works()))
+        assert crew.searched == ["d0"]
+        assert [done.answers for done in again] == [done.answers for done in found]
+
+
+def test_what_is_known_is_given_out_before_more_is_read(crew: StandInCrew, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And behind a long search only so much of it is kept in memory."""
+    monkeypatch.setattr(analyser_module, "_MOST_KNOWN", 10)
+    read: list[int] = []
+
+    def works() -> Iterator[Work[int, Answer]]:
+        for number in range(200):
+            read.append(number)
+            key = f"{number}"
+            yield Work(number, [searched(key)], {} if number == 100 else {key: older(5)})
+
+    class Waiting(StandInCrew):
+        waits = 0
+
+        def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
+            if self._batches and self.waits < 20:
+                self.waits += 1
+                return []
+            if self._batches:
+                assert len(read) <= 112
+            return super().wait(timeout_s, awaited)
+
+    slow = Waiting()
+    given = 0
+    for done in Analyser(slow, ANSWERS, lambda: False).answered(works()):
+        assert done.item == given
+        given += 1
+        if given <= 100:
+            assert len(read) == given
+    assert given == 200
+    assert slow.searched == ["100"]
+
+
 def test_a_long_journal_is_read_without_a_crew_and_not_into_the_memory(tmp_path: Path) -> None:
     """What comes first is given out as it is read."""
     with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
         answered(StandInCrew(), "abcdef", journal)
         read: list[str] = []
 
-        def works() -> Iterator[Work[str]]:
+        def works() -> Iterator[Work[str, Answer]]:
             for name in "abcdef":
                 read.append(name)
                 yield Work(name, [searched(f"{name}0")])

@@ -19,6 +19,7 @@ import pytest
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 TIMEOUT_S = 120
 NODES = ["--nodes", "3000"]
+MATE_IN_1, ALSO_MATE_IN_1 = (f"6k1/5ppp/8/8/8/8/{rank}/4R1K1 w - - 0 1" for rank in ("8", "7P"))
 
 
 def positions(count: int) -> list[dict[str, Any]]:
@@ -89,6 +90,104 @@ def test_a_deeper_older_result_is_kept(tmp_path: Path) -> None:
     assert [one["depth"] for one in results(analyse("--depth", "5", "--merge", older, with_lines).stdout)] == [5] * 6
 
 
+def test_older_results_of_suites_and_games(tmp_path: Path) -> None:
+    """Searched to depth 6, and merged into searches to depth 4: all of it is kept, whatever is written of it."""
+    suite, games = tmp_path / "x.epd", tmp_path / "x.pgn"
+    suite.write_text(f'{MATE_IN_1} bm Re8#; id "a";\nstartpos\n{ALSO_MATE_IN_1} am Re8#; id "b";\n')
+    games.write_text("1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0\n\n1. d4 *\n")
+    for file, count in ((suite, 3), (games, 9)):
+        older = tmp_path / f"{file.suffix[1:]}.jsonl"
+        deep = analyse("--depth", "6", "--threads", "1", "--json", "--out", str(older), str(file))
+        assert deep.returncode == 0
+        words = ["--threads", "1", "--merge", str(older), str(file)]
+        again = analyse("--depth", "4", "--json", *words)
+        assert (again.returncode, again.stderr.count("\n")) == (0, file == games)
+        *first, before = results(older.read_text())
+        *second, after = results(again.stdout)
+        assert second == first
+        assert after["summary"].pop("kept") == count
+        assert after == before
+        # deeper searches replace them
+        deeper = analyse("--depth", "7", "--json", *words)
+        assert results(deeper.stdout)[-1]["summary"]["kept"] == 0
+        text = analyse("--depth", "4", *words)
+        assert text.returncode == 0
+        assert f"kept       {count} of {count} from older results" in text.stdout or file == games
+    assert "2 games, 9 positions, " in text.stderr
+    assert text.stderr.endswith(", 9 kept from older results\n")
+    assert text.stdout.count(",6]") >= 7  # the depths in the comments
+    # results of JSON lines are results, too
+    lines = written(tmp_path / "lines.jsonl", [{"fen": MATE_IN_1}])
+    deep = analyse("--depth", "5", "--out", str(tmp_path / "deep.jsonl"), lines)
+    assert deep.returncode == 0
+    mixed = analyse("--depth", "3", "--threads", "1", "--merge", str(tmp_path / "deep.jsonl"), str(suite))
+    assert "kept       1 of 3 from older results" in mixed.stdout
+    assert "solved     1 of 2" in mixed.stdout
+
+
+# -- pipes -----------------------------------------------------------------------------------------------------------
+
+
+def piped(*words: str) -> subprocess.Popen[str]:
+    command = [*PSEARCH, "analyse", *words, "-"]
+    return subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+
+
+def test_a_pipe_is_answered_as_it_comes() -> None:
+    """Each position is written when the result of the one before is there."""
+    with piped(*NODES) as running:
+        assert running.stdin is not None and running.stdout is not None and running.stderr is not None
+        began: list[float] = []
+        for number, one in enumerate(positions(12)):
+            running.stdin.write("# said before\n" + json.dumps(one) + "\n")
+            assert json.loads(running.stdout.readline())["id"] == f"p{number}"
+            began.append(time.monotonic())
+        assert began[-1] - began[0] < 1.5
+        running.stdin.write('{"id": "no line feed"}')
+        running.stdin.close()
+        assert json.loads(running.stdout.readline())["id"] == "no line feed"
+        assert (running.stdout.read(), running.stderr.read()) == ("", "")
+        assert running.wait(TIMEOUT_S) == 0
+
+
+def test_a_bad_line_of_a_pipe_ends_it_behind_the_results_of_those_before() -> None:
+    with piped(*NODES) as running:
+        asked = "".join(json.dumps(one) + "\n" for one in positions(20))
+        out, err = running.communicate(asked + "{}\n{\n{}\n", timeout=TIMEOUT_S)
+    assert running.returncode == 2
+    assert [one["id"] for one in results(out)] == [f"p{number}" for number in range(20)] + [21]
+    assert err == "psearch: standard input, line 22: not a JSON object\n"
+
+
+def test_a_pipe_is_interrupted_while_nothing_comes() -> None:
+    with piped(*NODES) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write('{"id": 1}\n')
+        assert json.loads(running.stdout.readline())["id"] == 1
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=TIMEOUT_S)
+    assert (running.returncode, out, err) == (130, "", "psearch: interrupted\n")
+
+
+def test_a_pipe_whose_result_goes_to_a_file_goes_on(tmp_path: Path) -> None:
+    """With a journal the whole input must be known first."""
+    out = tmp_path / "out.jsonl"
+    text = "".join(json.dumps(one) + "\n" for one in positions(30))
+    assert analyse(*NODES, "--out", str(out), "-", text=text).returncode == 0
+    assert timeless(results(out.read_text())) == timeless(results(analyse(*NODES, "-", text=text).stdout))
+
+
+def test_a_fifo_without_a_line(tmp_path: Path) -> None:
+    fifo = tmp_path / "x.jsonl"
+    os.mkfifo(fifo)
+    with subprocess.Popen([*PSEARCH, "analyse", str(fifo)], stderr=subprocess.PIPE, text=True) as running:
+        fifo.write_text("# nothing\n")
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert (running.returncode, err) == (2, f"psearch: {fifo} has no positions\n")
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
@@ -115,7 +214,8 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
     suite = tmp_path / "x.epd"
     suite.write_text("startpos\n")
     for words, reason in (
-        (["--merge", file, str(suite)], "--merge is for positions as JSON lines"),
+        (["--merge", str(suite), file], "x.epd, line 1: not a JSON object; what is merged is JSON lines"),
+        (["--merge", "-", "-"], "standard input can be read only once"),
         (["--cores", "3-1", file], "goes down"),
         (["--cores", "999", file], "cannot run on cores 999"),
         (["--nice", "20", file], "from 0 to 19"),

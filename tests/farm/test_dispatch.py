@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from psearch.farm.crew import MOST_IN_FLIGHT, Done, Joined, Lost
 from psearch.farm.dispatch import MOST_TRIES, Dispatcher
 from psearch.farm.flow import outcomes
-from psearch.farm.jobs import Batch, Chain, Found, Line, Outcome, Task
+from psearch.farm.jobs import Batch, Chain, Found, Line, Outcome, Pause, Task
 from psearch.results import Limits
 
 FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.0, 0, 0, [])
@@ -87,7 +87,7 @@ class FakeCrew:
         self.events.append(Lost(hand, "it was lost"))
         self.join()
 
-    def wait(self, timeout_s: float) -> list[Joined | Lost | Done]:
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Joined | Lost | Done]:
         events, self.events = self.events, []
         if events:
             return events
@@ -374,6 +374,57 @@ def test_the_loop_gives_outcomes_as_they_come() -> None:
     ]
     assert found == list(range(500))
     assert sorted(seen) == found
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    sizes=st.lists(st.one_of(st.integers(0, 5), st.sampled_from(list(Pause))), max_size=60),
+    hands=st.integers(1, 5),
+    seed=st.integers(0, 2**32),
+    ordered=st.booleans(),
+    loss=st.sampled_from([0.0, 0.1]),
+)
+def test_pauses_of_the_input_lose_nothing(
+    sizes: list[int | Pause], hands: int, seed: int, ordered: bool, loss: float
+) -> None:
+    clock = Clock()
+    crew = FakeCrew(hands, random.Random(seed), clock)
+    crew.cost = lambda one: 0.05
+    crew.loss = loss
+    chains: list[Chain | Pause] = [
+        size if isinstance(size, Pause) else Chain([task(f"{number}.{place}") for place in range(size)])
+        for number, size in enumerate(sizes)
+    ]
+    results = run(crew, Dispatcher(chains, ordered=ordered, clock=clock))
+    expected = [
+        f"{number}.{place}" for number, size in enumerate(sizes) if isinstance(size, int) for place in range(size)
+    ]
+    names = [one.id for one in results]
+    assert (names if ordered else sorted(names, key=str)) == (expected if ordered else sorted(expected))
+
+
+def test_behind_a_pause_nothing_is_read_until_the_next_round() -> None:
+    read: list[int] = []
+
+    def chains() -> Iterator[Chain | Pause]:
+        for number in range(3):
+            read.append(number)
+            yield Chain([task(number)])
+            yield Pause.INPUT
+
+    clock = Clock()
+    dispatcher = Dispatcher(chains(), assist=4, clock=clock)
+    for hand in range(4):
+        dispatcher.take(Joined(hand, "hand"))
+    for number in range(3):
+        assert [batch.size for _, batch in dispatcher.orders()] == [1]
+        assert dispatcher.pause is Pause.INPUT
+        assert read == list(range(number + 1))
+        clock.now += 1.0
+        assert dispatcher.assists() == []  # there may be more
+    assert dispatcher.orders() == []
+    assert dispatcher.pause is None
+    assert [threads for _, threads in dispatcher.assists()] == [2]
 
 
 def test_nothing_to_do() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import select
 import signal
 import threading
 import time
@@ -13,9 +14,9 @@ from collections.abc import Iterator
 import pytest
 
 from psearch.farm.crew import Done, Joined, Lost
-from psearch.farm.flow import outcomes
+from psearch.farm.flow import outcomes, rounds
 from psearch.farm.hand import HandSettings
-from psearch.farm.jobs import Batch, Chain, Piece, Task
+from psearch.farm.jobs import Batch, Chain, Pause, Piece, Task
 from psearch.farm.local import LocalCrew
 from psearch.results import Limits, PsearchError, WorkerDied
 
@@ -50,6 +51,37 @@ def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
     assert len({(one.found.nodes, one.found.best) for one in found}) == 1
     assert {one.hand for one in found} <= set(map(str, pids))
     wait_until(lambda: not any(map(is_there, pids)), 2.0)
+
+
+def test_more_input_is_heard_of_at_once() -> None:
+    reader, writer = os.pipe()
+
+    def chains_of_input() -> Iterator[Chain | Pause]:
+        for _ in range(6):
+            while not select.select([reader], [], [], 0)[0]:
+                yield Pause.INPUT
+            assert os.read(reader, 1) == b"."
+            yield from chains(1)
+
+    with LocalCrew(2, SETTINGS) as crew:
+        os.write(writer, b".")
+        found: list[float] = []
+        for some in rounds(crew, chains_of_input(), awaited=reader):
+            found += [time.monotonic()] * len(some)
+            if some and len(found) < 6:
+                os.write(writer, b".")
+        assert len(found) == 6
+        assert found[-1] - found[0] < 0.8  # without being told it looks five times a second
+        assert crew.wait(0.0, awaited=writer) == []
+        began = time.monotonic()
+        os.write(writer, b".")
+        crew.wait(5.0, awaited=reader)
+        assert time.monotonic() - began < 2.0
+        with open(__file__, "rb") as file:  # which no poll takes
+            crew.wait(5.0, awaited=file.fileno())
+        assert time.monotonic() - began < 2.0
+    os.close(reader)
+    os.close(writer)
 
 
 def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:

@@ -92,3 +92,11 @@ def test_the_bar_of_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
         assert sum("game" in line for line in screen.lines) == 1
     screen.feed(output.take())
     assert not any(screen.lines)
+    with AnalysisProgress(None) as progress:
+        progress.advance(searched=True)
+        progress._draw()
+        screen.feed(output.take())
+        shown = " ".join(screen.lines)
+        assert "1 positions" in shown and "left" not in shown
+    screen.feed(output.take())
+    assert not any(screen.lines)
