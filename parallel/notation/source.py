@@ -179,7 +179,7 @@ class Stream:
             *whole, rest = bytes(self._waiting).split(b"\n")
             self._waiting = bytearray(rest)
             for line in whole:
-                yield self._text(line)
+                yield self._text(line) + "\n"
                 self._is_first = False
             if self._is_at_end:
                 if rest:

@@ -984,8 +984,9 @@ def test_the_deeper_answer_is_kept(crew: StandInCrew, tmp_path: Path) -> None:
         assert [done.answers[f"{done.item}0"].depth for done in found] == [3, 3, 4, 1]
         assert [(done.from_older, done.problems) for done in found] == [(0, {}), (0, {}), (1, {}), (1, {})]
         assert journal.get("c0") is not None  # what was searched, for a run without older answers
-        crew.searched.clear()
-        again = list(analyser.answered(works()))
+        crew = StandInCrew()
+        crew.poison = "d0"
+        again = list(Analyser(crew, ANSWERS, lambda: False, journal).answered(works()))
         assert crew.searched == ["d0"]
         assert [done.answers for done in again] == [done.answers for done in found]
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 
 import pytest
@@ -121,55 +121,54 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def piped() -> Iterator[tuple[Stream, int]]:
+def piped() -> Iterator[tuple[Stream, FileIO]]:
     """A stream, and where to write."""
     reader, writer = os.pipe()
     stream = Stream("a pipe", reader)
-    yield stream, writer
-    with contextlib.suppress(OSError):
-        os.close(writer)
+    with open(writer, "wb", buffering=0) as file:
+        yield stream, file
 
 
-def test_lines_of_a_pipe_are_there_as_soon_as_they_are_written(piped: tuple[Stream, int]) -> None:
+def test_lines_of_a_pipe_are_there_as_soon_as_they_are_written(piped: tuple[Stream, FileIO]) -> None:
     stream, writer = piped
     lines = stream.lines()
     assert [next(lines), next(lines)] == [None, None]
-    os.write(writer, b"\xef\xbb\xbfone\nt")
-    assert [next(lines), next(lines)] == ["one", None]
-    os.write(writer, "wö\n\nthree".encode())
-    assert [next(lines), next(lines), next(lines)] == ["twö", "", None]
-    os.close(writer)
+    writer.write(b"\xef\xbb\xbfone\nt")
+    assert [next(lines), next(lines)] == ["one\n", None]
+    writer.write("wö\n\nthree".encode())
+    assert [next(lines), next(lines), next(lines)] == ["twö\n", "\n", None]
+    writer.close()
     assert list(lines) == ["three"]
 
 
-def test_what_was_looked_at_first_comes_again(piped: tuple[Stream, int]) -> None:
+def test_what_was_looked_at_first_comes_again(piped: tuple[Stream, FileIO]) -> None:
     stream, writer = piped
-    os.write(writer, b"one\ntwo\nthr")
+    writer.write(b"one\ntwo\nthr")
     first = stream.first_lines()
     assert [next(first), next(first)] == ["one\n", "two\n"]
     lines = stream.lines()
-    assert [next(lines), next(lines), next(lines)] == ["one", "two", None]
+    assert [next(lines), next(lines), next(lines)] == ["one\n", "two\n", None]
 
 
-def test_a_pipe_that_was_looked_at_is_copied_from_its_beginning(piped: tuple[Stream, int]) -> None:
+def test_a_pipe_that_was_looked_at_is_copied_from_its_beginning(piped: tuple[Stream, FileIO]) -> None:
     stream, writer = piped
-    os.write(writer, b"one\ntwo\nthr")
+    writer.write(b"one\ntwo\nthr")
     assert next(stream.first_lines()) == "one\n"
-    os.write(writer, b"ee")
-    os.close(writer)
+    writer.write(b"ee")
+    writer.close()
     source = stream.copied()
     assert text_of(source) == text_of(source) == "one\ntwo\nthree"
 
 
-def test_a_pipe_of_no_text(piped: tuple[Stream, int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_of_no_text(piped: tuple[Stream, FileIO], monkeypatch: pytest.MonkeyPatch) -> None:
     stream, writer = piped
     lines = stream.lines()
-    os.write(writer, b"one\nM\xfcller\n")
-    assert [next(lines), next(lines)] == ["one", "Müller"]
+    writer.write(b"one\nM\xfcller\n")
+    assert [next(lines), next(lines)] == ["one\n", "Müller\n"]
     monkeypatch.setattr(source_module, "_LONGEST_LINE", 1 << 10)
-    os.write(writer, b"x" * 600)
+    writer.write(b"x" * 600)
     assert next(lines) is None
-    os.write(writer, b"x" * 600)
+    writer.write(b"x" * 600)
     with pytest.raises(PsearchError, match="a pipe, line 3: longer than"):
         next(lines)
     reader, other = os.pipe()
@@ -179,9 +178,9 @@ def test_a_pipe_of_no_text(piped: tuple[Stream, int], monkeypatch: pytest.Monkey
     os.close(other)
 
 
-def test_a_line_of_a_pipe_is_named_by_its_number(piped: tuple[Stream, int]) -> None:
+def test_a_line_of_a_pipe_is_named_by_its_number(piped: tuple[Stream, FileIO]) -> None:
     stream, writer = piped
-    os.write(writer, b"1\n# no\n\n2\nx\n")
+    writer.write(b"1\n# no\n\n2\nx\n")
     parsed = parse_stream(stream, lambda text, number: (number, int(text)))
     assert [next(parsed), next(parsed)] == [(1, 1), (4, 2)]
     with pytest.raises(PsearchError, match="a pipe, line 5: invalid literal"):
@@ -196,5 +195,5 @@ def test_files_are_no_streams_unless_somebody_has_read_of_them(tmp_path: Path) -
         opened.read(4)
         rest = open_source(f"/proc/self/fd/{opened.fileno()}")  # opened anew
         assert isinstance(rest, Source)
-    assert list(Stream("x", os.open(file, os.O_RDONLY)).lines()) == ["one", "two"]
+    assert list(Stream("x", os.open(file, os.O_RDONLY)).lines()) == ["one\n", "two\n"]
     assert isinstance(open_source("/dev/null"), Stream)
