@@ -52,10 +52,11 @@ class Session(Protocol):
         """Call this when the page is closed. The same function is taken once."""
 
 
-Handler = Callable[[Session, Payload], Awaitable[None]]
+Handler = Callable[[Any, Payload], Awaitable[None]]
+"""Takes the session and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
 H = TypeVar("H", bound=Handler)
 
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = ("psearch.web.conversation",)
 """Modules with handlers, imported once, when the server has begun to answer."""
 _HANDLERS: dict[str, Handler] = {}
 

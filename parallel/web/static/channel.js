@@ -1,16 +1,17 @@
 // The page's end of the WebSocket. Everything on the page talks to the server, and to other parts of the page, by it.
 //
 //   channel.send(type, payload)            to the server; waits for the connection if there is none yet
-//   channel.on(type, handler)              handler(payload) for each message of that type; gives a function that ends it
+//   channel.on(type, handler)              handler(payload, type) for each message of that type, or of all: "*"; gives a
+//                                          function that ends it
 //   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
 //
-// Types that the page announces itself: "channel.open", "channel.closed" {reason, final}; "board.line" {fen, moves} shows
-// a line on the board: the position it begins with, and moves in UCI notation; "board.position" {fen, moves, ply}: what
-// stands on the board now.
+// What the page announces itself: "channel.open"; "channel.closed" {reason, final}; "board.show" {fen, moves, title} to
+// see a line on the board that is not in the game: where it begins, its moves in UCI notation, what it is; "board.hide"
+// ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
-const REFUSED = 1008; // policy violation: the token is not that of this server
+const FINAL = [1008, 4001]; // the token is not that of this server; another tab has taken over this board
 const MOST_WAITING = 100;
 
 export class Channel {
@@ -38,7 +39,7 @@ export class Channel {
     });
     socket.addEventListener("close", (event) => {
       this.isOpen = false;
-      const final = event.code === REFUSED;
+      const final = FINAL.includes(event.code);
       this.announce("channel.closed", { reason: event.reason, final });
       if (final) return;
       setTimeout(() => this.open(), this.retryMs);
@@ -59,6 +60,8 @@ export class Channel {
   }
 
   announce(type, payload) {
-    for (const handler of this.handlers.get(type) ?? []) handler(payload);
+    for (const name of [type, "*"]) {
+      for (const handler of this.handlers.get(name) ?? []) handler(payload, type);
+    }
   }
 }

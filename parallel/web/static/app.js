@@ -1,0 +1,148 @@
+// The page: its parts, put together.
+
+import { Board } from "./board.js";
+import { Channel } from "./channel.js";
+import { byId, el, setText } from "./dom.js";
+import { Game } from "./game.js";
+import { Evaluation } from "./graph.js";
+import { Lines } from "./lines.js";
+import { Moves } from "./moves.js";
+import { Play } from "./play.js";
+import { Positions } from "./position.js";
+import { Review } from "./review.js";
+import { TABS } from "./tabs.js";
+
+const NOTE_MS = 8000;
+
+// The address has the token, which is in a cookie now: it shall not stay in the history.
+history.replaceState(null, "", location.pathname);
+
+// A name that survives a reload, and is another in another tab.
+function pageName() {
+  let name = sessionStorage.getItem("psearch-page");
+  if (!name) {
+    name = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    sessionStorage.setItem("psearch-page", name);
+  }
+  return name;
+}
+
+const channel = new Channel(`ws://${location.host}/socket?page=${pageName()}`);
+const game = new Game(channel);
+const board = new Board(channel, game);
+new Evaluation(channel, game);
+new Moves(channel, game);
+new Lines(channel, game);
+new Play(channel, game, board);
+new Review(channel, game);
+new Positions(channel, game);
+
+// -- what went wrong
+
+function note(text, kind = "note") {
+  const line = el("p", { class: kind, role: kind === "error" ? "alert" : "status" }, text);
+  line.append(el("button", { type: "button", "aria-label": "Close this note", onclick: () => line.remove() }, "×"));
+  byId("notes").append(line);
+  while (byId("notes").children.length > 4) byId("notes").firstElementChild.remove();
+  setTimeout(() => line.remove(), NOTE_MS);
+}
+
+channel.on("*", (payload, type) => {
+  if (type.endsWith(".error")) note(payload.text, "error");
+});
+channel.on("engine.note", ({ text }) => note(text));
+
+channel.on("engine.state", (engine) => {
+  const words = { starting: "The engine is starting", compiling: "Compiling, once", failed: "No engine", ready: "" };
+  const text = [words[engine.state] ?? "", engine.text].filter(Boolean).join(": ");
+  setText(byId("engine-state"), text);
+  byId("engine-state").classList.toggle("error", engine.state === "failed");
+  document.documentElement.dataset.engine = engine.state;
+});
+
+channel.on("channel.open", () => {
+  byId("connection").hidden = true;
+});
+channel.on("channel.closed", ({ reason, final }) => {
+  setText(byId("connection-text"), final ? reason : "The server does not answer; it is tried again.");
+  byId("reconnect").hidden = !final;
+  byId("connection").hidden = false;
+});
+byId("reconnect").addEventListener("click", () => channel.open());
+
+// -- the board's own buttons
+
+byId("flip").addEventListener("click", () => board.flip());
+byId("arrows").addEventListener("click", () => {
+  board.showArrows = !board.showArrows;
+  byId("arrows").setAttribute("aria-pressed", String(board.showArrows));
+  board.drawArrows();
+});
+byId("hide-line").addEventListener("click", () => board.hideLine());
+byId("say-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  channel.send("board.say", { text: byId("say").value });
+  byId("say").value = "";
+});
+document.addEventListener("keydown", (event) => {
+  if (event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "f") board.flip();
+  if (event.key === "m") {
+    byId("say").focus();
+    event.preventDefault();
+  }
+});
+
+// -- tabs (https://www.w3.org/WAI/ARIA/apg/patterns/tabs/)
+
+const tablist = byId("tabs");
+const mounted = new Map();
+let current = null;
+
+for (const { name, label, load } of TABS) {
+  const attributes = { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}` };
+  tablist.append(el("button", attributes, label));
+  byId("panels").append(
+    el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}`, class: "wide", hidden: true }),
+  );
+  mounted.set(name, { load });
+}
+
+async function openTab(name) {
+  if (current === name) return;
+  mounted.get(current)?.part?.hide?.();
+  current = name;
+  for (const tab of tablist.children) {
+    const isOpen = tab.id === `tab-${name}`;
+    tab.setAttribute("aria-selected", String(isOpen));
+    tab.tabIndex = isOpen ? 0 : -1;
+    byId(tab.getAttribute("aria-controls")).hidden = !isOpen;
+  }
+  document.body.classList.toggle("wide-panel", byId(`panel-${name}`).classList.contains("wide"));
+  const entry = mounted.get(name);
+  if (!entry) return;
+  try {
+    entry.part ??= (await (await entry.load())(byId(`panel-${name}`), channel)) ?? {};
+    if (current === name) entry.part.show?.();
+  } catch (error) {
+    note(`This part cannot be shown: ${error.message}`, "error");
+  }
+}
+
+tablist.addEventListener("click", (event) => {
+  const tab = event.target.closest("[role=tab]");
+  if (tab) openTab(tab.id.slice("tab-".length));
+});
+tablist.addEventListener("keydown", (event) => {
+  const tabs = [...tablist.children];
+  const at = tabs.indexOf(document.activeElement);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+  if (to === undefined || at < 0) return;
+  const tab = tabs[(to + tabs.length) % tabs.length];
+  tab.focus();
+  openTab(tab.id.slice("tab-".length));
+  event.preventDefault();
+});
+openTab("analysis");
+
+channel.open();

@@ -1,0 +1,212 @@
+// The board: chessground, moved by dragging, clicking or the keyboard. The server says which moves there are.
+
+import { Chessground } from "./vendor/chessground/chessground.min.js";
+import { byId, el } from "./dom.js";
+
+const FILES = "abcdefgh";
+const PROMOTIONS = [
+  ["q", "Queen"],
+  ["r", "Rook"],
+  ["b", "Bishop"],
+  ["n", "Knight"],
+];
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+
+export class Board {
+  constructor(channel, game) {
+    this.channel = channel;
+    this.game = game;
+    this.root = byId("board");
+    this.isMine = null; // the colour that may be moved in a game; null: both
+    this.lines = null; // the latest analysis
+    this.shown = null; // a line that is not in the game
+    this.cursor = null; // the square of the keyboard
+    this.showArrows = true;
+    this.ground = Chessground(this.root, {
+      orientation: "white",
+      coordinates: true,
+      animation: { enabled: !matchMedia("(prefers-reduced-motion: reduce)").matches, duration: 120 },
+      movable: { free: false, color: undefined, dests: new Map(), events: { after: (from, to) => this.moved(from, to) } },
+      premovable: { enabled: false },
+      drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 } } },
+      highlight: { custom: new Map() },
+    });
+    channel.on("game.moved", () => this.draw());
+    channel.on("game.previewed", ({ node }) => this.preview(node));
+    channel.on("analysis.lines", (found) => this.takeLines(found));
+    channel.on("analysis.state", (state) => this.takeState(state));
+    channel.on("play.state", (state) => this.takePlay(state));
+    channel.on("board.show", (line) => this.showLine(line));
+    channel.on("board.hide", () => this.hideLine());
+    this.root.addEventListener("keydown", (event) => this.key(event));
+    this.root.addEventListener("focus", () => this.setCursor(this.cursor ?? "e2"));
+    this.root.addEventListener("blur", () => this.setCursor(null));
+    new ResizeObserver(() => this.ground.redrawAll()).observe(this.root);
+  }
+
+  // -- what is drawn
+
+  draw() {
+    const position = this.game.position;
+    if (!position || this.shown) return;
+    const mayMove = !position.over && (this.isMine === null || this.isMine === position.turn);
+    this.ground.set({
+      fen: position.fen,
+      turnColor: position.turn,
+      lastMove: position.last ?? undefined,
+      check: position.check,
+      selected: undefined,
+      viewOnly: false,
+      movable: { color: mayMove ? position.turn : undefined, dests: new Map(Object.entries(position.dests)) },
+    });
+    this.drawArrows();
+    this.describe();
+  }
+
+  preview(node) {
+    this.hideLine(false);
+    this.ground.cancelMove();
+    this.ground.set({
+      fen: node.fen,
+      turnColor: node.turn,
+      lastMove: node.uci ?? undefined,
+      check: false,
+      movable: { color: undefined, dests: new Map() },
+    });
+    this.ground.setAutoShapes([]);
+  }
+
+  takeLines(found) {
+    this.lines = found;
+    this.drawArrows();
+  }
+
+  takeState(state) {
+    if (state.lines !== undefined) this.lines = state.lines;
+    if (!state.on) this.lines = null;
+    this.drawArrows();
+  }
+
+  drawArrows() {
+    if (this.shown) return;
+    const found = this.lines;
+    const lines = this.showArrows && found?.lines && found.id === this.game.here ? found.lines : [];
+    const shapes = lines.slice(0, 5).map((line, number) => ({
+      orig: line.uci[0].slice(0, 2),
+      dest: line.uci[0].slice(2, 4),
+      brush: number === 0 ? "green" : "second",
+      modifiers: { lineWidth: Math.max(4, 11 - 2 * number) },
+    }));
+    this.ground.setAutoShapes(shapes.reverse());
+  }
+
+  // A line that is not in the game: its last position, and its moves as arrows.
+  showLine({ fen, moves = [], title = "" }) {
+    this.shown = true;
+    byId("shown").hidden = false;
+    byId("shown-title").textContent = title || "A line of the search";
+    this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
+    for (const move of moves) this.ground.move(move.slice(0, 2), move.slice(2, 4));
+    this.ground.setAutoShapes(
+      moves.slice(-3).map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })),
+    );
+  }
+
+  hideLine(draws = true) {
+    if (!this.shown) return;
+    this.shown = null;
+    byId("shown").hidden = true;
+    if (draws) this.draw();
+  }
+
+  flip() {
+    this.ground.toggleOrientation();
+    this.channel.announce("board.turned", { orientation: this.orientation });
+  }
+
+  turnTo(color) {
+    if (this.orientation !== color) this.flip();
+  }
+
+  get orientation() {
+    return this.ground.state.orientation;
+  }
+
+  takePlay(state) {
+    this.isMine = state.running ? state.color : null;
+    if (state.running && !this.wasRunning) this.turnTo(state.color);
+    this.wasRunning = state.running;
+    this.draw();
+  }
+
+  // -- moves
+
+  async moved(from, to) {
+    const piece = this.ground.state.pieces.get(to);
+    let promotion = "";
+    if (piece?.role === "pawn" && (to[1] === "8" || to[1] === "1")) {
+      promotion = await this.askPromotion(piece.color);
+      if (!promotion) {
+        this.draw();
+        return;
+      }
+    }
+    this.channel.send("board.move", { from, to, promotion, at: this.game.position.id });
+  }
+
+  askPromotion(color) {
+    return new Promise((resolve) => {
+      const dialog = el("dialog", { class: "promotion cg-wrap", "aria-label": "Promote to" });
+      for (const [letter, name] of PROMOTIONS) {
+        const choose = () => dialog.close(letter);
+        const piece = document.createElement("piece");
+        piece.className = `${name.toLowerCase()} ${color}`;
+        dialog.append(el("button", { type: "button", "aria-label": name, onclick: choose }, piece));
+      }
+      dialog.addEventListener("close", () => {
+        dialog.remove();
+        resolve(dialog.returnValue);
+      });
+      document.body.append(dialog);
+      dialog.showModal();
+    });
+  }
+
+  // -- the keyboard
+
+  key(event) {
+    const step = STEPS[event.key];
+    if (step) {
+      const turn = this.orientation === "white" ? 1 : -1;
+      const [file, rank] = [FILES.indexOf(this.cursor[0]) + turn * step[0], Number(this.cursor[1]) + turn * step[1]];
+      if (FILES[file] && rank >= 1 && rank <= 8) this.setCursor(FILES[file] + rank);
+    } else if (event.key === "Enter" || event.key === " ") {
+      this.ground.selectSquare(this.cursor);
+      this.describe();
+    } else if (event.key === "Escape") {
+      this.ground.cancelMove();
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  setCursor(square) {
+    if (square) this.cursor = square;
+    const marked = square ? new Map([[square, "cursor"]]) : new Map();
+    this.ground.set({ highlight: { custom: marked } });
+    this.ground.state.highlight.custom = marked;
+    this.ground.redrawAll();
+    if (square) this.describe();
+  }
+
+  // What stands at the keyboard's square, for screen readers.
+  describe() {
+    if (document.activeElement !== this.root || !this.cursor) return;
+    const piece = this.ground.state.pieces.get(this.cursor);
+    const selected = this.ground.state.selected;
+    const what = piece ? `${piece.color} ${piece.role}` : "empty";
+    byId("square").textContent = `${this.cursor}, ${what}${selected ? `, ${selected} is picked up` : ""}`;
+  }
+}

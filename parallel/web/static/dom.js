@@ -1,0 +1,65 @@
+// Small helpers for making and finding elements. Text is always set as text, never as markup.
+
+// An element with attributes (onclick and the like are listeners; false and null leave one out) and children.
+export function el(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  setAttributes(element, attributes);
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  setAttributes(element, attributes);
+  element.append(...children.flat());
+  return element;
+}
+
+function setAttributes(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value === true) element.setAttribute(name, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+}
+
+export const byId = (id) => document.getElementById(id);
+
+// Change a text only where it is another: most do not change from one picture to the next.
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function labelled(label, control, attributes = {}) {
+  return el("label", { class: "field", ...attributes }, el("span", {}, label), control);
+}
+
+const THIN = "\u2009";
+
+// 1234567 as 1 234 567
+export function grouped(number) {
+  return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, THIN);
+}
+
+// 1234567 as 1.23 M
+export function short(number) {
+  for (const [size, unit] of [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ]) {
+    if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;
+  }
+  return String(Math.round(number));
+}
+
+export function seconds(value) {
+  const whole = Math.max(0, value);
+  const minutes = Math.floor(whole / 60);
+  const rest = Math.floor(whole % 60);
+  if (minutes >= 60) return `${Math.floor(minutes / 60)}:${pad(minutes % 60)}:${pad(rest)}`;
+  if (whole < 10) return `0:0${whole.toFixed(1)}`;
+  return `${minutes}:${pad(rest)}`;
+}
+
+const pad = (number) => String(number).padStart(2, "0");

@@ -1,0 +1,105 @@
+// The game as the server has told it: a tree of moves, and what stands on the board. Other modules read it from here.
+
+export class Game {
+  constructor(channel) {
+    this.channel = channel;
+    this.nodes = new Map(); // by number: what the server says of each, and its children
+    this.root = null;
+    this.here = 0;
+    this.position = null;
+    this.white = this.black = "";
+    this.result = "*";
+    channel.on("board.tree", (tree) => this.takeTree(tree));
+    channel.on("board.position", (position) => this.takePosition(position));
+    channel.on("analysis.lines", (found) => this.takeScore(found));
+    channel.on("review.state", (review) => this.takeReview(review));
+  }
+
+  takeTree(tree) {
+    this.nodes = new Map(tree.nodes.map((node) => [node.id, { ...node, children: [] }]));
+    this.root = this.nodes.get(tree.nodes[0].id);
+    for (const node of this.nodes.values()) {
+      if (node.parent !== undefined) this.nodes.get(node.parent).children.push(node);
+    }
+    this.here = tree.here;
+    this.white = tree.white;
+    this.black = tree.black;
+    this.result = tree.result;
+    this.channel.announce("game.changed", {});
+  }
+
+  takePosition(position) {
+    this.position = position;
+    this.here = position.id;
+    this.channel.announce("game.moved", {});
+  }
+
+  takeScore(found) {
+    const node = this.nodes.get(found.id);
+    const [best] = found.lines;
+    if (!node || !best || /[<>]/.test(best.text)) return;
+    node.eval = { text: best.text, cp: best.cp };
+    this.channel.announce("game.scored", { id: found.id });
+  }
+
+  takeReview(review) {
+    if (review.first && this.root) this.root.eval = review.first;
+    for (const move of review.moves) {
+      const node = this.nodes.get(move.id);
+      if (!node) continue;
+      if (move.eval) node.eval = move.eval;
+      node.mark = move.mark || node.mark;
+      node.best = move.best;
+      node.loss = move.loss;
+    }
+    this.channel.announce("game.scored", {});
+  }
+
+  get node() {
+    return this.nodes.get(this.here);
+  }
+
+  // The main line from the root, the root included.
+  mainLine() {
+    const line = [];
+    for (let node = this.root; node; node = node.children[0]) line.push(node);
+    return line;
+  }
+
+  // The line through what stands on the board: to it, and on by first children.
+  lineThrough() {
+    const line = [];
+    for (let node = this.node; node; node = this.nodes.get(node.parent)) line.unshift(node);
+    for (let node = this.node?.children[0]; node; node = node.children[0]) line.push(node);
+    return line;
+  }
+
+  go(id) {
+    const node = this.nodes.get(id);
+    if (!node || id === this.here) return;
+    this.here = id;
+    // shown at once; where the pieces may go comes from the server
+    this.channel.announce("game.previewed", { node });
+    this.channel.send("board.go", { id });
+  }
+
+  step(where) {
+    const node = this.node;
+    if (!node) return;
+    if (where === "back" && node.parent !== undefined) this.go(node.parent);
+    if (where === "forward" && node.children.length) this.go(node.children[0].id);
+    if (where === "first") this.go(this.root.id);
+    if (where === "last") {
+      let last = node;
+      while (last.children.length) last = last.children[0];
+      this.go(last.id);
+    }
+  }
+}
+
+// "12. " before White's move, "12... " before Black's where it stands alone.
+export function moveNumber(node, alone) {
+  const number = Math.ceil(node.ply / 2);
+  if (node.ply % 2 === 1) return `${number}. `;
+  return alone ? `${number}... ` : "";
+}

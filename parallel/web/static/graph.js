@@ -1,0 +1,101 @@
+// The evaluation: a bar beside the board, and a graph over the main line with the mistakes marked.
+
+import { byId, setText, svg } from "./dom.js";
+import { moveNumber } from "./game.js";
+
+const CHANCE_PER_CP = 0.00368208; // slope of the logistic curve that lichess fitted, as in psearch's accuracy
+const HEIGHT = 100;
+const WIDTH = 600;
+const CLASSES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
+
+// The share of White in the bar and the graph, 0 to 1.
+function share(cp) {
+  return 1 / (1 + Math.exp(-CHANCE_PER_CP * cp));
+}
+
+export class Evaluation {
+  constructor(channel, game) {
+    this.game = game;
+    this.bar = byId("bar");
+    this.graph = byId("graph");
+    this.drawn = "";
+    for (const type of ["game.changed", "game.scored"]) channel.on(type, () => this.later());
+    for (const type of ["game.moved", "game.previewed"]) channel.on(type, () => this.later());
+    channel.on("board.turned", ({ orientation }) => this.bar.classList.toggle("turned", orientation === "black"));
+    this.graph.addEventListener("click", (event) => this.follow(event));
+  }
+
+  // Once for each picture of the screen.
+  later() {
+    this.waiting ??= requestAnimationFrame(() => {
+      this.waiting = undefined;
+      this.drawBar();
+      this.drawGraph();
+    });
+  }
+
+  drawBar() {
+    const found = this.game.node?.eval;
+    const white = found ? share(found.cp) : 0.5;
+    byId("bar-white").style.height = `${(100 * white).toFixed(1)}%`;
+    setText(byId("bar-text"), found ? found.text : "");
+    byId("bar-text").classList.toggle("at-top", found && found.cp < 0);
+    this.bar.setAttribute("aria-valuenow", String(Math.round(100 * white)));
+    this.bar.setAttribute("aria-valuetext", found ? `${found.text} for White` : "not known");
+  }
+
+  drawGraph() {
+    const line = this.game.mainLine();
+    const known = line.map((node) => (node.eval ? share(node.eval.cp) : null));
+    const here = line.indexOf(this.game.node);
+    const key = JSON.stringify([known, here, line.map((node) => node.mark)]);
+    if (key === this.drawn) return;
+    this.drawn = key;
+    const found = known.filter((value) => value !== null).length;
+    byId("graph-panel").hidden = found < 2;
+    if (found < 2) return;
+    this.line = line;
+    const x = (ply) => (line.length > 1 ? (WIDTH * ply) / (line.length - 1) : 0);
+    const y = (value) => HEIGHT * (1 - value);
+    const parts = [svg("rect", { class: "black-area", x: 0, y: 0, width: WIDTH, height: HEIGHT })];
+    // an area for each run of positions that are known
+    for (let from = 0; from < known.length; from++) {
+      if (known[from] === null) continue;
+      let to = from;
+      while (to + 1 < known.length && known[to + 1] !== null) to++;
+      const points = [];
+      for (let ply = from; ply <= to; ply++) points.push(`${x(ply).toFixed(1)},${y(known[ply]).toFixed(1)}`);
+      const area = [`${x(from).toFixed(1)},${HEIGHT}`, ...points, `${x(to).toFixed(1)},${HEIGHT}`];
+      parts.push(svg("polygon", { class: "white-area", points: area.join(" ") }));
+      parts.push(svg("polyline", { class: "curve", points: points.join(" "), "vector-effect": "non-scaling-stroke" }));
+      from = to;
+    }
+    const middle = { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, "vector-effect": "non-scaling-stroke" };
+    parts.push(svg("line", { class: "middle", ...middle }));
+    if (here >= 0) {
+      const at = { x1: x(here), x2: x(here), y1: 0, y2: HEIGHT, "vector-effect": "non-scaling-stroke" };
+      parts.push(svg("line", { class: "here", ...at }));
+    }
+    line.forEach((node, ply) => {
+      const kind = CLASSES[node.mark];
+      if (kind && known[ply] !== null) {
+        // a line of no length with round ends: a dot that stays round
+        const at = { x1: x(ply), x2: x(ply), y1: y(known[ply]), y2: y(known[ply]), "vector-effect": "non-scaling-stroke" };
+        parts.push(svg("line", { class: `dot ${kind}`, ...at }));
+      }
+    });
+    this.graph.replaceChildren(...parts);
+    const bad = line.filter((node) => CLASSES[node.mark]);
+    const words = bad.map((node) => `${moveNumber(node, true)}${node.san} ${CLASSES[node.mark]}`);
+    const label = `Evaluation over ${line.length - 1} plies, ${found} known. ${words.slice(0, 30).join(", ")}`;
+    this.graph.setAttribute("aria-label", label);
+  }
+
+  follow(event) {
+    if (!this.line) return;
+    const box = this.graph.getBoundingClientRect();
+    const ply = Math.round(((event.clientX - box.left) / box.width) * (this.line.length - 1));
+    this.game.go(this.line[Math.max(0, Math.min(ply, this.line.length - 1))].id);
+  }
+}
+

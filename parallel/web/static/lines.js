@@ -1,0 +1,155 @@
+// The analysis: its switch, its settings, its lines as they come, twenty times a second at most.
+
+import { byId, el, grouped, seconds, setText, short } from "./dom.js";
+
+const STATES = {
+  off: "",
+  waiting: "waiting",
+  searching: "",
+  done: "searched to the end",
+  over: "the game is over in this position",
+  taken: "another tab is using the engine",
+  failed: "failed",
+};
+const MOST_SHOWN = 12; // moves of a line
+
+export class Lines {
+  constructor(channel, game) {
+    this.channel = channel;
+    this.game = game;
+    this.rows = [];
+    this.state = { on: false };
+    this.facts = null;
+    this.body = byId("lines");
+    this.switch = byId("analyse");
+    this.switch.addEventListener("click", () => this.toggle());
+    this.body.addEventListener("click", (event) => this.follow(event));
+    channel.on("analysis.state", (state) => this.takeState(state));
+    channel.on("analysis.lines", (found) => this.takeLines(found));
+    channel.on("game.moved", () => this.clear());
+    channel.on("page.facts", (facts) => this.takeFacts(facts));
+    channel.on("engine.state", (engine) => this.takeEngine(engine));
+    channel.on("channel.open", () => channel.send("page.facts"));
+    for (const id of ["multipv", "policy", "pruning"]) {
+      byId(id).addEventListener("change", () => this.configure());
+    }
+    for (const id of ["threads", "hash"]) {
+      byId(id).addEventListener("change", () => this.configureEngine());
+    }
+    byId("forget").addEventListener("click", () => channel.send("engine.forget"));
+    document.addEventListener("keydown", (event) => {
+      const inField = event.target.closest?.("input, select, textarea, button, dialog, [tabindex]");
+      if (event.key === " " && !inField) {
+        this.toggle();
+        event.preventDefault();
+      }
+    });
+  }
+
+  toggle() {
+    this.channel.send(this.state.on ? "analysis.stop" : "analysis.start");
+  }
+
+  takeState(state) {
+    this.state = state;
+    this.switch.setAttribute("aria-pressed", String(state.on));
+    setText(this.switch, state.on ? "Stop" : "Analyse");
+    const words = state.reason || STATES[state.state] || "";
+    setText(byId("analysis-state"), words);
+    for (const [id, value] of [
+      ["multipv", state.multipv],
+      ["policy", state.policy],
+      ["pruning", state.pruning],
+    ]) {
+      if (document.activeElement !== byId(id)) byId(id).value = value;
+    }
+    if (state.lines?.lines) this.takeLines(state.lines);
+  }
+
+  takeFacts(facts) {
+    byId("policy").replaceChildren(...facts.policies.map((name) => el("option", { value: name }, name)));
+    byId("prunings").replaceChildren(...facts.prunings.map((name) => el("option", { value: name })));
+    if (this.state.policy) byId("policy").value = this.state.policy;
+    setText(byId("version"), facts.version);
+  }
+
+  takeEngine(engine) {
+    byId("threads").max = engine.mostThreads;
+    byId("hash").max = engine.mostHash;
+    byId("threads").value = engine.threads;
+    byId("hash").value = engine.hash;
+  }
+
+  configure() {
+    const [multipv, policy, pruning] = ["multipv", "policy", "pruning"].map((id) => byId(id).value);
+    this.channel.send("analysis.configure", { multipv: Number(multipv), policy, pruning });
+  }
+
+  configureEngine() {
+    const [threads, hash] = [byId("threads"), byId("hash")];
+    if (threads.reportValidity() && hash.reportValidity()) {
+      this.channel.send("engine.configure", { threads: Number(threads.value), hash: Number(hash.value) });
+    }
+  }
+
+  clear() {
+    if (this.shownId === this.game.here) return;
+    for (const row of this.rows) row.element.hidden = true;
+    for (const id of ["depth", "nodes", "nps", "hashfull", "time"]) setText(byId(id), "–");
+  }
+
+  takeLines(found) {
+    if (found.id !== this.game.here) return;
+    this.shownId = found.id;
+    const [best] = found.lines;
+    setText(byId("depth"), best ? `${found.depth}/${best.seldepth}` : String(found.depth));
+    setText(byId("nodes"), short(found.nodes));
+    setText(byId("nps"), `${short(found.nps)}/s`);
+    setText(byId("hashfull"), `${(found.hashfull / 10).toFixed(0)}%`);
+    setText(byId("time"), seconds(found.time));
+    byId("nodes").title = `${grouped(found.nodes)} nodes`;
+    found.lines.forEach((line, number) => this.drawLine(number, line));
+    for (const row of this.rows.slice(found.lines.length)) row.element.hidden = true;
+  }
+
+  drawLine(number, line) {
+    const row = (this.rows[number] ??= this.makeRow());
+    row.element.hidden = false;
+    setText(row.score, line.text);
+    row.score.classList.toggle("black-better", line.cp < 0);
+    setText(row.depth, String(line.depth));
+    if (line.wdl) row.score.title = `White wins ${line.wdl[0] / 10}%, draws ${line.wdl[1] / 10}%, loses ${line.wdl[2] / 10}%`;
+    const key = `${this.shownId} ${line.san.join(" ")}`;
+    if (row.key === key) return;
+    row.key = key;
+    row.uci = line.uci;
+    row.moves.replaceChildren(...this.buttons(line, number));
+  }
+
+  makeRow() {
+    const [score, depth, moves] = [el("td", { class: "score" }), el("td", { class: "depth" }), el("td", { class: "pv" })];
+    const element = el("tr", {}, score, depth, moves);
+    this.body.append(element);
+    return { element, score, depth, moves, key: "", uci: [] };
+  }
+
+  buttons(line, number) {
+    const node = this.game.nodes.get(this.shownId);
+    const first = node?.ply ?? 0;
+    return line.san.slice(0, MOST_SHOWN).map((san, index) => {
+      const ply = first + index;
+      const numbered = ply % 2 === 0 ? `${ply / 2 + 1}. ` : index === 0 ? `${(ply + 1) / 2}... ` : "";
+      const focusable = index === 0 ? {} : { tabindex: -1 };
+      const attributes = { type: "button", class: "move", "data-row": number, "data-index": index, ...focusable };
+      return el("button", attributes, numbered ? el("span", { class: "number" }, numbered) : null, san);
+    });
+  }
+
+  // A click on a move of a line puts the line up to it into the game.
+  follow(event) {
+    const button = event.target.closest("button");
+    if (!button || this.shownId !== this.game.here) return;
+    const row = this.rows[Number(button.dataset.row)];
+    this.channel.send("board.line", { moves: row.uci.slice(0, Number(button.dataset.index) + 1) });
+  }
+}

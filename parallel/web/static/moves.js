@@ -1,0 +1,129 @@
+// The moves of the game, with variations, marks and comments; buttons and keys that go through them.
+
+import { byId, el } from "./dom.js";
+import { moveNumber } from "./game.js";
+
+const KEYS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "first", ArrowDown: "last", Home: "first", End: "last" };
+const MARK_NAMES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder", "!": "good", "!!": "brilliant", "!?": "interesting" };
+
+export class Moves {
+  constructor(channel, game) {
+    this.channel = channel;
+    this.game = game;
+    this.root = byId("moves");
+    this.buttons = new Map();
+    this.current = null;
+    channel.on("game.changed", () => this.draw());
+    channel.on("game.moved", () => this.markCurrent());
+    channel.on("game.previewed", () => this.markCurrent());
+    channel.on("review.state", () => this.drawMarks());
+    for (const where of ["first", "back", "forward", "last"]) {
+      byId(`go-${where}`).addEventListener("click", () => game.step(where));
+    }
+    this.root.addEventListener("click", (event) => {
+      const id = event.target.closest("button")?.dataset.id;
+      if (id !== undefined) game.go(Number(id));
+    });
+    byId("remove").addEventListener("click", () => channel.send("board.remove", { id: game.here }));
+    byId("promote").addEventListener("click", () => channel.send("board.promote", { id: game.here }));
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  key(event) {
+    const inField = event.target.closest?.("input, select, textarea, dialog, [role=tablist], [role=slider]");
+    if (inField || event.ctrlKey || event.altKey || event.metaKey) return;
+    const where = KEYS[event.key];
+    if (!where) return;
+    this.game.step(where);
+    event.preventDefault();
+  }
+
+  draw() {
+    this.buttons.clear();
+    const root = this.game.root;
+    const parts = [];
+    if (root.comment) parts.push(el("span", { class: "comment" }, root.comment));
+    this.writeLine(root, parts, 0);
+    if (!parts.length) parts.push(el("span", { class: "muted" }, "No moves yet: make one on the board."));
+    const over = this.game.result !== "*" ? [el("span", { class: "result" }, this.game.result)] : [];
+    this.root.replaceChildren(...parts, ...over);
+    const named = this.game.white || this.game.black;
+    byId("players").textContent = named ? `${this.game.white || "?"} – ${this.game.black || "?"}` : "";
+    this.markCurrent();
+  }
+
+  // What comes after a node: its first child, variations in brackets, and on. A loop, as games are long.
+  writeLine(start, parts, level) {
+    let node = start;
+    let alone = true;
+    while (node.children.length) {
+      const [main, ...others] = node.children;
+      parts.push(this.button(main, alone));
+      alone = false;
+      if (main.comment) {
+        parts.push(el("span", { class: "comment" }, main.comment));
+        alone = true;
+      }
+      for (const other of others) {
+        const inside = [el("span", { class: "bracket" }, "("), this.button(other, true)];
+        if (other.comment) inside.push(el("span", { class: "comment" }, other.comment));
+        if (level < 12) this.writeLine(other, inside, level + 1);
+        inside.push(el("span", { class: "bracket" }, ")"));
+        parts.push(el("span", { class: level ? "variation" : "variation own-line" }, inside));
+        alone = true;
+      }
+      node = main;
+    }
+  }
+
+  button(node, alone) {
+    const button = el("button", { type: "button", class: "move", "data-id": node.id });
+    this.buttons.set(node.id, button);
+    button.dataset.number = moveNumber(node, alone);
+    this.drawMark(node, button);
+    return button;
+  }
+
+  drawMark(node, button) {
+    const number = button.dataset.number ? [el("span", { class: "number" }, button.dataset.number)] : [];
+    button.replaceChildren(...number, node.san + (node.mark ?? ""));
+    button.classList.toggle("inaccuracy", node.mark === "?!");
+    button.classList.toggle("mistake", node.mark === "?");
+    button.classList.toggle("blunder", node.mark === "??");
+    if (node.mark) button.title = (MARK_NAMES[node.mark] ?? "") + (node.best ? `; better was ${node.best}` : "");
+  }
+
+  drawMarks() {
+    for (const [id, button] of this.buttons) {
+      const node = this.game.nodes.get(id);
+      if (node?.mark) this.drawMark(node, button);
+    }
+  }
+
+  markCurrent() {
+    const button = this.buttons.get(this.game.here) ?? null;
+    if (this.current !== button) {
+      this.current?.removeAttribute("aria-current");
+      button?.setAttribute("aria-current", "true");
+      this.current = button;
+      if (button) {
+        // only inside the list: the page must not jump
+        const [top, height] = [button.offsetTop - this.root.offsetTop, this.root.clientHeight];
+        if (top < this.root.scrollTop || top + button.offsetHeight > this.root.scrollTop + height) {
+          this.root.scrollTop = top - height / 2;
+        }
+      }
+    }
+    const node = this.game.node;
+    byId("go-back").disabled = byId("go-first").disabled = node?.parent === undefined;
+    byId("go-forward").disabled = byId("go-last").disabled = !node?.children.length;
+    byId("remove").disabled = byId("promote").disabled = node?.parent === undefined;
+    byId("promote").hidden = node?.main !== false;
+    const over = this.game.position?.over;
+    if (node && this.game.position?.id === node.id) {
+      const said = node.san ? `${moveNumber(node, true)}${node.san}` : "The position at the beginning";
+      byId("said").textContent = over ? `${said}. ${over}` : said;
+      byId("over").textContent = over ?? "";
+    }
+  }
+}

@@ -1,0 +1,93 @@
+// A game against psearch: what is played, the clocks, the buttons.
+
+import { byId, el, seconds, setText } from "./dom.js";
+
+const CLOCKS = [
+  ["180+2", "3 minutes + 2 s"],
+  ["300+3", "5 minutes + 3 s"],
+  ["60+0", "1 minute"],
+  ["600+5", "10 minutes + 5 s"],
+  ["900+10", "15 minutes + 10 s"],
+  ["1800+0", "30 minutes"],
+  ["none+0.5", "no clock; psearch takes 0.5 s a move"],
+  ["none+2", "no clock; psearch takes 2 s a move"],
+  ["none+10", "no clock; psearch takes 10 s a move"],
+];
+const STEP = 50; // Elo
+const TICK_MS = 100;
+
+export class Play {
+  constructor(channel, game, board) {
+    this.channel = channel;
+    this.board = board;
+    this.state = { running: false };
+    this.timer = null;
+    byId("clock").replaceChildren(...CLOCKS.map(([value, label]) => el("option", { value }, label)));
+    channel.on("play.state", (state) => this.takeState(state));
+    channel.on("page.facts", ({ elo }) => this.takeElo(elo));
+    channel.on("board.turned", () => this.drawClocks());
+    byId("play-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.start();
+    });
+    byId("resign").addEventListener("click", () => channel.send("play.resign"));
+    byId("take-back").addEventListener("click", () => channel.send("play.back"));
+  }
+
+  takeElo([low, high]) {
+    const options = [el("option", { value: "" }, "full strength")];
+    for (let elo = high; elo >= low; elo -= STEP) options.push(el("option", { value: elo }, `Elo ${elo}`));
+    const before = byId("elo").value;
+    byId("elo").replaceChildren(...options);
+    byId("elo").value = before;
+  }
+
+  start() {
+    const form = new FormData(byId("play-form"));
+    const [clock, more] = form.get("clock").split("+");
+    const elo = form.get("elo");
+    this.channel.send("play.start", {
+      color: form.get("color"),
+      elo: elo ? Number(elo) : null,
+      clock: clock === "none" ? null : Number(clock),
+      increment: clock === "none" ? 0 : Number(more),
+      movetime: clock === "none" ? Number(more) : 0,
+      fromHere: form.get("from") === "here",
+    });
+  }
+
+  takeState(state) {
+    this.state = state;
+    this.since = performance.now();
+    byId("resign").disabled = !state.running;
+    byId("take-back").disabled = !state.color;
+    byId("analyse").disabled = state.running;
+    setText(byId("start-game"), state.running ? "Start another game" : "Start the game");
+    let words = state.result || "";
+    if (state.running) words = state.thinking ? "psearch is thinking" : "Your move";
+    setText(byId("play-state"), words);
+    this.drawClocks();
+    if (state.ticking && this.timer === null) this.timer = setInterval(() => this.drawClocks(), TICK_MS);
+    if (!state.ticking && this.timer !== null) {
+      clearInterval(this.timer);
+      this.timer = null;
+    }
+  }
+
+  drawClocks() {
+    const clocks = this.state.clocks;
+    for (const place of ["top", "bottom"]) {
+      const element = byId(`clock-${place}`);
+      const color = (place === "bottom") === (this.board.orientation === "white") ? "white" : "black";
+      element.hidden = !this.state.color || !(this.state.running || clocks);
+      if (element.hidden) continue;
+      const isTicking = this.state.ticking === color;
+      setText(element.querySelector(".name"), color === this.state.color ? "You" : "psearch");
+      let left = clocks?.[color];
+      if (left !== undefined && isTicking) left -= (performance.now() - this.since) / 1000;
+      setText(element.querySelector(".time"), left === undefined ? "" : seconds(left));
+      element.classList.toggle("ticking", isTicking);
+      element.classList.toggle("low", left !== undefined && left < 10);
+    }
+  }
+}

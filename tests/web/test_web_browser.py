@@ -1,0 +1,348 @@
+"""The page in a real browser: Playwright's Python drives Chromium, which the system must have (/usr/bin/chromium).
+
+With PSEARCH_SCREENSHOTS set, the pictures of docs/guides/web.md are written there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import REPOSITORY
+
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed (pip install 'psearch[dev]')"
+)
+pytest.importorskip("starlette", reason="starlette is not installed (pip install 'psearch[dev]')")
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"),
+]
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+COMMAND = Path(sys.executable).with_name("psearch")
+PICTURES = REPOSITORY / "docs" / "guides" / "web"
+WIDE, NARROW = {"width": 1600, "height": 900}, {"width": 375, "height": 760}
+MORPHY = (
+    '[White "Morphy"]\n[Black "Allies"]\n[Result "1-0"]\n\n'
+    "1. e4 e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 10. Nxb5 cxb5 "
+    "11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8# 1-0\n"
+)
+MOST_LATENCY_MS = 50
+SPARE = 3
+"""Machines of others, and those with other work, are that much slower before a test fails."""
+
+
+class Server:
+    """`psearch serve`, as a user starts it."""
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "psearch.cli",
+                "serve",
+                "--no-browser",
+                "--port",
+                "0",
+                "--threads",
+                "2",
+                "--hash",
+                "16",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().strip()
+
+    def interrupt(self) -> tuple[int, str]:
+        """Ctrl-C: the exit status, and what stands on stderr."""
+        self.process.send_signal(signal.SIGINT)
+        _, said = self.process.communicate(timeout=20)
+        return self.process.returncode, said
+
+
+@pytest.fixture(scope="module")
+def server(kernels: None) -> Iterator[Server]:
+    found = Server()
+    yield found
+    if found.process.poll() is None:
+        found.interrupt()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, server: Server) -> Iterator[Any]:
+    """A tab in which nothing may go wrong."""
+    context = browser.new_context(viewport=WIDE, color_scheme="light")
+    found = context.new_page()
+    wrong: list[str] = []
+    found.on("pageerror", lambda error: wrong.append(str(error)))
+    found.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+    found.on("request", lambda request: wrong.append(request.url) if "//127.0.0.1" not in request.url else None)
+    found.goto(server.address)
+    found.wait_for_selector("cg-board piece")
+    found.wait_for_function("document.documentElement.dataset.engine === 'ready'", timeout=60_000)
+    yield found
+    context.close()
+    assert not [text for text in wrong if not text.startswith("data:")]
+
+
+def centre(page: Any, square: str) -> tuple[float, float]:
+    """Where a square is, with White below."""
+    box = page.locator("cg-board").bounding_box()
+    size = box["width"] / 8
+    return box["x"] + (ord(square[0]) - ord("a") + 0.5) * size, box["y"] + (8 - int(square[1]) + 0.5) * size
+
+
+def click_move(page: Any, origin: str, target: str) -> None:
+    page.mouse.click(*centre(page, origin))
+    page.mouse.click(*centre(page, target))
+
+
+def moves(page: Any) -> list[str]:
+    """The moves in the list, without their numbers."""
+    return [re.sub(r"^\d+\.+ ", "", text) for text in page.locator("#moves .move").all_inner_texts()]
+
+
+def wait_for_moves(page: Any, count: int, timeout: float = 20_000) -> None:
+    page.wait_for_function(f"document.querySelectorAll('#moves .move').length === {count}", timeout=timeout)
+
+
+def picture(page: Any, name: str) -> None:
+    """For the guide."""
+    if os.environ.get("PSEARCH_SCREENSHOTS"):
+        PICTURES.mkdir(exist_ok=True)
+        page.screenshot(path=PICTURES / f"{name}.png")
+
+
+def test_a_board_that_is_moved_in_three_ways(page: Any) -> None:
+    """Dragged, clicked, typed; and by the keyboard on the board itself."""
+    page.mouse.move(*centre(page, "e2"))
+    page.mouse.down()
+    page.mouse.move(*centre(page, "e4"), steps=5)
+    page.mouse.up()
+    wait_for_moves(page, 1)
+    click_move(page, "c7", "c5")
+    wait_for_moves(page, 2)
+    page.keyboard.press("m")
+    page.keyboard.type("Nf3")
+    page.keyboard.press("Enter")
+    wait_for_moves(page, 3)
+    page.locator("#board").focus()
+    for key in ("ArrowUp",) * 5 + ("ArrowLeft", "Enter", "ArrowDown", "Enter"):  # e2 to e7, d7, d6
+        page.keyboard.press(key)
+    wait_for_moves(page, 4)
+    assert moves(page) == ["e4", "c5", "Nf3", "d6"]
+    assert page.locator("#said").inner_text() == "2... d6"
+
+
+def test_a_position_is_analysed(page: Any) -> None:
+    page.click("#analyse")
+    page.wait_for_function("parseInt(document.querySelector('#depth').textContent) >= 8", timeout=60_000)
+    assert page.locator("#lines tr:visible").count() == 3
+    assert page.locator(".cg-shapes line").count() >= 1  # arrows
+    assert page.locator("#bar").get_attribute("aria-valuetext").endswith("for White")
+    picture(page, "analysis")
+    before = page.locator("#nodes").inner_text()
+    page.wait_for_function(f"document.querySelector('#nodes').textContent !== {json.dumps(before)}")
+    page.locator("#lines .move").first.click()  # a line goes into the game
+    wait_for_moves(page, 1)
+    page.reload()
+    page.wait_for_function("document.querySelector('#analyse').textContent === 'Stop'")  # it goes on
+    page.click("#analyse")
+    page.wait_for_function("document.querySelector('#analyse').textContent === 'Analyse'")
+
+
+def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
+    """From the key to the picture in which the piece has moved."""
+    page.click("#tab-position")
+    page.fill("#pgn", MORPHY)
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    page.click("#tab-analysis")
+    page.click("#analyse")
+    page.wait_for_function("parseInt(document.querySelector('#depth').textContent) >= 6", timeout=60_000)
+    page.evaluate("document.activeElement.blur()")
+    found = page.evaluate(
+        """async () => {
+            const board = document.querySelector("cg-board");
+            const times = [];
+            for (let number = 0; number < 24; number++) {
+                const began = performance.now();
+                const drawn = new Promise((resolve) => {
+                    const watch = new MutationObserver(() => { watch.disconnect(); requestAnimationFrame(resolve); });
+                    watch.observe(board, { childList: true, subtree: true, attributes: true });
+                });
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+                await drawn;
+                times.push(performance.now() - began);
+                await new Promise((resolve) => setTimeout(resolve, 80));
+            }
+            return times;
+        }"""
+    )
+    middle = sorted(found)[len(found) // 2]
+    print(f"input to board, ms: median {middle:.1f}, worst {max(found):.1f}")
+    assert middle < MOST_LATENCY_MS * SPARE
+    page.click("#analyse")
+
+
+def test_a_game_is_played(page: Any) -> None:
+    page.click("#tab-play")
+    page.select_option("#elo", "1100")
+    page.select_option("#clock", "300+3")
+    page.click("#start-game")
+    page.wait_for_selector("#clock-bottom.ticking")
+    for number, move in enumerate(("e4", "Nf3", "Bc4", "O-O", "d3")):
+        page.keyboard.press("m")
+        page.fill("#say", move)
+        page.keyboard.press("Enter")
+        try:
+            wait_for_moves(page, 2 * number + 2, timeout=8_000)
+        except playwright.TimeoutError:
+            break  # not possible in this game
+    assert len(moves(page)) >= 2
+    picture(page, "play")
+    page.click("#resign")
+    page.wait_for_function("document.querySelector('#play-state').textContent === 'You resigned'")
+
+
+def test_a_game_is_looked_through(page: Any) -> None:
+    page.click("#tab-position")
+    page.fill("#pgn", MORPHY)
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    page.click("#tab-game")
+    page.click("#review")
+    page.wait_for_selector("#graph .white-area")  # while it goes on
+    page.wait_for_function("document.querySelector('#review').textContent !== 'Stop'", timeout=60_000)
+    assert page.locator("#accuracy tbody tr").count() == 2
+    assert page.locator("#mistakes li").count() >= 1
+    page.locator("#mistakes button").first.click()
+    page.wait_for_selector("#moves [aria-current]")
+    picture(page, "game")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+def test_it_fits(browser: Any, server: Server, size: dict[str, int], scheme: str) -> None:
+    """Nothing sticks out to the right, nothing to click is tiny, and the board is as large as it can be."""
+    context = browser.new_context(viewport=size, color_scheme=scheme, has_touch=size is NARROW)
+    page = context.new_page()
+    page.goto(server.address)
+    page.wait_for_selector("cg-board piece")
+    page.wait_for_function("document.documentElement.dataset.engine === 'ready'", timeout=60_000)
+    page.click("#analyse")
+    page.wait_for_function("parseInt(document.querySelector('#depth').textContent) >= 6", timeout=60_000)
+    for tab in page.locator("[role=tab]").all():
+        tab.click()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"], tab.inner_text()
+    page.click("#tab-analysis")
+    board = page.locator("cg-board").bounding_box()
+    assert board["width"] == pytest.approx(board["height"], abs=1)
+    assert board["width"] >= min(0.8 * size["width"], 600)
+    ground = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (int(re.findall(r"\d+", ground)[0]) > 128) == (scheme == "light")
+    name = {(1600, "dark"): "dark", (375, "light"): "narrow"}.get((size["width"], scheme))
+    if name:
+        picture(page, name)
+    page.click("#analyse")
+    context.close()
+
+
+def test_everything_is_reached_by_the_keyboard_and_has_a_name(page: Any) -> None:
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert {"board", "go-back", "flip", "say", "tab-analysis", "analyse", "multipv"} <= reached
+    nameless = page.evaluate(
+        """[...document.querySelectorAll("button, input, select, textarea, [role=tab]")].filter((element) =>
+            element.getClientRects().length && !element.labels?.length && !element.getAttribute("aria-label") &&
+            !element.textContent.trim()).map((element) => element.outerHTML)"""
+    )
+    assert nameless == []
+    page.locator("#tab-analysis").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#tab-play").get_attribute("aria-selected") == "true"
+
+
+def test_a_page_of_somebody_else_gets_nothing(browser: Any, server: Server) -> None:
+    """No address without the token, no socket from another origin."""
+    base = server.address.partition("?")[0]
+    context = browser.new_context()
+    page = context.new_page()
+    assert page.goto(base).status == 403
+    page.goto("about:blank")
+    code = page.evaluate(
+        """(address) => new Promise((resolve) => {
+            const socket = new WebSocket(address);
+            socket.onclose = (event) => resolve(event.code);
+            socket.onopen = () => resolve("open");
+        })""",
+        base.replace("http", "ws") + "socket",
+    )
+    assert code == 1006
+    context.close()
+
+
+def test_first_paint_and_ctrl_c(browser: Any) -> None:
+    """From the start of the program to the first picture; and its end."""
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    page.goto("about:blank")
+    server = Server()
+    page.goto(server.address, wait_until="commit")
+    page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+    painted = page.evaluate(
+        "performance.timeOrigin + performance.getEntriesByName('first-contentful-paint')[0].startTime"
+    )
+    seconds = painted / 1000 - (time.time() - time.monotonic()) - server.began
+    print(f"first paint {seconds:.2f} s after the start")
+    page.wait_for_function("document.documentElement.dataset.engine === 'ready'", timeout=60_000)
+    page.click("#analyse")
+    page.wait_for_function("parseInt(document.querySelector('#depth').textContent) >= 4", timeout=60_000)
+    status, said = server.interrupt()
+    assert status == 130
+    assert "Traceback" not in said and "Error" not in said
+    page.wait_for_selector("#connection:visible")
+    context.close()
+    assert seconds < 0.5 * SPARE
+
+
+def test_the_pictures_of_the_guide_are_small() -> None:
+    text = (REPOSITORY / "docs" / "guides" / "web.md").read_text("utf-8")
+    for name in re.findall(r"\]\((web/[\w-]+\.png)\)", text):
+        assert (Path(REPOSITORY) / "docs" / "guides" / name).stat().st_size < 250_000, name

@@ -1,0 +1,287 @@
+"""What a page can do: analyse, play, look through a game; and what happens when there are two, or none."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Any
+
+import chess
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed (pip install 'psearch[dev]')")
+pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install 'psearch[dev]')")
+
+from psearch.web import page as page_module
+from psearch.web.page import SHOW_S
+
+Connect = Callable[..., Any]
+MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
+MATED_SOON = "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1"
+FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
+
+
+def workers() -> list[int]:
+    """Processes that were forked by the fork server of this one."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, found.splitlines()[1:])}
+    return sorted(pid for pid, parent in parents.items() if parents.get(parent) == os.getpid())
+
+
+# -- the board ---------------------------------------------------------------------------------------------------------
+
+
+def test_moves_are_made_and_seen(talk: Any) -> None:
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="")
+    assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "e4"]
+    assert talk.hear("board.position")["turn"] == "black"
+    talk.say("board.say", text="c5")
+    assert talk.hear("board.position")["last"] == ["c7", "c5"]
+    talk.say("board.go", id=0)
+    assert talk.hear("board.position")["turn"] == "white"
+    talk.say("board.export")
+    assert "1. e4 c5" in talk.hear("board.exported")["pgn"]
+
+
+def test_a_move_for_another_position_is_taken_back(talk: Any) -> None:
+    talk.say("board.move", at=7, **{"from": "e2", "to": "e4"}, promotion="")
+    assert talk.hear("board.position")["id"] == 0
+
+
+def test_an_illegal_move_is_taken_back(talk: Any) -> None:
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e6"}, promotion="")
+    assert talk.hear("board.position")["id"] == 0
+    assert talk.hear_error()["text"] == "e2e6 is not a legal move"
+
+
+def test_chess960(talk: Any) -> None:
+    talk.say("board.chess960", number=0)
+    position = talk.hear("board.position", lambda position: position["chess960"])
+    assert position["fen"].startswith("bbqnnrkr/")
+    talk.say("board.chess960", number=None)
+    talk.hear("board.position", lambda position: position["chess960"])
+
+
+# -- analysis ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
+    talk.say("analysis.configure", multipv=2, policy="ybw", pruning="ael")
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["depth"] >= 5 and len(found["lines"]) == 2)
+    board = chess.Board()
+    for line in found["lines"]:
+        walk = board.copy()
+        for san in line["san"]:
+            walk.push_san(san)
+        assert line["uci"][0] == walk.move_stack[0].uci()
+        assert sum(line["wdl"]) == 1000
+    # it follows the board
+    talk.say("board.say", text="e4")
+    later = talk.hear("analysis.lines", lambda found: found["id"] == 1)
+    assert later["lines"][0]["uci"][0][1] in "78"
+    talk.say("analysis.stop")
+    state = talk.hear("analysis.state", lambda state: not state["on"])
+    assert state["state"] == "off"
+
+
+def test_scores_are_seen_from_white(talk: Any) -> None:
+    talk.say("board.fen", text="6k1/4r3/8/8/8/8/5PPP/6K1 b - - 0 1")  # Black mates
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["lines"][0]["text"].startswith("#"))
+    assert found["lines"][0]["text"] == "#-1"
+    assert found["lines"][0]["cp"] < -10_000
+    assert found["lines"][0]["wdl"] == [0, 0, 1000]
+
+
+def test_a_search_to_the_end_says_so(talk: Any) -> None:
+    talk.say("board.fen", text="7k/8/5K2/6Q1/8/8/8/8 w - - 0 1")
+    talk.say("analysis.start")
+    talk.hear("analysis.lines", lambda found: found["lines"][0]["text"] == "#1")
+    talk.say("board.say", text="Qg7#")
+    assert talk.hear("analysis.state", lambda state: state["state"] == "over")["on"]
+
+
+def test_states_come_at_most_so_often(talk: Any) -> None:
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    began, count = time.monotonic(), 0
+    while time.monotonic() < began + 1.0:
+        talk.hear("analysis.lines")
+        count += 1
+    assert count <= (time.monotonic() - began) / SHOW_S + 2
+
+
+def test_other_workers(talk: Any) -> None:
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    talk.say("engine.configure", threads=1, hash=1)
+    state = talk.hear("engine.state", lambda state: state["threads"] == 1)
+    assert state["hash"] == 1
+    talk.hear("analysis.lines")  # it goes on
+    talk.say("engine.forget")
+    talk.hear("analysis.lines")
+
+
+def test_a_killed_worker_is_a_note(talk: Any) -> None:
+    talk.hear("engine.state", lambda state: state["state"] == "ready")
+    talk.say("analysis.start")
+    talk.hear("analysis.lines", lambda found: found["depth"] >= 4)
+    os.kill(max(workers()), signal.SIGKILL)
+    note = talk.hear("engine.note")
+    assert "worker" in note["text"]
+    talk.hear("analysis.lines", lambda found: found["depth"] >= 5)
+
+
+# -- two tabs, and none ------------------------------------------------------------------------------------------------
+
+
+def test_two_tabs(connect: Connect) -> None:
+    """The one that asked last has the engine, and the other is told; a move of a game comes before either."""
+    with connect("a" * 32) as one, connect("b" * 32) as other:
+        one.say("analysis.start")
+        one.hear("analysis.lines")
+        other.say("analysis.start")
+        other.hear("analysis.lines")
+        state = one.hear("analysis.state", lambda state: state["state"] == "taken")
+        assert not state["on"] and "another tab" in state["reason"]
+        one.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=0.2, fromHere=False)
+        one.hear("play.state", lambda state: state["running"] and not state["thinking"])
+        assert other.hear("analysis.state", lambda state: state["state"] == "waiting")["on"]
+        other.hear("analysis.state", lambda state: state["state"] == "searching")  # it goes on by itself
+
+
+def test_a_reload_finds_the_search(connect: Connect) -> None:
+    with connect("c" * 32) as talk:
+        talk.say("board.say", text="d4")
+        talk.say("analysis.start")
+        talk.hear("analysis.lines", lambda found: found["depth"] >= 3)
+    with connect("c" * 32) as talk:
+        said = dict(talk.heard)
+        assert said["analysis.state"]["on"] and said["analysis.state"]["lines"]["depth"] >= 3
+        assert len(said["board.tree"]["nodes"]) == 2
+        talk.hear("analysis.lines")
+
+
+def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("d" * 32) as talk:
+        talk.say("analysis.start")
+        talk.hear("analysis.lines")
+    time.sleep(0.5)
+    with connect("d" * 32) as talk:
+        state = dict(talk.heard)["analysis.state"]
+        assert not state["on"] and state["reason"] == "the page was closed"
+
+
+def test_the_same_board_twice(connect: Connect) -> None:
+    from starlette.websockets import WebSocketDisconnect
+
+    with connect("e" * 32) as one:
+        one.say("board.say", text="e4")
+        one.hear("board.position", lambda position: position["id"] == 1)
+        with connect("e" * 32) as other:
+            assert dict(other.heard)["board.position"]["id"] == 1
+            with pytest.raises(WebSocketDisconnect) as caught:
+                one.hear("nothing")
+            assert caught.value.code == 4001
+
+
+def test_many_tabs(connect: Connect) -> None:
+    """Boards that were left make room for new ones."""
+    from psearch.web.pages import MOST_PAGES
+
+    for number in range(MOST_PAGES + 3):
+        with connect(f"{number:032x}"):
+            pass
+
+
+# -- games -------------------------------------------------------------------------------------------------------------
+
+
+def start(talk: Any, **terms: Any) -> None:
+    usual = {"color": "white", "elo": 1100, "clock": 60, "increment": 1, "movetime": 0, "fromHere": False}
+    talk.say("play.start", **{**usual, **terms})
+
+
+def test_a_game_is_played_to_its_end(talk: Any) -> None:
+    talk.say("board.fen", text="k7/8/1K6/8/8/8/8/7R w - - 0 1")
+    start(talk, fromHere=True)
+    state = talk.hear("play.state", lambda state: state["running"])
+    assert state["clocks"] == {"white": pytest.approx(60, abs=0.5), "black": 60} and state["ticking"] == "white"
+    talk.say("board.say", text="Rh8")
+    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "White wins by checkmate"
+    talk.say("board.export")
+    pgn = talk.hear("board.exported")["pgn"]
+    assert '[Result "1-0"]' in pgn and '[BlackElo "1100"]' in pgn and "[%clk" in pgn
+
+
+def test_both_sides_move_in_turn(talk: Any) -> None:
+    start(talk, color="black", elo=None, clock=None, movetime=0.05)
+    for word in ("e6", "d6"):
+        talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+        talk.say("board.say", text=word)
+        talk.hear("board.position", lambda position: position["turn"] == "white")
+    state = talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    assert state["clocks"] is None
+    talk.say("play.resign")
+    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "You resigned"
+
+
+def test_it_is_not_to_be_disturbed(talk: Any) -> None:
+    start(talk, color="black", elo=None, clock=None, movetime=1.0)
+    talk.hear("play.state", lambda state: state["thinking"])
+    talk.say("board.say", text="a3")  # White's
+    assert talk.hear_error()["text"] == "it is not your turn"
+    for type in ("board.start", "analysis.start"):
+        talk.say(type)
+        assert "end it first" in talk.hear_error()["text"]
+
+
+def test_time_runs_out(talk: Any) -> None:
+    start(talk, clock=1, increment=0)
+    state = talk.hear("play.state", lambda state: not state["running"])
+    assert state["result"] == "Black wins on time"
+    assert state["clocks"]["white"] == 0
+
+
+def test_a_move_is_taken_back(talk: Any) -> None:
+    start(talk)
+    talk.say("board.say", text="e4")
+    talk.hear("play.state", lambda state: state["running"] and state["thinking"])
+    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    talk.say("play.back")
+    assert len(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 1)["nodes"]) == 1
+    talk.say("play.back")
+    assert "no move of yours" in talk.hear_error()["text"]
+
+
+# -- reviews -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_game_is_looked_through(talk: Any) -> None:
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    talk.say("review.start", kind="depth", amount=6)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
+    assert (review["done"], review["total"], review["text"]) == (4, 4, "")
+    assert review["moves"][2]["mark"] == "??" and review["moves"][2]["id"] == 3  # 2. g4
+    assert review["moves"][3]["eval"]["text"] == "#-0" or review["moves"][3]["eval"]["cp"] < -10_000
+    assert review["players"]["white"]["marks"]["blunders"] >= 1
+    talk.say("board.export")
+    pgn = talk.hear("board.exported")["pgn"]
+    assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
+
+
+def test_a_review_is_stopped(talk: Any) -> None:
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.say("review.start", kind="time", amount=60)
+    time.sleep(0.5)
+    talk.say("review.stop")
+    review = talk.hear("review.state", lambda state: not state["running"] and state["text"])
+    assert review["text"] == "stopped"
+    talk.say("review.start", kind="depth", amount=2)  # another can begin
+    talk.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
