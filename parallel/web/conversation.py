@@ -218,7 +218,7 @@ async def take_back(page: Page, payload: Payload) -> None:
 
 @handles("review.start")
 async def start_review(page: Page, payload: Payload) -> None:
-    """Look through the game: `kind` (time, nodes, depth) and `amount` for each position."""
+    """Analyse the game: `kind` (time, nodes, depth) and `amount` for each position."""
     page.match.check_may_change()
     page.review.start(payload)
 

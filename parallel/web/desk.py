@@ -123,7 +123,11 @@ class Desk:
     def start(self) -> None:
         """Begin to load the kernels and to start the workers, in the background."""
         loop = asyncio.get_running_loop()
-        self._watch = _Warnings(lambda text: loop.call_soon_threadsafe(self.note, text))
+
+        def take(text: str) -> None:
+            loop.call_soon_threadsafe(self.note, text)
+
+        self._watch = _Warnings(take)
         logging.getLogger("psearch").addHandler(self._watch)
         self._work = asyncio.create_task(self._serve())
 

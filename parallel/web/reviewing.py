@@ -50,7 +50,7 @@ class Review:
         """Begin. Raises PsearchError."""
         limit = _limit_of(payload)
         if self.is_running:
-            raise PsearchError("the game is being looked through already")
+            raise PsearchError("the game is being analysed already")
         game = self._context.tree.game
         work = PgnGame(1, game, None, Source.of_text("the game", ""), 0, 0)
         places = [(place.ply, place.board) for place in positions(work)]
@@ -78,7 +78,7 @@ class Review:
         next_look = 0.0
         problem = ""
         try:
-            with self._context.desk.pause("a game is being looked through"):
+            with self._context.desk.pause("a game is being analysed"):
                 async with analyse_many_async(places, limit, workers=threads) as results:
                     async for result in results:
                         if result.error is not None:

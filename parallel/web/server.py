@@ -42,6 +42,8 @@ _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
 _POLICY_VIOLATION = 1008
 _TRY_LATER = 1013
 _GOING_AWAY = 1001
+_COURTESY_S = 0.5
+"""How long the engine waits for a page before it starts."""
 _PATIENCE_S = 2
 """How long connections may take to end when the server does."""
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
@@ -68,14 +70,15 @@ def make_app(gate: Gate, open_pages: Callable[[], Pages]) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        # in a thread: python-chess, and what imports it, takes a while, and the page does not need it to be drawn
-        opening = asyncio.create_task(asyncio.to_thread(open_pages))
-        app.state.pages = asyncio.create_task(_started(opening))
+        app.state.is_asked = asyncio.Event()
+        app.state.pages = asyncio.create_task(_started(app.state.is_asked, open_pages))
         try:
             yield
         finally:
-            pages = await app.state.pages
-            await pages.close()
+            app.state.is_asked.set()
+            await asyncio.wait([app.state.pages])
+            if app.state.pages.exception() is None:  # one that there was has been told
+                await app.state.pages.result().close()
 
     async def answer(request: Request) -> Response:
         return _file(request, gate, files)
@@ -219,6 +222,7 @@ class _Pipe:
 async def _talk(websocket: WebSocket, gate: Gate) -> None:
     """One WebSocket, from its beginning to its end."""
     await websocket.accept()
+    websocket.app.state.is_asked.set()
     pipe = _Pipe(websocket)
     if not gate.knows(websocket.scope["headers"]):  # told to the page, which would try again and again
         await pipe.close(_POLICY_VIOLATION, "psearch serve was started anew: open the address that it has printed")
@@ -253,10 +257,16 @@ async def _talk(websocket: WebSocket, gate: Gate) -> None:
         writing.cancel()
 
 
-async def _started(opening: asyncio.Future[Pages]) -> Pages:
-    """What pages need, with the engine on its way. Raises what importing and making it does."""
+async def _started(is_asked: asyncio.Event, open_pages: Callable[[], Pages]) -> Pages:
+    """What pages need, with the engine on its way. Raises what importing and making it does.
+
+    In a thread: python-chess, and what imports it, takes a while. A browser that is being opened comes first: the page
+    needs none of it to be drawn, and asks for it with its first WebSocket.
+    """
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(is_asked.wait(), _COURTESY_S)
     try:
-        pages = await opening
+        pages = await asyncio.to_thread(open_pages)
     except Exception as error:
         print(f"psearch: {error!r}", file=sys.stderr)
         raise

@@ -6,6 +6,7 @@ legal is decided here, by python-chess.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,6 +34,8 @@ _MARKS = {
     chess.pgn.NAG_DUBIOUS_MOVE: "?!",
 }
 _PROMOTIONS = {"q": chess.QUEEN, "r": chess.ROOK, "b": chess.BISHOP, "n": chess.KNIGHT}
+_COMMANDS = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?|\[%[a-z]+ [^\]]*\]")
+"""What a comment has for programs: evaluations, clocks."""
 _CP_LIMIT = 100_000
 """Scores of PGN files beyond that are nobody's centipawns."""
 
@@ -186,7 +189,7 @@ class Tree:
                 }
                 board.push(node.move)
             facts["turn"] = _color(board.turn)
-            comment = chess.pgn.EVAL_REGEX.sub("", node.comment).strip()
+            comment = " ".join(_COMMANDS.sub("", node.comment).split())
             if comment:
                 facts["comment"] = comment[:_LONGEST_COMMENT]
             score = self.score_of(node)

@@ -13,6 +13,11 @@ function share(cp) {
   return 1 / (1 + Math.exp(-CHANCE_PER_CP * cp));
 }
 
+// As short as the bar is narrow.
+function brief({ text, cp }) {
+  return text.includes("#") ? text : (cp / 100).toFixed(Math.abs(cp) < 995 ? 1 : 0);
+}
+
 export class Evaluation {
   constructor(channel, game) {
     this.game = game;
@@ -38,7 +43,7 @@ export class Evaluation {
     const found = this.game.node?.eval;
     const white = found ? share(found.cp) : 0.5;
     byId("bar-white").style.height = `${(100 * white).toFixed(1)}%`;
-    setText(byId("bar-text"), found ? found.text : "");
+    setText(byId("bar-text"), found ? brief(found) : "");
     byId("bar-text").classList.toggle("at-top", found && found.cp < 0);
     this.bar.setAttribute("aria-valuenow", String(Math.round(100 * white)));
     this.bar.setAttribute("aria-valuetext", found ? `${found.text} for White` : "not known");

@@ -47,8 +47,8 @@ export class Moves {
     if (!parts.length) parts.push(el("span", { class: "muted" }, "No moves yet: make one on the board."));
     const over = this.game.result !== "*" ? [el("span", { class: "result" }, this.game.result)] : [];
     this.root.replaceChildren(...parts, ...over);
-    const named = this.game.white || this.game.black;
-    byId("players").textContent = named ? `${this.game.white || "?"} – ${this.game.black || "?"}` : "";
+    const names = [this.game.white || "?", this.game.black || "?"];
+    byId("players").textContent = names.every((name) => name === "?") ? "" : names.join(" – ");
     this.markCurrent();
   }
 

@@ -1,4 +1,4 @@
-// A game looked through: how far it is, how well each side played, what was wrong.
+// The analysis of a game: how far it is, how well each side played, what was wrong.
 
 import { byId, el, setText } from "./dom.js";
 import { moveNumber } from "./game.js";
@@ -31,7 +31,7 @@ export class Review {
 
   takeState(state) {
     this.state = state;
-    setText(byId("review"), state.running ? "Stop" : "Look through the game");
+    setText(byId("review"), state.running ? "Stop" : "Analyse the game");
     const progress = byId("review-progress");
     progress.hidden = !state.running;
     progress.max = Math.max(1, state.total);
