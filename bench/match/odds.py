@@ -123,10 +123,9 @@ class FleetPlayer:
     side's move."""
 
     def __init__(self, side: Side, hash_mb: int, base: float, move_ms: float) -> None:
-        costs = Costs()
-        scale = base * (costs.node + costs.qnode) / 2e6 / move_ms
-        network = Network().scaled(scale)
-        self._fleet = Fleet(side.machines, side.workers, hash_mb, mode_named(side.mode), network, costs)
+        self._costs = Costs()
+        network = Network().scaled(self._costs.seconds_of(base) * 1000 / move_ms)
+        self._fleet = Fleet(side.machines, side.workers, hash_mb, mode_named(side.mode), network, self._costs)
         self.nodes = base
         """that one worker searches in the time for a move"""
 
@@ -134,7 +133,7 @@ class FleetPlayer:
         self._fleet.forget()
 
     def move(self, board: chess.Board) -> tuple[chess.Move, int]:
-        answer = self._fleet.play(board, self._fleet.seconds_of(self.nodes)).answer
+        answer = self._fleet.play(board, self._costs.seconds_of(self.nodes)).answer
         if answer is None:
             raise MatchError(f"{self.nodes} nodes are too few for an answer at {board.fen()}")
         return answer.pv[0], answer.score
@@ -153,7 +152,7 @@ class VirtualPlayer:
         self._simulator.forget()
 
     def move(self, board: chess.Board) -> tuple[chess.Move, int]:
-        found = self._simulator.play(board, self._simulator.seconds_of(self.nodes), self._options)
+        found = self._simulator.play(board, self._simulator.costs.seconds_of(self.nodes), self._options)
         return to_chess_move(found.bestmove, board), found.score
 
 

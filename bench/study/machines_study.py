@@ -40,6 +40,7 @@ from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import load_kernels
+from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
 from psearch.simulation.fleet import Fleet, FleetSample, Network, mode_named
 from psearch.studies.raw_log import machine, source_commit
@@ -124,20 +125,18 @@ def _configurations(options: argparse.Namespace) -> list[tuple[str, int, float, 
 
 def choose(options: argparse.Namespace, positions: Sequence[str], log: Log) -> None:
     """The moves of every configuration."""
+    costs = Costs()
+    move_seconds = costs.seconds_of(options.nodes)
     for name, machines, factor, mode in _configurations(options):
         left = [fen for fen in positions if (name, fen) not in log.moves]
         if not left:
             continue
         begun = time.time()
-        network = Network()
-        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network)
-        seconds = fleet.seconds_of(options.nodes) * factor
-        scale = fleet.seconds_of(options.nodes) * 1000 / options.move_ms
-        fleet.close()
-        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network.scaled(scale))
+        network = Network().scaled(move_seconds * 1000 / options.move_ms)
+        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network, costs)
         for fen in left:
             fleet.forget()
-            found = fleet.play(chess.Board(fen), seconds)
+            found = fleet.play(chess.Board(fen), move_seconds * factor)
             if found.answer is None:
                 raise PsearchError(f"no answer at {fen}")
             entry = {"config": name, "fen": fen, "move": found.answer.pv[0].uci(), "depth": found.answer.depth}

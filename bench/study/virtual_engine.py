@@ -86,7 +86,7 @@ class VirtualEngine:
             raise PsearchError("the game is over")
         if self._simulator is None:
             self._simulator = Simulator(self._values["Threads"], self._values["Hash"], Costs())
-        seconds = self._simulator.seconds_of(int(words[1]))
+        seconds = self._simulator.costs.seconds_of(int(words[1]))
         found = self._simulator.play(board, seconds, SearchOptions(policy=self._values["Policy"]))
         move = to_chess_move(found.bestmove, board)
         score = to_score(found.score, board.turn).relative

@@ -95,6 +95,11 @@ class Costs:
         """What a join costs, in nodes, half of them of quiescence; at least 1."""
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
+    def seconds_of(self, nodes: float) -> float:
+        """The virtual time in which one worker searches about so many nodes: the mean of what a node of the main search
+        and one of quiescence cost."""
+        return nodes * (self.node + self.qnode) / 2e9
+
     def write(self, record: np.void, stacks: int) -> None:
         """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
         costs = record["costs"]

@@ -214,9 +214,6 @@ class Fleet:
         for machine in self.machines:
             machine.simulator.close()
 
-    def seconds_of(self, nodes: float) -> float:
-        return self.machines[0].simulator.seconds_of(nodes)
-
     def play(
         self,
         board: chess.Board,

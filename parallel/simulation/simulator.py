@@ -142,11 +142,6 @@ class Simulator:
         record = self.simulation[0]
         return int(record["base"]) + (int(record["heap"][0]) >> WORKER_BITS)
 
-    def seconds_of(self, nodes: float) -> float:
-        """The virtual time in which one worker searches about so many nodes: the mean of what a node of the main search
-        and one of quiescence cost."""
-        return nodes * (self.costs.node + self.costs.qnode) / 2e9
-
     def forget(self) -> None:
         """Empty the table and the history, as for another game."""
         self.arena.forget()
