@@ -18,6 +18,7 @@ from psearch.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.cli.output import complain, print_json, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    about_now,
     add_seed,
     add_study_options,
     check_study,
@@ -29,6 +30,7 @@ from psearch.cli.study import (
     read_positions,
     report_log,
     warn,
+    write_html,
 )
 from psearch.cli.traces import add_trace, report_trace
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
@@ -138,6 +140,8 @@ class _Simulated:
     """by which the depths were chosen"""
     samples: list[VirtualSample] = field(default_factory=list)
     interrupted: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+    """as the first line of a log has it"""
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -151,12 +155,21 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.studies.time_fit import fit_times
 
     rows = summarise(found.samples)
-    _print(options, found, rows, fit_times(rows))
+    fits = fit_times(rows)
+    _print(options, found, rows, fits)
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_simulation
         from psearch.studies.tree_sizes import scale, searched
 
         plot_simulation(options.plot, rows, f"Virtual time to depth\n{scale(*searched(found.samples))}")
+    if options.html is not None:
+        from psearch.studies.html_report import Report
+
+        title = "psearch: time to depth in virtual time"
+        write_html(
+            options,
+            Report(title, found.samples, rows, found.rule, found.about, fits=fits, interrupted=found.interrupted),
+        )
     return signals.exit_status
 
 
@@ -179,7 +192,8 @@ def _read(path: Path) -> _Simulated:
     from psearch.studies.raw_log import read_log
 
     samples, facts = read_log(path, VirtualSample)
-    return _Simulated(depth_rule(facts), samples)
+    about = facts.get("about")
+    return _Simulated(depth_rule(facts), samples, about=about if isinstance(about, dict) else {})
 
 
 def _simulate(options: argparse.Namespace) -> _Simulated:
@@ -188,8 +202,9 @@ def _simulate(options: argparse.Namespace) -> _Simulated:
 
     study = _study(options)
     depths = rule_name(options.depth)
-    found = _Simulated(depth_rule({"about": {"depths": depths}}))
-    with raw_log("simulate", options, costs=asdict(study.costs), depths=depths) as log:
+    costs = asdict(study.costs)
+    found = _Simulated(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
+    with raw_log("simulate", options, costs=costs, depths=depths) as log:
         if options.on is None:
             from psearch.simulation.entries import VIRTUAL
 

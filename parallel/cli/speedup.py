@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cli.kernels import prepare_kernels
@@ -18,6 +18,7 @@ from psearch.cli.numbers import seconds, whole_number, worker_counts
 from psearch.cli.output import print_json, say
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    about_now,
     add_seed,
     add_study_options,
     check_study,
@@ -29,6 +30,7 @@ from psearch.cli.study import (
     read_positions,
     report_log,
     warn,
+    write_html,
 )
 from psearch.defaults import MAX_DEPTH
 
@@ -60,7 +62,7 @@ examples:
   psearch speedup --suite bratko_kopec_24.epd
   psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
   psearch speedup --suite suite.epd --log speedup.jsonl
-  psearch speedup --from-log speedup.jsonl"""
+  psearch speedup --from-log speedup.jsonl --html speedup.html"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,6 +100,8 @@ class _Measured:
     interrupted: bool = False
     rule: str = ""
     """by which the depths were chosen"""
+    about: dict[str, Any] = field(default_factory=dict)
+    """as the first line of a log has it"""
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -113,6 +117,14 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.studies.tree_sizes import scale, searched
 
         plot_speedup(options.plot, rows, found.ceilings, f"Time to depth\n{scale(*searched(found.samples))}")
+    if options.html is not None:
+        from psearch.studies.html_report import Report
+
+        title = "psearch: time to depth with real worker processes"
+        write_html(
+            options,
+            Report(title, found.samples, rows, found.rule, found.about, found.ceilings, interrupted=found.interrupted),
+        )
     return signals.exit_status
 
 
@@ -127,7 +139,8 @@ def _read(path: Path) -> _Measured:
         ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     except (ValueError, TypeError, AttributeError, OverflowError):
         raise PsearchError(f"{path}: its ceilings are not numbers") from None
-    return _Measured(samples, ceilings, rule=depth_rule(facts))
+    about = facts.get("about")
+    return _Measured(samples, ceilings, rule=depth_rule(facts), about=about if isinstance(about, dict) else {})
 
 
 def _measure(options: argparse.Namespace) -> _Measured:
@@ -139,7 +152,7 @@ def _measure(options: argparse.Namespace) -> _Measured:
 
     pruning = pruning_named(options.pruning)
     depths = rule_name(options.depth)
-    found = _Measured(rule=depth_rule({"about": {"depths": depths}}))
+    found = _Measured(rule=depth_rule({"about": {"depths": depths}}), about=about_now(options))
     with raw_log("speedup", options, depths=depths) as log:
         prepare_kernels()
         try:

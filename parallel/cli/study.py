@@ -16,11 +16,12 @@ from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 
 if TYPE_CHECKING:
     from psearch.notation.epd import SuitePosition
+    from psearch.studies.html_report import Report
     from psearch.studies.raw_log import RawLog
 
 _POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 _MAX_SEED = 2**63 - 1
-_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace")
+_NOT_IN_LOG = ("json", "plot", "html", "log", "from_log", "jobs", "on", "costs", "trace")
 """Arguments that do not change the figures, or whose contents the log holds."""
 
 
@@ -51,6 +52,9 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_hash(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="table and pictures as one HTML file that needs nothing else"
+    )
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
     )
@@ -93,6 +97,10 @@ def check_study(command: str, options: argparse.Namespace, needed: Sequence[str]
     elif options.suite is not None or options.log is not None:
         refuse("--from-log measures nothing: leave out --suite and --log")
     check_plot(options)
+    if options.html is not None:
+        from psearch.studies.html_report import check_report
+
+        check_report(options.html)
 
 
 def policies(text: str) -> list[str]:
@@ -114,10 +122,45 @@ def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[R
         return
     from psearch.studies.raw_log import RawLog
 
-    arguments = {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
-    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": arguments, **facts}
+    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options), **facts}
     with RawLog(options.log, about) as log:
         yield log
+
+
+def _arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Those that change the figures."""
+    return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
+
+
+def about_now(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
+    """Of a study that is measured now, what the first line of its log says; for a report, if there is to be one."""
+    if options.html is None:
+        return {}
+    import time
+
+    from psearch.studies.raw_log import machine, source_commit
+
+    written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return {
+        "arguments": _arguments(options),
+        **facts,
+        "commit": source_commit(),
+        "machine": machine(),
+        "written": written,
+    }
+
+
+def write_html(options: argparse.Namespace, report: Report) -> None:
+    """`--html FILE`, if it was given and there is anything to show; says where it is."""
+    if options.html is None:
+        return
+    if not report.rows:
+        complain(f"no report {options.html}: no search by several workers was finished")
+        return
+    from psearch.studies.html_report import write_report
+
+    write_report(options.html, report)
+    say(f"report: {options.html}")
 
 
 def pruning_of(samples: Sequence[Any]) -> str:

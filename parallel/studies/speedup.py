@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -320,8 +320,8 @@ def side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limi
     return sum(speeds)
 
 
-def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
-    """The summary as text; `ceilings`, by worker count, are those of the hardware."""
+def table_cells(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> tuple[list[str], list[list[str]]]:
+    """Names of the columns and cells of the summary; `ceilings`, by worker count, are those of the hardware."""
     head = [
         "policy",
         "workers",
@@ -356,7 +356,12 @@ def table(rows: Sequence[Row], ceilings: dict[int, float] | None = None) -> str:
     if ceilings is None:
         for line in [head, *lines]:
             del line[4]
-    return text_table(head, lines)
+    return head, lines
+
+
+def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> str:
+    """The summary as text."""
+    return text_table(*table_cells(rows, ceilings))
 
 
 def legend(rows: Sequence[Row], ceilings: bool = False) -> str:
