@@ -34,6 +34,8 @@ trace_log_dtype = record(
         ("dropped", "i8"),  # events that found no room
         ("dropped_from", "i8"),  # when the first of them happened
         ("clock", "i8"),  # virtual time at which this worker's turn began; -1: use the time stamp counter
-        ("pad", "i8", (4,)),
+        # 1: a ring, for whoever looks on: the latest events take the place of the oldest, none is dropped. Parent
+        ("ring", "i8"),
+        ("pad", "i8", (3,)),
     ]
 )

@@ -9,7 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
 
 import chess
 import chess.engine
@@ -26,6 +26,9 @@ from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
+
+if TYPE_CHECKING:
+    from psearch.trace.recorder import Recorder
 
 T = TypeVar("T")
 _NO_OPTIONS: Options = {}
@@ -54,9 +57,11 @@ class AsyncEngine:
         policy: str = DEFAULT_POLICY,
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
+        *,
+        watched: bool = False,
     ) -> None:
         self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
-        self._make = partial(Engine, threads, hash_mb, policy, pruning, split_depth)
+        self._make = partial(Engine, threads, hash_mb, policy, pruning, split_depth, watched=watched)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()
@@ -248,6 +253,10 @@ class AsyncEngine:
     @property
     def _settings(self) -> Settings:
         return self._first_settings if self._engine is None else self._engine._settings
+
+    def _recorder(self) -> Recorder | None:
+        """As `Engine._recorder`; None also before the workers have started."""
+        return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:
         """A wait of its own: a start takes long, and an await that is cancelled does not wait for it."""

@@ -7,7 +7,7 @@ import logging
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Any, NoReturn, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import chess
 import chess.engine
@@ -26,6 +26,9 @@ from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, PsearchError, Result
 from psearch.version import __version__
 
+if TYPE_CHECKING:
+    from psearch.trace.recorder import Recorder
+
 _LOG = logging.getLogger("psearch")
 _STOPPING_S = 5.0
 """How long a search that was stopped is waited for; it takes some milliseconds."""
@@ -37,7 +40,8 @@ class Engine:
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search;
     policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
-    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md).
+    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md); watched: the
+    workers note what they do, for those who look on while they search (`psearch.watching`).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
@@ -60,14 +64,17 @@ class Engine:
         policy: str = DEFAULT_POLICY,
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
+        *,
+        watched: bool = False,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        self._watched = watched
         self._lock = threading.Lock()
         self._control: SearchControl | None = None
         """of the present search, or the last one"""
         self._pondering: Analysis | None = None
         self._game: object = None
-        self._supervisor: Supervisor | None = _started(self._settings)
+        self._supervisor: Supervisor | None = _started(self._settings, watched)
 
     def __enter__(self) -> Engine:
         return self
@@ -348,6 +355,11 @@ class Engine:
             raise PsearchError(f"no thread for a search in the background: {error}") from None
         return thread
 
+    def _recorder(self) -> Recorder | None:
+        """What the present workers note, from any thread; None without `watched`, or when this is closed."""
+        supervisor = self._supervisor
+        return None if supervisor is None else supervisor.recorder
+
     def _workers(self) -> Supervisor:
         supervisor = self._supervisor
         if supervisor is None:
@@ -396,14 +408,14 @@ class Engine:
         self._workers().close()
         self._supervisor = None
         try:
-            self._supervisor = _started(settings)
+            self._supervisor = _started(settings, self._watched)
         except PsearchError:
-            self._supervisor = _started(self._settings)
+            self._supervisor = _started(self._settings, self._watched)
             raise
 
 
-def _started(settings: Settings) -> Supervisor:
-    return Supervisor(settings.threads, settings.hash_mb)
+def _started(settings: Settings, watched: bool) -> Supervisor:
+    return Supervisor(settings.threads, settings.hash_mb, watched=watched)
 
 
 def _is_another(game: object, last: object) -> bool:

@@ -67,13 +67,19 @@ class Supervisor:
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
     the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
-    recorded, and `recorder` writes the last one to a file. Raises PsearchError when the memory or the processes are not
+    recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
+    `psearch.watching`. Raises PsearchError when the memory or the processes are not
     there. Search histories and the table last from search to search, the table also when workers are lost: others take
     their place. One search or perft at a time; `close` and the request's control may be used from any thread.
     """
 
     def __init__(
-        self, threads: int = 1, hash_mb: int = 64, start_method: str | None = None, trace: bool = False
+        self,
+        threads: int = 1,
+        hash_mb: int = 64,
+        start_method: str | None = None,
+        trace: bool = False,
+        watched: bool = False,
     ) -> None:
         self._is_open = False
         self._owner = os.getpid()
@@ -84,11 +90,12 @@ class Supervisor:
         """notes for the next search"""
         load_kernels()
         self.recorder: Recorder | None = None
+        self._is_ring = watched and not trace
         trace_events = 0
-        if trace:
-            from psearch.trace.recorder import trace_capacity
+        if trace or watched:
+            from psearch.trace.recorder import ring_capacity, trace_capacity
 
-            trace_events = trace_capacity(threads)
+            trace_events = trace_capacity(threads) if trace else ring_capacity(threads)
         self.workers = Workers(
             1 if start_method == INLINE else threads, hash_mb, start_method, trace_events, _import_watch, self._follow
         )
@@ -101,8 +108,9 @@ class Supervisor:
         if arena.trace_logs is not None:
             from psearch.trace.recorder import Recorder
 
-            self.recorder = Recorder(arena)
-            self.recorder.begin()
+            recorder = Recorder(arena, ring=self._is_ring)
+            recorder.begin()
+            self.recorder = recorder
 
     def __enter__(self) -> Supervisor:
         return self

@@ -5,7 +5,9 @@ shares, leaves or aborts a node, never at a node that is not shared. Open nodes 
 opening leaves only a time stamp in the frame, and the event is written by the last one out, if anybody had joined.
 
 A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
-complete, so that the logs of workers that were killed can be read.
+complete, so that the logs of workers that were killed can be read. A log that is a ring (`psearch.watching`) drops
+nothing: the event after `count` others lies at `count` modulo the room, and who copies events while the worker goes on
+takes those for torn that were overwritten meanwhile, by the count after the copy.
 
     event           fields besides kind, time, and the node's split, frame, depth, type, p_needed
     TRACE_TAKE      this worker runs another stack from now on; the node is the one that stack helps, none for a root
@@ -69,12 +71,15 @@ def _new_event(ctx, wk, kind, time):
     """Address of the next event, not yet counted, with all other fields unset; 0 when the log is full."""
     where = _log_address(ctx, np.int64(wk.index))
     log = trace_log_at(where)
-    if log.count >= ctx.trace_capacity:
-        if log.dropped == 0:
-            log.dropped_from = time
-        log.dropped += 1
-        return np.int64(0)
-    at = where + TRACE_LOG_SIZE + log.count * TRACE_EVENT_SIZE
+    place = np.int64(log.count)
+    if place >= ctx.trace_capacity:
+        if log.ring == 0:
+            if log.dropped == 0:
+                log.dropped_from = time
+            log.dropped += 1
+            return np.int64(0)
+        place %= ctx.trace_capacity
+    at = where + TRACE_LOG_SIZE + place * TRACE_EVENT_SIZE
     event = trace_event_at(at)
     event.kind = kind
     event.time = time
@@ -233,8 +238,8 @@ def begin_turn(ctx, worker, clock):
 def settle_turn(ctx, worker, first, joined, ended):
     """Spread the events of a turn over its time; they all have the time when it began.
 
-    first: number of the first event; joined: when a join ended, if there was one (a turn begins with it); ended: when
-    the turn did. A worker that has become idle was busy until then.
+    Not for rings. first: number of the first event; joined: when a join ended, if there was one (a turn begins with
+    it); ended: when the turn did. A worker that has become idle was busy until then.
     """
     where = _log_address(ctx, worker)
     earliest = np.int64(0)

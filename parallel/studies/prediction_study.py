@@ -76,7 +76,9 @@ class RuleReport:
     """share of all nodes thrown away because a node of this expected type was cut off, in virtual time"""
 
 
-def _bins(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
+def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
+    """A reliability curve from counters: how often a bin was seen, and how often it was so; predicted: the sum of the
+    predictions, in 1/65536; None: the middle of each bin. Bins that were never seen are left out."""
     found = []
     for slot in range(BINS):
         if seen[slot]:
@@ -138,7 +140,7 @@ def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared
     wrong = (seen - right).sum()
     later = serial["all_cut"][CUT_NODE, :, :, 1].sum()
     cuts = cut[CUT_NODE].sum()
-    needed = _bins(shared["needed_seen"], shared["needed_used"])
+    needed = bins_of(shared["needed_seen"], shared["needed_used"])
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
         rule=rule,
@@ -153,8 +155,8 @@ def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared
         brier_class=_ratio(wrong, seen.sum()),
         brier=_ratio(bin_error[0] / CERTAIN, bin_seen[0]),
         brier_later=_ratio(bin_error[1] / CERTAIN, bin_seen[1]),
-        reliability=_bins(serial["bin_seen"][0], serial["bin_no_cut"][0], serial["bin_p"][0]),
-        reliability_later=_bins(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
+        reliability=bins_of(serial["bin_seen"][0], serial["bin_no_cut"][0], serial["bin_p"][0]),
+        reliability_later=bins_of(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
         needed=needed,
         brier_needed=_brier(needed),
         wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in enumerate(TYPE_NAMES)},

@@ -18,7 +18,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ from psearch.version import __version__
 
 _MOST_EVENTS = 1 << 21
 _MOST_EVENTS_OF_A_WORKER = 1 << 18
+_RING_EVENTS = 1 << 19
+_RING_EVENTS_OF_A_WORKER = 1 << 12
 _ITEMS_PER_LOOK = 1 << 10
 """Some milliseconds of work."""
 _Item = TypeVar("_Item")
@@ -76,18 +78,37 @@ def trace_capacity(workers: int) -> int:
     return min(_MOST_EVENTS_OF_A_WORKER, _MOST_EVENTS // workers)
 
 
+def ring_capacity(workers: int) -> int:
+    """The same where only what happened last is kept: 256 KiB of them at most, 32 MiB for all together."""
+    return min(_RING_EVENTS_OF_A_WORKER, _RING_EVENTS // workers)
+
+
+class Start(NamedTuple):
+    """The beginning of what is recorded."""
+
+    number: int
+    """of recordings on this arena before this one"""
+    ticks: int
+    """of the time stamp counter; 0 in virtual time"""
+    ns: int
+    """of `time.perf_counter_ns` at that moment"""
+
+
 class Recorder:
     """Records the searches on an arena that has room for a trace, one after the other, and writes the last one.
 
-    With `virtual` the times are those of the driver in virtual time, else of the time stamp counter.
+    With `virtual` the times are those of the driver in virtual time, else of the time stamp counter. With `ring` the
+    logs keep what happened last, for those who look on; there is no end to what may happen, and nothing to write.
     """
 
-    def __init__(self, arena: Arena, virtual: bool = False) -> None:
+    def __init__(self, arena: Arena, virtual: bool = False, ring: bool = False) -> None:
         if arena.trace_logs is None:
             raise PsearchError("this arena was made without room for a trace")
         self._arena = arena
         self._logs = arena.trace_logs
         self._virtual = virtual
+        self._ring = ring
+        self._number = -1
         self._start = 0
         self._start_ns = 0
         self._ns_per_cycle = 1.0
@@ -100,9 +121,26 @@ class Recorder:
         heads = self._logs["head"]
         for name in ("count", "dropped", "dropped_from"):
             heads[name] = 0
+        heads["ring"] = int(self._ring)
         heads["clock"] = 0 if self._virtual else -1
         self._start_ns = time.perf_counter_ns()
         self._start = 0 if self._virtual else int(read_cycles())
+        self._number += 1
+
+    @property
+    def arena(self) -> Arena:
+        """What it records in."""
+        return self._arena
+
+    @property
+    def start(self) -> Start:
+        """When the present recording, or the last one, began."""
+        return Start(self._number, self._start, self._start_ns)
+
+    @property
+    def is_virtual(self) -> bool:
+        """Whether times are those of virtual workers, in ticks."""
+        return self._virtual
 
     def end(self, now: int = 0) -> None:
         """When no worker searches any more; now: virtual time, in ticks."""
@@ -125,9 +163,32 @@ class Recorder:
         A file that is there already is replaced when the new one is complete. A full log takes seconds: `is_wanted` is
         called now and then, and when it returns False `Abandoned` is raised and what is there stays.
         """
+        if self._ring:
+            raise PsearchError("only what happened last was recorded: that is no trace")
         self._is_wanted = is_wanted
         with replacing(path) as out:
             write_events(out, self._facts(facts), self._while_wanted(self._trace_events()))
+
+    def slices_of(self, worker: int) -> Iterator[Slice]:
+        """What one worker did in the last search: slices that fill its time, and within them work thrown away."""
+        return self._track(worker, self._events(worker))
+
+    def iterations(self) -> list[Slice]:
+        """The searches of the root, one after the other."""
+        events = [self._events(worker) for worker in range(self._arena.workers)]
+        found = [of_one[(of_one["kind"] == TRACE_ROOT) & (of_one["frame"] == MAIN_ROOT_FRAME)] for of_one in events]
+        return list(self._iterations(np.concatenate(found)))
+
+    def lives(self) -> list[Slice]:
+        """Each open node that a helper joined, from its opening until the last one had left it."""
+        events = [self._events(worker) for worker in range(self._arena.workers)]
+        found = np.concatenate([of_one[of_one["kind"] == TRACE_SPLIT] for of_one in events])
+        return [life_slice(event) for event in each(found)]
+
+    @property
+    def end_ns(self) -> int:
+        """How long the last search took, nanoseconds."""
+        return self._end
 
     def _facts(self, facts: dict[str, Any]) -> dict[str, Any]:
         return {
