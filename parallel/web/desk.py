@@ -246,7 +246,7 @@ class Desk:
             loop.call_soon_threadsafe(self.note, text)
 
         await in_thread(lambda: load_kernels(progress=progress, warn=warn))
-        engine = AsyncEngine(threads=self.settings.threads, hash_mb=self.settings.hash_mb)
+        engine = AsyncEngine(threads=self.settings.threads, hash_mb=self.settings.hash_mb, watched=True)
         self._engine = engine
         await engine.initialize()
 

@@ -56,7 +56,11 @@ Handler = Callable[[Any, Payload], Awaitable[None]]
 """Takes the session and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
 H = TypeVar("H", bound=Handler)
 
-MODULES: tuple[str, ...] = ("psearch.web.conversation",)
+MODULES: tuple[str, ...] = (
+    "psearch.web.conversation",
+    "psearch.web.workers_messages",
+    "psearch.web.laboratory_messages",
+)
 """Modules with handlers, imported once, when the server has begun to answer."""
 _HANDLERS: dict[str, Handler] = {}
 

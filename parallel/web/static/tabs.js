@@ -6,6 +6,6 @@
 // nothing from elsewhere. Colours are the variables of colours.css.
 
 export const TABS = [
-  // { name: "workers", label: "Workers", load: async () => (await import("./workers.js")).mountWorkers },
-  // { name: "laboratory", label: "Laboratory", load: async () => (await import("./laboratory.js")).mountLaboratory },
+  { name: "workers", label: "Workers", load: async () => (await import("./workers.js")).mountWorkers },
+  { name: "laboratory", label: "Laboratory", load: async () => (await import("./laboratory.js")).mountLaboratory },
 ];

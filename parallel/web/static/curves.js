@@ -1,0 +1,134 @@
+// Small curves.
+//
+//   const curve = new Curve(root, { label: "Speed", unit: "nodes/s", format });   a figure with its last value
+//   curve.show(values, last);                                                      values: numbers or null, oldest first
+//   root.append(reliability({ title, series: [{ label, bins: [{ count, predicted, observed }] }] }));
+
+import { palette } from "./tracks.js";
+
+const HEIGHT = 44;
+const LEAST_COUNT = 20; // a bin of fewer says nothing
+const SVG = "http://www.w3.org/2000/svg";
+
+export class Curve {
+  constructor(root, { label, unit = "", format = (value) => value.toFixed(0), colour = "--curve-1" }) {
+    this.format = format;
+    this.label = label;
+    this.unit = unit;
+    this.colour = colour;
+    this.figure = document.createElement("figure");
+    this.figure.className = "curve";
+    const caption = document.createElement("figcaption");
+    const name = document.createElement("span");
+    name.textContent = label;
+    this.value = document.createElement("output");
+    this.value.textContent = "–";
+    caption.append(name, this.value);
+    this.canvas = document.createElement("canvas");
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", label);
+    this.figure.append(caption, this.canvas);
+    root.append(this.figure);
+    this.values = [];
+    new ResizeObserver(() => this.draw()).observe(this.figure);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  show(values) {
+    this.values = values;
+    const known = values.filter((value) => value !== null);
+    const last = values.length ? values[values.length - 1] : null;
+    this.value.textContent = last === null ? "–" : `${this.format(last)} ${this.unit}`.trim();
+    if (known.length) {
+      const [low, high] = [Math.min(...known), Math.max(...known)].map(this.format);
+      this.canvas.setAttribute("aria-label", `${this.label}: ${this.value.textContent}, from ${low} to ${high} of late`);
+    }
+    this.draw();
+  }
+
+  draw() {
+    const width = this.figure.clientWidth;
+    if (!width) return;
+    const scale = devicePixelRatio || 1;
+    const { canvas, values } = this;
+    if (canvas.width !== Math.round(width * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(HEIGHT * scale);
+    }
+    const ink = palette();
+    const paint = canvas.getContext("2d");
+    paint.setTransform(scale, 0, 0, scale, 0, 0);
+    paint.clearRect(0, 0, width, HEIGHT);
+    paint.strokeStyle = ink["--hairline"];
+    paint.beginPath();
+    paint.moveTo(0, HEIGHT - 0.5);
+    paint.lineTo(width, HEIGHT - 0.5);
+    paint.stroke();
+    const most = Math.max(...values.filter((value) => value !== null), 1e-9);
+    const step = width / Math.max(values.length - 1, 1);
+    paint.strokeStyle = ink[this.colour];
+    paint.lineWidth = 1.5;
+    paint.beginPath();
+    let isDown = false;
+    values.forEach((value, number) => {
+      if (value === null) { isDown = false; return; }
+      const y = HEIGHT - 2 - (Math.max(value, 0) / most) * (HEIGHT - 6);
+      if (isDown) paint.lineTo(number * step, y);
+      else paint.moveTo(number * step, y);
+      isDown = true;
+    });
+    paint.stroke();
+  }
+}
+
+function element(name, attributes, text = "") {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.textContent = text;
+  return made;
+}
+
+/** A plot of what was observed over what was predicted; the diagonal is a prediction that is always right. */
+export function reliability({ title, series }) {
+  const size = 260, left = 38, floor = 226, side = 214;
+  const figure = document.createElement("figure");
+  figure.className = "reliability";
+  const caption = document.createElement("figcaption");
+  caption.textContent = title;
+  const told = series.map(({ label, bins }) => {
+    const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
+    return `${label}: ${solid.map((bin) => `${bin.predicted.toFixed(2)} gave ${bin.observed.toFixed(2)}`).join(", ") || "too few"}`;
+  });
+  const plot = element("svg", { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${title}. ${told.join(". ")}` });
+  const x = (value) => left + value * side;
+  const y = (value) => floor - value * side;
+  for (const value of [0, 0.25, 0.5, 0.75, 1]) {
+    plot.append(element("line", { class: "grid", x1: x(0), x2: x(1), y1: y(value), y2: y(value) }));
+    plot.append(element("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end" }, String(value)));
+    plot.append(element("text", { x: x(value), y: floor + 14, "text-anchor": "middle" }, String(value)));
+  }
+  plot.append(element("text", { x: x(0.5), y: floor + 29, "text-anchor": "middle" }, "predicted"));
+  plot.append(element("text", { transform: `translate(10 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "observed"));
+  plot.append(element("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));
+  series.forEach(({ label, bins }, number) => {
+    const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
+    const points = solid.map((bin) => `${x(bin.predicted).toFixed(1)},${y(bin.observed).toFixed(1)}`).join(" ");
+    plot.append(element("polyline", { class: `line curve-${number + 1}`, points }));
+    for (const bin of solid) {
+      const mark = element("circle", { class: `mark curve-${number + 1}`, cx: x(bin.predicted), cy: y(bin.observed), r: 3 });
+      mark.append(element("title", {}, `${label}: ${bin.count.toLocaleString()} with ${bin.predicted.toFixed(3)}, ${bin.observed.toFixed(3)} were so`));
+      plot.append(mark);
+    }
+  });
+  const keys = document.createElement("ul");
+  keys.className = "keys";
+  series.forEach(({ label }, number) => {
+    const item = document.createElement("li");
+    const sign = document.createElement("span");
+    sign.className = `key curve-${number + 1}`;
+    item.append(sign, label);
+    keys.append(item);
+  });
+  figure.append(caption, plot, keys);
+  return figure;
+}

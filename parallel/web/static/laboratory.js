@@ -1,0 +1,245 @@
+// The tab "Laboratory": the position at hand in virtual time under two policies, side by side; and traces from files.
+//
+// What is computed runs in a process of its own on the server, one at a time. A trace is sent as text, in parts.
+
+import { reliability } from "./curves.js";
+import { TrackView, timeText, trackLegend } from "./tracks.js";
+import { addStyles, make } from "./workers.js";
+
+const PART = 1 << 15; // characters of a trace in one message
+const MOST_CHARACTERS = 32 << 20;
+const WORKERS = [1, 2, 4, 8, 16, 32, 64];
+
+const count = (value) => (value === undefined || value === null ? "–" : value.toLocaleString("en"));
+const share = (value) => (value === undefined || value === null ? "–" : `${(100 * value).toFixed(value < 0.1 ? 2 : 1)}%`);
+const times = (value) => (value === undefined || value === null ? "–" : `×${value.toFixed(2)}`);
+const signed = (us) => `${us < 0 ? "−" : "+"}${timeText(Math.abs(us))}`;
+
+export function mountLaboratory(root, channel) {
+  addStyles();
+  return new Laboratory(root, channel);
+}
+
+function table(head, rows, caption) {
+  const cells = (kind, row) => row.map((cell, place) => {
+    const made = make(kind === "th" || place === 0 ? "th" : "td", {}, cell);
+    made.setAttribute("scope", kind === "th" ? "col" : "row");
+    if (made.tagName === "TD") made.removeAttribute("scope");
+    return made;
+  });
+  const body = make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells("td", row))));
+  const made = make("table", {}, make("thead", {}, make("tr", {}, ...cells("th", head))), body);
+  if (caption) made.prepend(make("caption", { className: "for-readers" }, caption));
+  return make("div", { className: "wide" }, made);
+}
+
+class Laboratory {
+  constructor(root, channel) {
+    this.channel = channel;
+    this.isBusy = false;
+    this.build(root);
+    for (const kind of ["laboratory", "trace"]) {
+      channel.on(`${kind}.progress`, ({ text, share: done }) => this.progress(text, done));
+      channel.on(`${kind}.error`, ({ text }) => this.end(text, true));
+      channel.on(`${kind}.stopped`, () => this.end("Stopped."));
+    }
+    channel.on("laboratory.choices", (choices) => this.offer(choices));
+    channel.on("laboratory.result", (result) => { this.end(""); this.showExperiment(result); });
+    channel.on("trace.result", (result) => { this.end(""); this.showTrace(result); });
+    channel.on("channel.closed", () => { if (this.isBusy) this.end("The connection was lost.", true); });
+    channel.send("laboratory.hello", {});
+  }
+
+  show() {}
+
+  build(root) {
+    const choice = (id) => make("select", { id, disabled: true });
+    this.workers = choice("laboratory-workers");
+    for (const number of WORKERS) this.workers.append(make("option", { value: number, selected: number === 8 }, String(number)));
+    this.first = choice("laboratory-first");
+    this.second = choice("laboratory-second");
+    this.nodes = choice("laboratory-nodes");
+    this.pruning = choice("laboratory-pruning");
+    this.runButton = make("button", { type: "submit", disabled: true }, "Compare");
+    this.stopButton = make("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
+    const labelled = (text, control) => make("label", {}, text, control);
+    this.form = make("form", { "aria-label": "Experiment" },
+      labelled("Virtual workers", this.workers), labelled("Policy", this.first), labelled("against", this.second),
+      labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), this.runButton, this.stopButton);
+    this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
+    this.bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
+    this.status = make("p", { className: "note", role: "status" },
+      "Searches the position on the board again, in virtual time: as if there were so many processors.");
+    this.file = make("input", { type: "file", accept: ".json,application/json", id: "laboratory-trace", onchange: () => this.open() });
+    this.result = make("div", { className: "result", tabIndex: -1 });
+    root.append(make("section", { className: "laboratory" }, this.form, this.bar, this.status,
+      make("label", {}, "Open a trace (psearch --trace FILE)", this.file), this.result));
+  }
+
+  offer({ policies, most_workers: most, nodes, pruning }) {
+    const fill = (select, values, chosen, name = String) => {
+      select.replaceChildren(...values.map((value) => make("option", { value, selected: value === chosen }, name(value))));
+      select.disabled = false;
+    };
+    fill(this.workers, WORKERS.filter((number) => number <= most), 8);
+    fill(this.first, policies, "calibrated");
+    fill(this.second, policies, "ybw");
+    fill(this.nodes, nodes, nodes[1], (value) => value.toLocaleString("en"));
+    fill(this.pruning, pruning, "modern");
+    this.runButton.disabled = this.isBusy;
+  }
+
+  // -- work ------------------------------------------------------------------------------------------------------------
+
+  begin(text) {
+    this.isBusy = true;
+    this.runButton.disabled = this.file.disabled = true;
+    this.stopButton.disabled = false;
+    this.bar.hidden = false;
+    this.bar.value = 0;
+    this.status.classList.remove("error");
+    this.status.textContent = text;
+  }
+
+  progress(text, done) {
+    if (!this.isBusy) this.begin(text); // the page was loaded again
+    this.bar.value = done;
+    this.status.textContent = `${text} …`;
+  }
+
+  end(text, isError = false) {
+    this.isBusy = false;
+    this.runButton.disabled = this.file.disabled = false;
+    this.stopButton.disabled = true;
+    this.bar.hidden = true;
+    this.status.classList.toggle("error", isError);
+    this.status.textContent = text;
+  }
+
+  run() {
+    this.begin("Starting …");
+    this.channel.send("laboratory.run", {
+      workers: Number(this.workers.value),
+      first: this.first.value,
+      second: this.second.value,
+      nodes: Number(this.nodes.value),
+      pruning: this.pruning.value,
+    });
+  }
+
+  stop() {
+    this.sending = null;
+    this.channel.send("laboratory.stop", {});
+    if (this.isSending) this.end("Stopped.");
+  }
+
+  async open() {
+    const [file] = this.file.files;
+    if (!file) return;
+    if (file.size > MOST_CHARACTERS) {
+      this.end(`A trace of more than ${MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may.`, true);
+      return;
+    }
+    this.begin("Reading the file …");
+    const text = await file.text();
+    const mine = (this.sending = {});
+    this.isSending = true;
+    this.channel.send("trace.begin", { characters: text.length });
+    for (let at = 0; at < text.length && this.sending === mine; at += PART) {
+      this.channel.send("trace.part", { text: text.slice(at, at + PART) });
+      this.bar.value = (0.1 * at) / text.length;
+      if ((at / PART) % 16 === 15) await new Promise((resolve) => { setTimeout(resolve, 0); });
+    }
+    this.isSending = false;
+    this.file.value = "";
+  }
+
+  // -- what comes of it ------------------------------------------------------------------------------------------------
+
+  timeline(part, title, end) {
+    const root = make("div", { className: "tracks-root" });
+    const view = new TrackView(root, { label: title });
+    const made = make("section", { "aria-label": title }, make("h3", {}, title), root);
+    const piece = { tracks: part.tracks, begin: 0, end: part.end };
+    requestAnimationFrame(() => {
+      view.show([piece], { begin: 0, end: Math.max(end, 1), rows: part.tracks.length });
+      view.describe();
+    });
+    return made;
+  }
+
+  showExperiment(result) {
+    const { serial, runs } = result;
+    const [first, second] = runs;
+    const isSame = first.policy === second.policy;
+    const names = isSame ? [`${first.policy} (1)`, `${second.policy} (2)`] : [first.policy, second.policy];
+    const all = [serial, ...runs];
+    const end = Math.max(first.end, second.end);
+    const title = (part, number) => `${names[number]}, ${result.workers} workers: ${timeText(1e6 * part.seconds)}`
+      + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
+    const head = ["", "one worker", ...names];
+    this.result.replaceChildren(
+      make("h3", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}`),
+      table(head, [
+        ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
+        ["speedup", "1", ...runs.map((one) => (one.speedup ?? null) === null ? "–" : one.speedup.toFixed(2))],
+        ["nodes", ...all.map((one) => count(one.nodes))],
+        ["nodes, times one worker's", "1", ...runs.map((one) => times(one.overhead))],
+        ["idle", ...all.map((one) => share(one.idle))],
+        ["thrown away", ...all.map((one) => share(one.aborted))],
+        ["split nodes", ...all.map((one) => count(one.splits))],
+        ["joins", ...all.map((one) => count(one.joins))],
+        ["best move", ...all.map((one) => one.san ?? "–")],
+        ["score, centipawns", ...all.map((one) => count(one.score))],
+      ], "Figures of the searches"),
+      make("div", { className: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
+      trackLegend(),
+      make("h3", {}, "Where they differ"),
+      make("p", { className: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} after it.`),
+      table(["depth", ...names, "behind"], result.iterations.map((one) =>
+        [String(one.depth), timeText(one.first), timeText(one.second), signed(one.apart)]), "Time of each iteration"),
+      make("h3", {}, "Shared nodes by expected type"),
+      make("div", { className: "two" }, ...runs.map((one, number) => this.types(one, names[number]))),
+      make("h3", {}, "Were the predictions right?"),
+      make("div", { className: "two" },
+        reliability({ title: "P(no cutoff) as a node is entered", series: all.map((one, number) => ({ label: head[number + 1], bins: one.no_cutoff })) }),
+        reliability({ title: "P(needed) of moves taken at shared nodes", series: runs.map((one, number) => ({ label: names[number], bins: one.needed })) })),
+      make("h3", {}, "What each technique left out"),
+      this.techniques(all, head.slice(1)),
+    );
+    this.result.focus({ preventScroll: true });
+  }
+
+  types(part, name) {
+    return table([name, "nodes", "helpers", "P needed", "all moves", "cutoff", "aborted"], part.types.map((one) =>
+      [one.type, count(one.splits), count(one.helpers), one.p_needed === null ? "–" : one.p_needed.toFixed(2),
+        count(one.exhausted), count(one.cutoff), count(one.aborted)]), `Shared nodes, ${name}`);
+  }
+
+  techniques(all, names) {
+    const rows = all[0].techniques.map((one, place) => {
+      const found = all.map((search) => search.techniques[place]);
+      if (!found.some(({ tried }) => tried)) return null;
+      return [make("span", { title: one.counted }, one.name.replaceAll("_", " ")),
+        ...found.flatMap(({ pruned, share: part }) => [count(pruned), share(part)])];
+    }).filter((row) => row !== null);
+    return table(["technique", ...names.flatMap((name) => [name, "of tried"])], rows, "Times each technique pruned, reduced or extended");
+  }
+
+  showTrace(result) {
+    const facts = Object.entries(result.facts).map(([name, text]) => `${name.replaceAll("_", " ")} ${text}`).join(", ");
+    const more = result.workers > result.tracks.length ? ` The first ${result.tracks.length} of ${result.workers} workers are shown.` : "";
+    this.result.replaceChildren(
+      make("h3", {}, "Trace"),
+      make("p", { className: "note" }, `${facts}.${more}`),
+      make("div", { className: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
+      trackLegend(),
+      make("h3", {}, "Shared nodes by expected type"),
+      this.types(result, "type"),
+      make("h3", {}, "Iterations"),
+      table(["depth", "time", "score", "bound", "move"], result.depths.map((one) =>
+        [String(one.depth), timeText(one.end - one.begin), count(one.score), one.bound, one.move ?? "–"]), "Searches of the root"),
+    );
+    this.result.focus({ preventScroll: true });
+  }
+}

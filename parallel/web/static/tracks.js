@@ -1,0 +1,197 @@
+// Tracks of workers on a canvas: a row a worker, time from left to right, and what each of them did.
+//
+//   const view = new TrackView(root, { label: "Workers" });
+//   view.show(pieces, { begin, end, rows, first });
+//
+// pieces: [{ tracks, begin, end }], each with tracks[row] = [[kind, begin, end, split?], ...] in microseconds; rows: how
+// many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
+// full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
+
+export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
+export const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
+const COLOURS = ["--searching", "--joining", "--idle", "--wasted", "--muted"];
+const LABEL_WIDTH = 34;
+const AXIS_HEIGHT = 20;
+const ROW = { most: 26, least: 6 };
+
+let colours = null; // of the page as it is now
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { colours = null; });
+
+export function palette() {
+  if (colours) return colours;
+  const style = getComputedStyle(document.documentElement);
+  const names = [...COLOURS, "--text", "--muted", "--hairline", "--surface", "--accent",
+    "--curve-1", "--curve-2", "--curve-3", "--curve-4"];
+  colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue(name).trim() || "#888"]));
+  return colours;
+}
+
+export function timeText(us) {
+  if (us >= 10e6) return `${(us / 1e6).toFixed(0)} s`;
+  if (us >= 1e6) return `${(us / 1e6).toFixed(2)} s`;
+  return us >= 1e4 ? `${(us / 1e3).toFixed(0)} ms` : us >= 1e3 ? `${(us / 1e3).toFixed(1)} ms` : `${Math.round(us)} µs`;
+}
+
+export function ticksOf(begin, end, most) {
+  const rough = Math.max(end - begin, 1) / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
+  const ticks = [];
+  for (let tick = Math.ceil(begin / step) * step; tick <= end; tick += step) ticks.push(tick);
+  return ticks;
+}
+
+/** Shares of the time by kind, of one row or of all (row null), between two moments. */
+export function sharesOf(pieces, row, begin, end) {
+  const spent = [0, 0, 0, 0, 0];
+  for (const piece of pieces) {
+    const tracks = row === null ? piece.tracks : [piece.tracks[row] ?? []];
+    for (const track of tracks) {
+      for (const [kind, from, to] of track) spent[kind] += Math.max(0, Math.min(to, end) - Math.max(from, begin));
+    }
+  }
+  const whole = spent[SEARCH] + spent[JOIN] + spent[IDLE] + spent[LOST];
+  return spent.map((time) => (whole ? time / whole : 0));
+}
+
+export class TrackView {
+  constructor(root, { label }) {
+    this.label = label;
+    this.root = root;
+    this.canvas = document.createElement("canvas");
+    this.canvas.className = "tracks";
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", `${label}: nothing to show yet`);
+    this.says = document.createElement("p");
+    this.says.className = "tracks-says";
+    root.append(this.canvas, this.says);
+    this.pieces = [];
+    this.range = { begin: 0, end: 1, rows: 0, first: 0 };
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.canvas.addEventListener("pointerleave", () => { this.says.textContent = ""; });
+    new ResizeObserver(() => this.draw()).observe(root);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+  }
+
+  show(pieces, range) {
+    this.pieces = pieces;
+    this.range = { first: 0, ...range };
+    this.draw();
+  }
+
+  /** For those who do not see it. */
+  describe() {
+    const { begin, end, rows, first } = this.range;
+    const told = [];
+    for (let row = 0; row < Math.min(rows, 8); row++) {
+      const shares = sharesOf(this.pieces, row, begin, end);
+      const parts = [SEARCH, IDLE, ABORTED].map((kind) => `${KINDS[kind]} ${(100 * shares[kind]).toFixed(0)}%`);
+      told.push(`worker ${first + row} ${parts.join(", ")}`);
+    }
+    const more = rows > 8 ? `; and ${rows - 8} workers more` : "";
+    this.canvas.setAttribute("aria-label", `${this.label}, ${timeText(end - begin)}: ${told.join("; ")}${more}`);
+  }
+
+  draw() {
+    const { begin, end, rows, first } = this.range;
+    const width = this.root.clientWidth;
+    if (!width || !rows || end <= begin) return;
+    const room = Math.min(520, Math.max(160, innerHeight * 0.5));
+    const row = Math.max(ROW.least, Math.min(ROW.most, Math.floor(room / rows)));
+    const height = rows * row + AXIS_HEIGHT;
+    const scale = devicePixelRatio || 1;
+    const { canvas } = this;
+    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+      canvas.width = Math.round(width * scale);
+      canvas.height = Math.round(height * scale);
+      canvas.style.height = `${height}px`;
+    }
+    const ink = palette();
+    const paint = canvas.getContext("2d");
+    paint.setTransform(scale, 0, 0, scale, 0, 0);
+    paint.clearRect(0, 0, width, height);
+    const across = (us) => LABEL_WIDTH + ((us - begin) / (end - begin)) * (width - LABEL_WIDTH - 4);
+    this.row = row;
+    this.timeAt = (x) => begin + ((x - LABEL_WIDTH) / (width - LABEL_WIDTH - 4)) * (end - begin);
+    this.drawAxis(paint, ink, across, rows * row, width);
+    const bar = Math.max(row - Math.max(2, row * 0.25), 3);
+    paint.font = "11px system-ui, sans-serif";
+    paint.textAlign = "right";
+    paint.textBaseline = "middle";
+    const every = Math.ceil(13 / row);
+    for (let number = 0; number < rows; number++) {
+      if (number % every) continue;
+      paint.fillStyle = ink["--muted"];
+      paint.fillText(String(first + number), LABEL_WIDTH - 6, number * row + row / 2);
+    }
+    for (const wasted of [false, true]) {
+      for (const piece of this.pieces) {
+        if ((piece.end < begin && !wasted) || piece.begin > end) continue;
+        for (let number = 0; number < rows; number++) this.drawRow(paint, ink, across, piece.tracks[number] ?? [], number * row, row, bar, wasted);
+      }
+    }
+  }
+
+  drawAxis(paint, ink, across, floor, width) {
+    paint.strokeStyle = ink["--hairline"];
+    paint.fillStyle = ink["--muted"];
+    paint.font = "11px system-ui, sans-serif";
+    paint.textAlign = "center";
+    paint.textBaseline = "top";
+    paint.lineWidth = 1;
+    for (const tick of ticksOf(this.range.begin, this.range.end, Math.max(2, width / 110))) {
+      const x = Math.round(across(tick)) + 0.5;
+      paint.beginPath();
+      paint.moveTo(x, 0);
+      paint.lineTo(x, floor + 3);
+      paint.stroke();
+      if (x > LABEL_WIDTH + 10 && x < width - 20) paint.fillText(timeText(tick), x, floor + 5);
+    }
+  }
+
+  drawRow(paint, ink, across, track, top, row, bar, wasted) {
+    const { begin, end } = this.range;
+    for (const [kind, from, to] of track) {
+      if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
+      const left = across(Math.max(from, begin));
+      const wide = Math.max(across(Math.min(to, end)) - left, kind === IDLE || kind === SEARCH ? 0.4 : 1);
+      paint.fillStyle = ink[COLOURS[kind]];
+      if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
+      else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
+      else if (kind === ABORTED) paint.fillRect(left, top + row / 2, wide, bar / 2);
+      else paint.fillRect(left, top + (row - bar) / 2, wide, bar);
+    }
+  }
+
+  /** Says what is under the pointer. */
+  point(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const number = Math.floor((event.clientY - box.top) / (this.row ?? 1));
+    if (!this.timeAt || number < 0 || number >= this.range.rows) return;
+    const time = this.timeAt(event.clientX - box.left);
+    const found = [];
+    for (const piece of this.pieces) {
+      for (const segment of piece.tracks[number] ?? []) {
+        if (segment[1] <= time && time < segment[2]) found.push(segment);
+      }
+    }
+    const words = found.map(([kind, from, to, split]) =>
+      `${KINDS[kind]} for ${timeText(to - from)}${split ? ` at split node ${split}` : ""}`);
+    this.says.textContent = words.length ? `worker ${this.range.first + number}, ${timeText(time)}: ${words.join("; ")}` : "";
+  }
+}
+
+/** What the shapes and colours mean, as a list. */
+export function trackLegend() {
+  const list = document.createElement("ul");
+  list.className = "track-legend";
+  list.setAttribute("aria-label", "What the tracks show");
+  for (const kind of [SEARCH, JOIN, IDLE, ABORTED]) {
+    const item = document.createElement("li");
+    const sign = document.createElement("span");
+    sign.className = `track-sign kind-${kind}`;
+    item.append(sign, KINDS[kind]);
+    list.append(item);
+  }
+  return list;
+}

@@ -1,0 +1,335 @@
+// The tab "Workers": what each worker does, the open split nodes as a tree, and a few curves, while the engine searches.
+//
+// The server sends a snapshot twenty times a second (`workers.look`); each is confirmed (`workers.seen`) once it is taken
+// in, so that a slow page gets fewer. The last minute is kept: pause, and step back through it.
+
+import { Curve } from "./curves.js";
+import { ABORTED, IDLE, SEARCH, TrackView, palette, sharesOf, timeText, trackLegend } from "./tracks.js";
+
+const KEPT = 1200; // snapshots: a minute
+const CURVE = 400; // snapshots of a curve
+const RATE_US = 500_000; // over which rates are taken
+const TREE_MS = 200; // between two pictures of the tree: a reader is slower than a search
+const SAY_MS = 5000; // between two sentences for screen readers
+const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
+
+const big = (value) => (value >= 9.95e5 ? `${(value / 1e6).toFixed(2)} M` : value >= 1e4 ? `${(value / 1e3).toFixed(0)} k`
+  : value >= 100 ? value.toFixed(0) : value.toFixed(1));
+const CURVES = [
+  { label: "Speed", unit: "nodes/s", format: big, colour: "--curve-1", name: "nodes" },
+  { label: "Splits", unit: "/s", format: big, colour: "--curve-3", name: "splits" },
+  { label: "Joins", unit: "/s", format: big, colour: "--curve-4", name: "joins" },
+  { label: "Aborts", unit: "/s", format: big, colour: "--curve-2", name: "aborts" },
+  { label: "Idle", unit: "", format: (share) => `${(100 * share).toFixed(1)}%`, colour: "--muted", name: "idle" },
+];
+
+export function addStyles() {
+  const address = new URL("watching.css", import.meta.url).href;
+  if ([...document.styleSheets].some((sheet) => sheet.href === address)) return;
+  const link = document.createElement("link");
+  link.rel = "stylesheet";
+  link.href = address;
+  document.head.append(link);
+}
+
+export function make(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key in made && key !== "list" && key !== "form") made[key] = value;
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export function mountWorkers(root, channel) {
+  addStyles();
+  return new Workers(root, channel);
+}
+
+class Workers {
+  constructor(root, channel) {
+    this.channel = channel;
+    this.history = [];
+    this.frozen = null; // while paused: the history of that moment
+    this.at = 0; // place in it
+    this.span = SPANS[2][0];
+    this.first = 0;
+    this.isShown = false;
+    this.treeAt = -Infinity;
+    this.saidAt = -Infinity;
+    this.chosen = null; // id of the node whose line is on the board
+    this.build(root);
+    channel.on("workers.look", (snapshot) => this.take(snapshot));
+    channel.on("workers.error", ({ text }) => { this.status.textContent = text; });
+    channel.on("channel.open", () => { if (this.isShown) this.ask(); });
+  }
+
+  show() {
+    this.isShown = true;
+    this.ask();
+    this.draw();
+  }
+
+  hide() {
+    this.isShown = false;
+    this.channel.send("workers.rest", {});
+  }
+
+  ask() {
+    this.channel.send("workers.watch", { first: this.first });
+  }
+
+  // -- building --------------------------------------------------------------------------------------------------------
+
+  build(root) {
+    this.pauseButton = make("button", { type: "button", onclick: () => this.pause() }, "Pause");
+    this.backButton = make("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
+    this.onButton = make("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
+    this.spanChoice = make("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
+    for (const [us, text] of SPANS) this.spanChoice.append(make("option", { value: us, selected: us === this.span }, text));
+    this.firstChoice = make("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.choose() });
+    this.firstLabel = make("label", { className: "first", hidden: true }, "from worker ", this.firstChoice);
+    this.status = make("span", { className: "status" }, "Nothing is being searched.");
+    this.says = make("p", { className: "for-readers", role: "status" });
+    const bar = make("div", { className: "watch-bar", role: "toolbar", "aria-label": "Time" },
+      this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
+
+    this.tracksRoot = make("div", { className: "tracks-root", tabIndex: 0, role: "group",
+      "aria-label": "Tracks of the workers. Space pauses, left and right step, plus and minus change the time shown." });
+    this.tracks = new TrackView(this.tracksRoot, { label: "Workers" });
+    this.tracksRoot.addEventListener("keydown", (event) => this.key(event));
+    this.load = make("canvas", { className: "load", role: "img", hidden: true });
+
+    const curves = make("div", { className: "curves" });
+    this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
+
+    this.tree = make("ul", { className: "split-tree", role: "tree", "aria-label": "Open split nodes" });
+    this.tree.addEventListener("keydown", (event) => this.treeKey(event));
+    this.treeNote = make("p", { className: "note" }, "Split nodes are shown here while workers share a search.");
+    root.append(make("section", { className: "workers" }, bar, this.says, this.tracksRoot, trackLegend(), this.load,
+      make("h3", {}, "Rates"), curves, make("h3", {}, "Open split nodes"), this.treeNote, this.tree));
+  }
+
+  // -- what comes ------------------------------------------------------------------------------------------------------
+
+  take(snapshot) {
+    this.channel.send("workers.seen", {});
+    const last = this.history[this.history.length - 1];
+    const isAnother = last && (last.search !== snapshot.search || last.workers !== snapshot.workers
+      || last.first !== snapshot.first || snapshot.now < last.now);
+    if (isAnother) this.history = [];
+    this.history.push(snapshot);
+    if (this.history.length > KEPT) this.history.shift();
+    if (!this.frozen && this.isShown) this.later();
+  }
+
+  later() {
+    if (this.isWaiting) return;
+    this.isWaiting = true;
+    requestAnimationFrame(() => { this.isWaiting = false; this.draw(); });
+  }
+
+  choose() {
+    const first = Math.max(0, Math.floor(Number(this.firstChoice.value)) || 0);
+    this.first = first;
+    this.ask();
+  }
+
+  // -- time ------------------------------------------------------------------------------------------------------------
+
+  get samples() { return this.frozen ? this.frozen.slice(0, this.at + 1) : this.history; }
+
+  pause() {
+    if (this.frozen) this.frozen = null;
+    else if (this.history.length) {
+      this.frozen = this.history.slice();
+      this.at = this.frozen.length - 1;
+    }
+    this.pauseButton.textContent = this.frozen ? "Go on" : "Pause";
+    this.draw(true);
+  }
+
+  step(by) {
+    if (!this.frozen) this.pause();
+    if (!this.frozen) return;
+    this.at = Math.max(0, Math.min(this.frozen.length - 1, this.at + by));
+    this.draw(true);
+  }
+
+  key(event) {
+    if (event.key === " ") this.pause();
+    else if (event.key === "ArrowLeft") this.step(event.shiftKey ? -20 : -1);
+    else if (event.key === "ArrowRight") this.step(event.shiftKey ? 20 : 1);
+    else if (event.key === "+" || event.key === "-") {
+      const place = SPANS.findIndex(([us]) => us === this.span) + (event.key === "+" ? -1 : 1);
+      const [us] = SPANS[Math.max(0, Math.min(SPANS.length - 1, place))];
+      this.span = us;
+      this.spanChoice.value = String(us);
+      this.draw(true);
+    } else return;
+    event.preventDefault();
+  }
+
+  // -- drawing ---------------------------------------------------------------------------------------------------------
+
+  draw(isAsked = false) {
+    const samples = this.samples;
+    const last = samples[samples.length - 1];
+    this.backButton.disabled = !samples.length || (this.frozen !== null && this.at === 0);
+    this.onButton.disabled = !this.frozen || this.at === this.frozen.length - 1;
+    if (!last) return;
+    const end = last.now, begin = Math.max(0, end - this.span);
+    const pieces = samples.filter((sample) => sample.now >= begin - 1_000_000)
+      .map((sample) => ({ tracks: sample.tracks, begin: sample.begin, end: sample.now }));
+    this.tracks.show(pieces, { begin, end: Math.max(end, begin + 1), rows: last.tracks.length, first: last.first });
+    this.firstLabel.hidden = last.workers <= last.tracks.length;
+    this.firstChoice.max = last.workers - 1;
+    this.drawLoad(last);
+    this.drawCurves(samples);
+    const now = performance.now();
+    if (isAsked || this.frozen || last.done || now - this.treeAt >= TREE_MS) {
+      this.treeAt = now;
+      this.drawTree(last);
+    }
+    const back = this.frozen ? `, ${timeText(this.frozen[this.frozen.length - 1].now - end)} back` : "";
+    this.status.textContent = `${this.frozen ? "paused" : last.done ? "finished" : "searching"}, ${timeText(end)}${back}, `
+      + `${last.workers} ${last.workers === 1 ? "worker" : "workers"}, depth ${last.depth}`;
+    if (isAsked || now - this.saidAt >= SAY_MS) {
+      this.saidAt = now;
+      this.tracks.describe();
+      const shares = sharesOf(pieces, null, begin, end);
+      this.says.textContent = `${this.status.textContent}. Searching ${(100 * shares[SEARCH]).toFixed(0)}%, idle `
+        + `${(100 * shares[IDLE]).toFixed(0)}%, thrown away ${(100 * shares[ABORTED]).toFixed(0)}%. `
+        + `${last.nodes.length + last.hidden} open split nodes.`;
+    }
+  }
+
+  drawLoad(last) {
+    this.load.hidden = last.workers <= last.tracks.length;
+    if (this.load.hidden) return;
+    const columns = Math.min(last.workers, 128), rows = Math.ceil(last.workers / columns);
+    const width = this.load.parentElement.clientWidth, cell = Math.max(2, Math.floor(width / columns));
+    this.load.width = cell * columns;
+    this.load.height = cell * rows;
+    const paint = this.load.getContext("2d");
+    paint.fillStyle = palette()["--searching"];
+    let sum = 0;
+    for (let number = 0; number < last.load.length; number++) {
+      const share = parseInt(last.load[number], 16) / 15;
+      sum += share;
+      paint.globalAlpha = 0.06 + 0.94 * share;
+      paint.fillRect((number % columns) * cell, Math.floor(number / columns) * cell, cell - 1, cell - 1);
+    }
+    this.load.setAttribute("aria-label", `All ${last.workers} workers: busy ${(100 * sum / last.workers).toFixed(0)}% of the time`);
+  }
+
+  drawCurves(samples) {
+    const shown = samples.slice(-CURVE);
+    const from = samples.length - shown.length;
+    let before = 0;
+    const bases = shown.map((sample, place) => {
+      while (before < from + place && samples[before + 1].now <= sample.now - RATE_US) before++;
+      return samples[before];
+    });
+    for (const [about, curve] of this.curves) {
+      curve.show(shown.map((sample, place) => {
+        const base = bases[place], us = sample.now - base.now;
+        if (us <= 0) return null;
+        return about.name === "idle" ? idleShare(base, sample) : (1e6 * (sample.counters[about.name] - base.counters[about.name])) / us;
+      }));
+    }
+  }
+
+  // -- the tree --------------------------------------------------------------------------------------------------------
+
+  drawTree(sample) {
+    const focused = document.activeElement?.closest?.(".split-node")?.dataset.id ?? null;
+    const byId = new Map(sample.nodes.map((node) => [node.id, node]));
+    const children = new Map();
+    for (const node of sample.nodes) {
+      const above = byId.has(node.parent) ? node.parent : null;
+      children.set(above, [...(children.get(above) ?? []), node]);
+    }
+    const rows = [];
+    const visit = (above, level, moves) => {
+      for (const node of children.get(above) ?? []) {
+        const line = [...moves, ...node.moves];
+        rows.push(this.row(node, level, line, sample));
+        visit(node.id, level + 1, line);
+      }
+    };
+    visit(null, 1, []);
+    this.tree.replaceChildren(...rows);
+    const kept = rows.find((row) => row.dataset.id === focused) ?? null;
+    (kept ?? rows[0])?.setAttribute("tabindex", "0");
+    if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
+    const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
+    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}; moves done · under way · to come. Choose one to see its line on the board.`
+      : sample.done ? "None: the search is over." : "None at this moment.";
+  }
+
+  row(node, level, line, sample) {
+    const percent = (share) => `${Math.round(100 * share)}%`;
+    const workers = node.under_way.flatMap(({ workers }) => workers);
+    const shown = node.under_way.map(({ move, workers }) => `${move} ${workers.join(" ")}`);
+    const moves = node.moves.length ? node.moves.join(" ") : "root";
+    const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
+      + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} under way, `
+      + `${node.to_come} to come`;
+    const bar = make("span", { className: "moves-bar", "aria-hidden": "true" });
+    const whole = Math.max(node.done + node.inside + node.to_come, 1);
+    for (const [kind, count] of [["done", node.done], ["under-way", node.inside], ["to-come", node.to_come]]) {
+      const part = make("span", { className: kind });
+      part.style.width = `${(100 * count) / whole}%`;
+      bar.append(part);
+    }
+    const row = make("li", { className: `split-node${node.id === this.chosen ? " chosen" : ""}${node.closed ? " closed" : ""}`, role: "treeitem",
+      tabIndex: -1, "aria-level": level, "aria-label": name, "aria-selected": String(node.id === this.chosen) },
+    make("span", { className: `node-type type-${node.type.toLowerCase()}` }, node.type),
+    make("span", { className: "node-moves" }, moves),
+    make("span", { className: "node-figures" }, `d${node.depth}  needed ${percent(node.p_needed)}  no cutoff ${percent(node.p_no_cutoff)}`),
+    bar,
+    make("span", { className: "node-count" }, `${node.done} · ${node.inside} · ${node.to_come}`),
+    make("span", { className: "node-workers" }, shown.join("  ")));
+    row.dataset.id = node.id;
+    row.style.setProperty("--level", level - 1);
+    row.addEventListener("click", () => this.showLine(row, node, line, sample));
+    return row;
+  }
+
+  showLine(row, node, line, sample) {
+    this.chosen = node.id;
+    for (const other of this.tree.children) {
+      other.classList.toggle("chosen", other === row);
+      other.setAttribute("aria-selected", String(other === row));
+      other.tabIndex = other === row ? 0 : -1;
+    }
+    row.focus({ preventScroll: true });
+    // a line with a null move in it cannot be played: the position it leads to can be shown
+    const shown = node.fen ? { fen: node.fen, moves: [] } : { fen: sample.fen, moves: line };
+    this.channel.announce("board.line", { ...shown, chess960: sample.chess960 });
+  }
+
+  treeKey(event) {
+    const rows = [...this.tree.children];
+    const place = rows.indexOf(event.target.closest(".split-node"));
+    if (place < 0) return;
+    const next = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1 }[event.key];
+    if (event.key === "Enter" || event.key === " ") rows[place].click();
+    else if (next !== undefined) {
+      const row = rows[Math.max(0, Math.min(rows.length - 1, next))];
+      for (const other of rows) other.tabIndex = other === row ? 0 : -1;
+      row.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** Of the workers' time between two snapshots, by their own clocks; as they stood, where these tell nothing. */
+function idleShare(base, sample) {
+  const spent = sample.counters.search_cycles - base.counters.search_cycles;
+  const idle = sample.counters.idle_cycles - base.counters.idle_cycles;
+  return spent > 0 ? Math.max(0, Math.min(1, idle / spent)) : sample.idle;
+}
