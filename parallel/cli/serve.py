@@ -48,6 +48,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     check_hash(options.hash)
     try:
+        import websockets  # noqa: F401  # which uvicorn takes
+
         from psearch.web.gate import Gate
         from psearch.web.server import listen
         from psearch.web.server import run as serve

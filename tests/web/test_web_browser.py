@@ -33,6 +33,7 @@ pytestmark = [
 ARGUMENTS = [
     "--headless",
     "--no-sandbox",
+    "--disable-dev-shm-usage",
     "--disable-gpu",
     "--disable-quic",
     "--no-first-run",
@@ -49,7 +50,7 @@ MORPHY = (
     "11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8# 1-0\n"
 )
 MOST_LATENCY_MS = 50
-SPARE = 3
+SPARE = 5
 """Machines of others, and those with other work, are that much slower before a test fails."""
 
 

@@ -1,0 +1,147 @@
+"""`psearch serve` as a program: how it begins, and how it ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = "import sys; from psearch.cli.main import main; sys.exit(main())"
+WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
+needs_extra = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "websockets"))),
+    reason="psearch[web] is not installed",
+)
+
+
+def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`psearch` with these arguments, to its end."""
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+    )
+
+
+def children(pid: int) -> set[int]:
+    """Processes below this one."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    parents = {int(one): int(parent) for one, parent in map(str.split, found.splitlines()[1:])}
+    below = {pid}
+    while more := {one for one, parent in parents.items() if parent in below} - below:
+        below |= more
+    return below - {pid}
+
+
+@pytest.fixture
+def server() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *WORDS, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def address(server: subprocess.Popen[str]) -> str:
+    assert server.stdout is not None
+    return server.stdout.readline().strip()
+
+
+@needs_extra
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_and_its_workers(server: subprocess.Popen[str], number: signal.Signals, kernels: None) -> None:
+    url = address(server)
+    with urllib.request.urlopen(url) as answer:
+        assert b"<title>psearch</title>" in answer.read()
+    until = time.monotonic() + 20
+    while len(workers := children(server.pid)) < 3:  # two, and who forks them
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    server.send_signal(number)
+    out, said = server.communicate(timeout=20)
+    assert server.returncode == 128 + number
+    assert out == "" and said == "psearch: serving on this machine only; Ctrl-C ends it\n"
+    until = time.monotonic() + 5
+    while any(os.path.exists(f"/proc/{pid}") for pid in workers):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@needs_extra
+def test_a_signal_at_once(server: subprocess.Popen[str]) -> None:
+    """Before anybody has asked for anything, and while the engine starts."""
+    address(server)
+    server.send_signal(signal.SIGINT)
+    _, said = server.communicate(timeout=20)
+    assert server.returncode == 130
+    assert "Traceback" not in said
+
+
+@needs_extra
+def test_without_the_token_it_answers_nobody(server: subprocess.Popen[str]) -> None:
+    base = address(server).partition("?")[0]
+    for path in ("", "?token=guessed", "app.js", "socket"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(base + path)
+        assert caught.value.code in (403, 404)
+        caught.value.close()
+
+
+@needs_extra
+def test_only_this_machine_can_reach_it(server: subprocess.Popen[str]) -> None:
+    port = int(address(server).split(":")[2].partition("/")[0])
+    with socket.socket() as other:
+        other.settimeout(2)
+        with pytest.raises(OSError):  # refused, or no such way
+            other.connect(("127.0.0.2", port))
+
+
+@needs_extra
+def test_a_port_that_is_in_use() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run(*WORDS, "--port", str(port))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"psearch: port {port} is in use: give another, as --port {port + 1}, or any, --port 0\n"
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets"])
+def test_without_the_extra(missing: str, tmp_path: Path) -> None:
+    (tmp_path / missing).mkdir()
+    (tmp_path / missing / "__init__.py").write_text(f"raise ModuleNotFoundError('no {missing}', name={missing!r})\n")
+    if missing == "starlette":  # which is asked for after uvicorn
+        (tmp_path / "uvicorn.py").write_text("")
+    done = run(*WORDS, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"psearch: {missing} is not installed: pip install 'psearch[web]'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--port", "65536"], "argument --port: must be a whole number from 0 to 65535, not '65536'"),
+        (["--hash", "16777216"], "does not fit in this machine's"),
+        (["startpos"], "psearch serve takes no 'startpos'"),
+    ],
+)
+def test_bad_arguments(words: list[str], said: str) -> None:
+    done = run("serve", *words)
+    assert done.returncode == 2
+    assert said in done.stderr and done.stderr.count("\n") == 1
