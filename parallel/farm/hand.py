@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import chess
-import chess.engine
 
 from psearch.farm.boards import board_of
-from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Piece, Task
+from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.fen import checked_moves
 from psearch.notation.report import uci_line
 from psearch.options import SearchOptions
@@ -84,15 +83,16 @@ class Hand:
                 self._engine.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
-        """The outcomes of a batch, as they are found; see `answer`."""
-        for piece in batch.pieces:
-            yield from self._piece(piece, on_look)
+        """The outcomes of a batch, as they are found; see `search`."""
+        return (searched.outcome() for searched in self.searches(batch, on_look))
 
-    def _piece(self, piece: Piece, on_look: Callable[[], None] | None) -> Iterator[Outcome]:
-        if piece.begins:
-            self.forget()
-        for number, task in piece.tasks:
-            yield self.answer(number, task, on_look)
+    def searches(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Searched]:
+        """The same, for who puts outcomes together later."""
+        for piece in batch.pieces:
+            if piece.begins:
+                self.forget()
+            for number, task in piece.tasks:
+                yield self.search(number, task, on_look)
 
     def forget(self) -> None:
         """What follows is another game, or a position by itself: as if the hand were new."""
@@ -101,34 +101,38 @@ class Hand:
             self._is_new = True
 
     def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
+        """The outcome of a task; see `search`."""
+        return self.search(number, task, on_look).outcome()
+
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
         """Search a position. What is wrong with it is its outcome, too. on_look: called ten times a second.
 
         Raises WorkerDied when processes are lost again and again and nothing was found.
         """
+        searched = Searched(number, task.id, self.name)
         try:
-            return Outcome(number, task.id, self._found(task, on_look), None, self.name)
+            self._search(searched, task, on_look)
         except WorkerDied:
             raise
         except (PsearchError, ValueError) as error:
-            return Outcome(number, task.id, None, str(error), self.name)
+            searched.error = str(error)
+        return searched
 
-    def _found(self, task: Task, on_look: Callable[[], None] | None) -> Found:
+    def _search(self, searched: Searched, task: Task, on_look: Callable[[], None] | None) -> None:
         board = board_of(task)
         only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
         only = checked_moves(board, only)
-        tbhits = 0
         if self._prober is not None and only is None:
             probe = self._prober.probe(board)
             if probe is not None:
-                only, tbhits = probe.best, probe.hits
-        listener = _Listener(board, on_look)
+                only, searched.tbhits = probe.best, probe.hits
         request = SearchRequest(
             board,
             task.limits,
             self.settings.options,
             only,
             task.multipv,
-            on_info=listener,
+            on_info=searched.infos.append if on_look is None else _listener(searched.infos, on_look),
             control=self.control,
             live_from_s=_LOOK_INTERVAL_S,
             live_interval_s=_LOOK_INTERVAL_S if on_look is not None else float("inf"),
@@ -136,67 +140,87 @@ class Hand:
         self._is_new = False
         self._is_searching = True
         try:
-            result = self._engine.search(request)
+            searched.result = self._engine.search(request)
         finally:
             self._is_searching = False
-        return found_of(board, result, listener, tbhits)
 
 
-class _Listener:
-    """Notes when the preferred move of a search changes, and its last exact score."""
+def _listener(infos: list[Info], on_look: Callable[[], None]) -> Callable[[Info], None]:
+    """Keeps what is new, and looks."""
 
-    def __init__(self, board: chess.Board, on_look: Callable[[], None] | None) -> None:
-        self._board = board
-        self._on_look = on_look
-        self.choices: list[Choice] = []
-        self._preferred: chess.Move | None = None
-        self.exact: Info | None = None
-
-    def __call__(self, info: Info) -> None:
+    def take(info: Info) -> None:
         if info.is_live:
-            if self._on_look is not None:
-                self._on_look()
-            return
-        if info.multipv > 1:
-            return
-        if info.bound == "exact":
-            self.exact = info
-        if info.depth > 0 and info.pv:
-            self.note(info.pv[0], info)
+            on_look()
+        else:
+            infos.append(info)
 
-    def note(self, move: chess.Move, info: Info) -> None:
-        if move != self._preferred:
-            self._preferred = move
-            self.choices.append(Choice(self._board.uci(move), round(info.time_s, 4), info.depth, info.nodes))
-
-    def exact_score(self, move: chess.Move) -> chess.engine.Score | None:
-        """The last one, if it is this move's."""
-        return self.exact.score.relative if self.exact is not None and self.exact.pv[0] == move else None
+    return take
 
 
-def found_of(board: chess.Board, result: Result, listener: _Listener, tbhits: int) -> Found:
-    """What is kept of a result."""
+class Searched:
+    """A task that has been searched.
+
+    Its outcome is put together when it is wanted, best for many at once: between two searches, when the caches of the
+    processor are full of the search, that takes three times as long.
+    """
+
+    __slots__ = ("error", "hand", "id", "infos", "number", "result", "tbhits")
+
+    def __init__(self, number: int, id: str | int, hand: str) -> None:
+        self.number = number
+        self.id = id
+        self.hand = hand
+        self.infos: list[Info] = []
+        """what the search has reported"""
+        self.result: Result | None = None
+        self.error: str | None = None
+        self.tbhits = 0
+
+    def outcome(self) -> Outcome:
+        """What is kept of it."""
+        found = None if self.result is None else found_of(self.result, self.infos, self.tbhits)
+        return Outcome(self.number, self.id, found, self.error, self.hand)
+
+
+def found_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Found:
+    """What is kept of a result, and of the reports before it."""
     info, best = result.info, result.bestmove
-    exact = None
+    choices: list[Choice] = []
+    preferred = exact = None
+    for report in infos:
+        if report.multipv > 1:
+            continue
+        if report.bound == "exact":
+            exact = report
+        if report.depth > 0 and report.pv and report.pv[0] != preferred:
+            preferred = report.pv[0]
+            choices.append(_choice(preferred, report))
+    score = None
     if best is not None:
-        listener.note(best, info)
-        exact = listener.exact_score(best) if info.bound != "exact" else None
+        if best != preferred:
+            choices.append(_choice(best, info))
+        if info.bound != "exact" and exact is not None and exact.pv[0] == best:
+            score = exact.score.relative
     return Found(
-        best=None if best is None else board.uci(best),
-        lines=[_line(board, line) for line in result.lines or [info]],
+        best=None if best is None else best.uci(),
+        lines=[_line(line) for line in result.lines or [info]],
         nodes=info.nodes,
         time_s=round(info.time_s, 4),
         hashfull=info.hashfull,
         tbhits=tbhits,
-        choices=listener.choices,
-        exact_cp=None if exact is None else exact.score(),
-        exact_mate=None if exact is None else exact.mate(),
+        choices=choices,
+        exact_cp=None if score is None else score.score(),
+        exact_mate=None if score is None else score.mate(),
         notes=tuple(result.notes),
         version=__version__,
         threads=len(info.workers) or 1,
     )
 
 
-def _line(board: chess.Board, info: Info) -> Line:
-    score = info.score.pov(board.turn)
+def _choice(move: chess.Move, info: Info) -> Choice:
+    return Choice(move.uci(), round(info.time_s, 4), info.depth, info.nodes)
+
+
+def _line(info: Info) -> Line:
+    score = info.score.relative
     return Line(score.score(), score.mate(), info.bound, info.depth, info.seldepth, uci_line(info.pv))

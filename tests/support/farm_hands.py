@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from psearch.farm.hand import Hand, HandSettings
+from psearch.farm.hand import Hand, HandSettings, Searched
 from psearch.farm.hand_process import HandProcess
 from psearch.farm.jobs import Found, Line, Outcome, Task
 
@@ -16,10 +16,15 @@ FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, 
 
 
 class _Poisoned(Hand):
-    def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
         if task.fen == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
-        return super().answer(number, task, on_look)
+        return super().search(number, task, on_look)
+
+
+class _NotSearched(Searched):
+    def outcome(self) -> Outcome:
+        return Outcome(self.number, self.id, FOUND)
 
 
 class _Empty(Hand):
@@ -32,8 +37,8 @@ class _Empty(Hand):
     def forget(self) -> None:
         pass
 
-    def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
-        return Outcome(number, task.id, FOUND)
+    def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
+        return _NotSearched(number, task.id, "")
 
 
 class _PoisonedProcess(HandProcess):
