@@ -378,16 +378,15 @@ class Dispatcher:
 
     def _peek(self, chain: _Open) -> None:
         """See to it that a chain that has more tasks has one waiting that is not done."""
-        while chain.waiting and chain.waiting[0].is_done:
-            chain.waiting.popleft()
-        if not chain.waiting:
-            self._read(chain)
+        waiting = chain.waiting
+        while waiting and waiting[0].is_done:
+            waiting.popleft()
+        if not waiting and chain.tasks is not None:
+            self._read(chain, chain.tasks)
 
-    def _read(self, chain: _Open) -> None:
+    def _read(self, chain: _Open, tasks: Iterator[Task]) -> None:
         """One task more of a chain, if there is one."""
-        if chain.tasks is None:
-            return
-        task = next(chain.tasks, None)
+        task = next(tasks, None)
         if task is None:
             chain.tasks = None
             return
@@ -405,7 +404,6 @@ class Dispatcher:
             if not chain.waiting or chain.next_is_suspect:
                 break
             taken.append(chain.waiting.popleft())
-        self._peek(chain)
         return taken
 
     def _join_chain(self, worker: _Worker, chain: _Open) -> None:
