@@ -81,7 +81,8 @@ class HandProcess:
         self._hand: Hand
         self._batches: deque[Batch] = deque()
         self._found: list[Searched] = []
-        self._told_at = self._collected_at = time.monotonic()
+        self._told_at = time.monotonic()
+        self._collected_at = 0.0
 
     def run(self) -> None:
         """Until there is nobody to work for."""
@@ -138,6 +139,8 @@ class HandProcess:
         self._told_at = time.monotonic()
         if self._told_at - self._collected_at >= _COLLECT_INTERVAL_S:
             gc.collect()
+            if not self._collected_at:
+                gc.freeze()  # what the first search has imported is no garbage, and need not be looked at again
             self._collected_at = self._told_at
 
     def _take(self) -> None:
