@@ -3,10 +3,10 @@
     python bench/speed/watching.py [--threads N] [--seconds S] [--rounds R] [--rate HZ] [--only cost,size]
 
 cost: the same positions by three engines of N workers in turn: one that notes nothing, one whose workers note what they
-do (`watched`), and one that is looked at HZ times a second as well. Nodes a second against the first, geometric means
-over the searches with a 95% bootstrap interval; and the CPU time of looking, in percent of a core. The looking shares
-the machine with the workers, so what it takes from them is in the figure. size: bytes of a snapshot as JSON, by real
-workers and by 64 and 1,024 virtual ones.
+do (`watched`), and one that is looked at HZ times a second as well, at its open nodes every fourth time, as by the
+page. Nodes a second against the first, geometric means over the searches with a 95% bootstrap interval, by the clock
+and by the CPU time of the workers; and the CPU time of looking, in percent of a core. size: bytes of a snapshot as
+JSON, by real workers and by 64 and 1,024 virtual ones.
 """
 
 from __future__ import annotations
@@ -37,6 +37,13 @@ ARMS = ("plain", "noted", "looked at")
 TICKS_PER_MS = 10**9
 
 
+def cpu_s(engine: psearch.Engine) -> float:
+    """CPU time of the workers of an engine so far. Source: clock_getcpuclockid(3)."""
+    supervisor = engine._supervisor
+    assert supervisor is not None
+    return sum(time.clock_gettime(~worker.pid << 3 | 2) for worker in supervisor.pool.workers)
+
+
 class Looking:
     """Looks at an engine in a thread, while inside."""
 
@@ -61,7 +68,7 @@ class Looking:
     def _run(self, over: threading.Event) -> None:
         began = time.thread_time()
         while not over.wait(1 / self.rate):
-            snapshot = self.watcher.look()
+            snapshot = self.watcher.look(with_nodes=self.looks % 4 == 0)
             self.looks += 1
             if snapshot is not None and snapshot["fen"] is not None:
                 self.bytes.append(len(json.dumps(snapshot)))
@@ -79,6 +86,7 @@ def interval(logs: list[float]) -> str:
 def measure_cost(threads: int, seconds: float, rounds: int, rate: float) -> None:
     limit = chess.engine.Limit(time=seconds)
     ratios: dict[str, list[float]] = {arm: [] for arm in ARMS[1:]}
+    by_cpu: dict[str, list[float]] = {arm: [] for arm in ARMS[1:]}
     with ExitStack() as stack:
         engines = {
             arm: stack.enter_context(psearch.Engine(threads=threads, hash_mb=64, watched=arm != "plain"))
@@ -87,24 +95,25 @@ def measure_cost(threads: int, seconds: float, rounds: int, rate: float) -> None
         looking = Looking(engines["looked at"], rate)
         for number in range(rounds):
             board = chess.Board(BENCH_POSITIONS[number % len(BENCH_POSITIONS)], chess960=True)
-            speeds = {}
+            speeds, efficiencies = {}, {}
             for place in range(len(ARMS)):
                 arm = ARMS[(place + number) % len(ARMS)]  # each is first, second and last as often
                 engine = engines[arm]
                 engine.new_game()
+                before = cpu_s(engine)
                 if arm == "looked at":
                     with looking.running():
                         info = engine.analyse(board, limit)
                 else:
                     info = engine.analyse(board, limit)
                 speeds[arm] = info["nodes"] / info["time"]
-            if min(speeds.values()) <= 0:
-                continue
-            for arm, logs in ratios.items():
-                logs.append(math.log(speeds[arm] / speeds["plain"]))
+                efficiencies[arm] = info["nodes"] / (cpu_s(engine) - before)
+            for arm in ARMS[1:]:
+                ratios[arm].append(math.log(speeds[arm] / speeds["plain"]))
+                by_cpu[arm].append(math.log(efficiencies[arm] / efficiencies["plain"]))
     print(f"{threads} workers, {len(ratios['noted'])} positions of {seconds:g} s, {rate:g} looks a second")
-    for arm, logs in ratios.items():
-        print(f"  {arm:<10} nodes a second x{interval(logs)}")
+    for arm in ARMS[1:]:
+        print(f"  {arm:<10} nodes a second x{interval(ratios[arm])}, of CPU time of workers x{interval(by_cpu[arm])}")
     spent = looking.cpu_s / max(looking.looks, 1)
     share = looking.cpu_s / (seconds * len(ratios["noted"]))
     print(f"  a look with its JSON takes {1000 * spent:.2f} ms: {share:.1%} of a core")

@@ -51,6 +51,7 @@ class Line(NamedTuple):
     moves: tuple[str, ...]
     """from the root, UCI; 0000 is a null move"""
     board: chess.Board
+    fen: str
     legal: frozenset[chess.Move]
 
 
@@ -60,8 +61,7 @@ class Lines:
     def __init__(self, root: chess.Board) -> None:
         self.root = root
         self.fen = root.fen()
-        start = Line((), (), root, frozenset(root.legal_moves))
-        self._start = start
+        self._start = Line((), (), root, self.fen, frozenset(root.legal_moves))
 
     def line(self, codes: tuple[int, ...], near: Line | None = None) -> Line | None:
         """The line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
@@ -78,7 +78,7 @@ class Lines:
                 return None
             moves.append(move.uci())
             board.push(move)
-        return Line(codes, tuple(moves), board, frozenset(board.legal_moves))
+        return Line(codes, tuple(moves), board, board.fen(), frozenset(board.legal_moves))
 
 
 def move_at(line: Line, code: int) -> chess.Move | None:

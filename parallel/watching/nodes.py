@@ -24,8 +24,6 @@ MOST_WORKERS = 16
 BUDGET_S = 0.004
 """CPU time that a look may take to check lines; what is left over is not shown this time."""
 _DEEPEST = MAX_PLY
-_NULL = "0000"
-"""A line with it cannot be played on a board; its last position is told instead."""
 _STEPS = (0, 1, 2, 3, 4, 4, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6)
 """Of `progress_step`, by moves done."""
 
@@ -227,7 +225,7 @@ def _described(
         "to_come": max(0, len(line.legal) - raw.handed_out),
         "under_way": [{"move": move, "workers": there} for move, there in under_way.items()],
         "line": line.moves,
-        **({"fen": line.board.fen()} if _NULL in line.moves else {}),
+        "fen": line.fen,
     }
 
 

@@ -44,10 +44,11 @@ class Watcher:
         self._engine = engine
         self._search: WatchedSearch | None = None
 
-    def look(self, first: int = 0) -> dict[str, Any] | None:
-        """What there is to see; None while there are no workers, and between two searches of which nothing is left.
+    def look(self, first: int = 0, with_nodes: bool = True) -> dict[str, Any] | None:
+        """What there is to see; None while there are no workers.
 
-        first: number of the first worker whose track is wanted, of 64.
+        first: number of the first worker whose track is wanted, of 64; with_nodes: with the open nodes, which take most
+        of the time of a look, and change faster than anybody reads.
         """
         recorder = self._engine._recorder()
         if recorder is None:
@@ -56,7 +57,7 @@ class Watcher:
         if self._search is None or not self._search.is_of(recorder):
             self._search = WatchedSearch(recorder)
         try:
-            return self._search.look(first)
+            return self._search.look(first, with_nodes)
         except AttributeError:  # the arena has been closed, or replaced, this moment
             self._search = None
             return None
@@ -79,7 +80,7 @@ class WatchedSearch:
         """Whether this is what is being recorded, and not one before."""
         return recorder is self._recorder and recorder.start == self._start
 
-    def look(self, first: int = 0, virtual_now: int = 0) -> dict[str, Any]:
+    def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
         """As `Watcher.look`; virtual_now: ticks of virtual time, for searches that have no other clock."""
         arena = self._recorder.arena
         memory = Memory(arena)
@@ -89,7 +90,7 @@ class WatchedSearch:
         busy = memory.is_busy()
         first = min(max(first, 0), max(0, memory.workers - MOST_TRACKS))
         tracks = self._look_at_tracks(arena, clock, now, busy, first)
-        nodes, hidden = ([], 0) if self._lines is None else self._tree.look(memory, self._lines)
+        nodes, hidden = self._nodes(memory) if with_nodes else (None, None)
         snapshot = {
             "search": self._start.number,
             "begin": self._last_us,
@@ -110,6 +111,9 @@ class WatchedSearch:
         self._before = counters
         self._last_us = now
         return snapshot
+
+    def _nodes(self, memory: Memory) -> tuple[list[dict[str, Any]], int]:
+        return ([], 0) if self._lines is None else self._tree.look(memory, self._lines)
 
     def _clock(self, virtual_now: int) -> tuple[Clock, int]:
         """The workers' clock, and what it shows now."""

@@ -1,4 +1,5 @@
-"""`workers.*`: what the workers do while the engine searches, twenty times a second, to pages that want to see it.
+"""`workers.*`: what the workers do while the engine searches, twenty times a second, to pages that want to see it; and
+five times a second which nodes are open.
 
     page                        server
     workers.watch {first}       workers.look: a snapshot of `psearch.watching.watcher`, each one after the other
@@ -26,6 +27,8 @@ _MOST_UNSEEN = 3
 """Snapshots that a page has not confirmed yet; nothing is looked at until it does."""
 _SHARE = 0.04
 """Of a core, at most: what takes longer, as with hundreds of workers, is done less often."""
+_NODES_S = 0.2
+"""Between looks at the open nodes: they change faster than anybody reads."""
 _IDLE_S = 0.2
 """Between looks while nothing is searched."""
 
@@ -38,6 +41,7 @@ class _Watching:
         self._engine: AsyncEngine | None = None
         self._watcher: Watcher | None = None
         self._was_running = False
+        self._nodes_at = 0.0
         self.first = 0
         self.unseen = 0
         self._task: asyncio.Task[None] | None = None
@@ -71,9 +75,13 @@ class _Watching:
             return False
         if engine is not self._engine or self._watcher is None:
             self._engine, self._watcher = engine, Watcher(engine)
-        snapshot = self._watcher.look(self.first)
+        now = time.monotonic()
+        with_nodes = now - self._nodes_at >= _NODES_S
+        snapshot = self._watcher.look(self.first, with_nodes)
         if snapshot is None or snapshot["fen"] is None:
             return False
+        if with_nodes:
+            self._nodes_at = now
         is_running = not snapshot["done"]
         if is_running or self._was_running:  # the last one says that it is over
             self.unseen += 1

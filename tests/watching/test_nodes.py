@@ -82,7 +82,7 @@ def test_every_open_node_is_found_as_it_is(begun: Begin, policy: str, monkeypatc
             assert {one["move"] for one in node["under_way"]} - {"0000"} <= legal
             workers = [worker for one in node["under_way"] for worker in one["workers"]]
             assert len(set(workers)) == len(workers) <= node["below"]
-            assert ("fen" in node) == ("0000" in lines[name])
+            assert node["fen"] == board.fen()
     assert most > 3, "a search of eight workers shares nodes"
 
 

@@ -227,12 +227,15 @@ def test_a_node_shows_its_line_on_the_board(browser: Browser, address: str, snap
         rows.nth(0).focus()
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        shown = [payload for type, payload in page.evaluate("channel.announced") if type == "board.line"]
+        shown = [payload for type, payload in page.evaluate("channel.announced") if type == "board.show"]
         assert len(shown) == 2
+        assert {payload["fen"] for payload in shown} <= {node["fen"] for node in snapshots[-1]["nodes"]}
         for payload in shown:
-            board = chess.Board(payload["fen"])
-            for move in payload["moves"]:
+            board = chess.Board(snapshots[-1]["fen"])
+            line = payload["title"].partition(": ")[2]
+            for move in line.split() if line != "the root" else ():
                 board.push_uci(move)
+            assert board.fen() == payload["fen"]
         assert rows.nth(1).get_attribute("aria-selected") == "true"
 
 

@@ -41,6 +41,7 @@ export class Board {
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("focus", () => this.setCursor(this.cursor ?? "e2"));
     this.root.addEventListener("blur", () => this.setCursor(null));
+    new ResizeObserver(() => this.ground.redrawAll()).observe(this.root);
   }
 
   // -- what is drawn
@@ -99,15 +100,15 @@ export class Board {
     this.ground.setAutoShapes(shapes.reverse());
   }
 
-  // A line that is not in the game: its last position, and its moves as arrows.
-  showLine({ fen, moves = [], title = "" }) {
+  // A line that is not in the game: its last position, and its moves as arrows. With `last` these have been made already.
+  showLine({ fen, moves = [], last = [], title = "" }) {
     this.shown = true;
     byId("shown").hidden = false;
     byId("shown-title").textContent = title || "A line of the search";
     this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
     for (const move of moves) this.ground.move(move.slice(0, 2), move.slice(2, 4));
     this.ground.setAutoShapes(
-      moves.slice(-3).map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })),
+      [...last, ...moves].slice(-3).map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })),
     );
   }
 
@@ -195,6 +196,8 @@ export class Board {
     if (square) this.cursor = square;
     const marked = square ? new Map([[square, "cursor"]]) : new Map();
     this.ground.set({ highlight: { custom: marked } });
+    this.ground.state.highlight.custom = marked;
+    this.ground.redrawAll();
     if (square) this.describe();
   }
 

@@ -5,9 +5,9 @@
 //                                          function that ends it
 //   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
 //
-// What the page announces itself: "channel.open"; "channel.closed" {reason, final}; "board.show" {fen, moves, title} to
-// see a line on the board that is not in the game: where it begins, its moves in UCI notation, what it is; "board.hide"
-// ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
+// What the page announces itself: "channel.open"; "channel.closed" {reason, final}; "board.show" {fen, moves, last, title}
+// to see a line on the board that is not in the game: where it begins, its moves in UCI notation, those before it that
+// are drawn as well, what it is; "board.hide" ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;

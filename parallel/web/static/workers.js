@@ -1,6 +1,6 @@
 // The tab "Workers": what each worker does, the open split nodes as a tree, and a few curves, while the engine searches.
 //
-// The server sends a snapshot twenty times a second (`workers.look`); each is confirmed (`workers.seen`) once it is taken
+// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes; each is confirmed (`workers.seen`) once it is taken
 // in, so that a slow page gets fewer. The last minute is kept: pause, and step back through it.
 
 import { Curve } from "./curves.js";
@@ -9,7 +9,6 @@ import { ABORTED, IDLE, SEARCH, TrackView, palette, sharesOf, timeText, trackLeg
 const KEPT = 1200; // snapshots: a minute
 const CURVE = 400; // snapshots of a curve
 const RATE_US = 500_000; // over which rates are taken
-const TREE_MS = 200; // between two pictures of the tree: a reader is slower than a search
 const SAY_MS = 5000; // between two sentences for screen readers
 const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
 
@@ -56,7 +55,7 @@ class Workers {
     this.span = SPANS[2][0];
     this.first = 0;
     this.isShown = false;
-    this.treeAt = -Infinity;
+    this.drawn = null; // the snapshot whose tree is shown
     this.saidAt = -Infinity;
     this.chosen = null; // id of the node whose line is on the board
     this.build(root);
@@ -169,6 +168,7 @@ class Workers {
       this.draw(true);
     } else return;
     event.preventDefault();
+    event.stopPropagation(); // the arrow keys go through the game elsewhere
   }
 
   // -- drawing ---------------------------------------------------------------------------------------------------------
@@ -188,9 +188,11 @@ class Workers {
     this.drawLoad(last);
     this.drawCurves(samples);
     const now = performance.now();
-    if (isAsked || this.frozen || last.done || now - this.treeAt >= TREE_MS) {
-      this.treeAt = now;
-      this.drawTree(last);
+    // the nodes come with every fourth snapshot
+    const withNodes = samples.findLast((sample) => sample.nodes !== null);
+    if (withNodes && withNodes !== this.drawn) {
+      this.drawn = withNodes;
+      this.drawTree(withNodes);
     }
     const back = this.frozen ? `, ${timeText(this.frozen[this.frozen.length - 1].now - end)} back` : "";
     this.status.textContent = `${this.frozen ? "paused" : last.done ? "finished" : "searching"}, ${timeText(end)}${back}, `
@@ -201,7 +203,7 @@ class Workers {
       const shares = sharesOf(pieces, null, begin, end);
       this.says.textContent = `${this.status.textContent}. Searching ${(100 * shares[SEARCH]).toFixed(0)}%, idle `
         + `${(100 * shares[IDLE]).toFixed(0)}%, thrown away ${(100 * shares[ABORTED]).toFixed(0)}%. `
-        + `${last.nodes.length + last.hidden} open split nodes.`;
+        + `${withNodes ? withNodes.nodes.length + withNodes.hidden : 0} open split nodes.`;
     }
   }
 
@@ -255,7 +257,7 @@ class Workers {
     const visit = (above, level, moves) => {
       for (const node of children.get(above) ?? []) {
         const line = [...moves, ...node.moves];
-        rows.push(this.row(node, level, line, sample));
+        rows.push(this.row(node, level, line));
         visit(node.id, level + 1, line);
       }
     };
@@ -269,7 +271,7 @@ class Workers {
       : sample.done ? "None: the search is over." : "None at this moment.";
   }
 
-  row(node, level, line, sample) {
+  row(node, level, line) {
     const percent = (share) => `${Math.round(100 * share)}%`;
     const workers = node.under_way.flatMap(({ workers }) => workers);
     const shown = node.under_way.map(({ move, workers }) => `${move} ${workers.join(" ")}`);
@@ -294,11 +296,11 @@ class Workers {
     make("span", { className: "node-workers" }, shown.join("  ")));
     row.dataset.id = node.id;
     row.style.setProperty("--level", level - 1);
-    row.addEventListener("click", () => this.showLine(row, node, line, sample));
+    row.addEventListener("click", () => this.showLine(row, node, line));
     return row;
   }
 
-  showLine(row, node, line, sample) {
+  showLine(row, node, line) {
     this.chosen = node.id;
     for (const other of this.tree.children) {
       other.classList.toggle("chosen", other === row);
@@ -306,9 +308,8 @@ class Workers {
       other.tabIndex = other === row ? 0 : -1;
     }
     row.focus({ preventScroll: true });
-    // a line with a null move in it cannot be played: the position it leads to can be shown
-    const shown = node.fen ? { fen: node.fen, moves: [] } : { fen: sample.fen, moves: line };
-    this.channel.announce("board.line", { ...shown, chess960: sample.chess960 });
+    const last = line.filter((move) => move !== "0000").slice(-3);
+    this.channel.announce("board.show", { fen: node.fen, moves: [], last, title: `${node.type} node: ${line.join(" ") || "the root"}` });
   }
 
   treeKey(event) {
