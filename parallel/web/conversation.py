@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 
 import chess
@@ -91,7 +92,9 @@ async def fen(page: Page, payload: Payload) -> None:
 async def pgn(page: Page, payload: Payload) -> None:
     """Another game: `text`."""
     page.match.check_may_change()
-    tree, problem = Tree.of_pgn(text_of(payload, "text", _LONGEST_PGN))
+    # in a thread: a long game takes seconds, and others use the loop
+    tree, problem = await asyncio.to_thread(Tree.of_pgn, text_of(payload, "text", _LONGEST_PGN))
+    page.match.check_may_change()
     _set_tree(page, tree)
     if problem:
         page.send("board.error", {"text": problem})
@@ -151,6 +154,7 @@ def _play(page: Page, found: chess.Move) -> None:
 def _set_tree(page: Page, tree: Tree) -> None:
     page.review.stop()
     page.tree = tree
+    page.match.forget()
     page.tell_game()
     page.analyst.follow_other_game()
 

@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -90,6 +90,8 @@ class Desk:
         """held by who uses the engine"""
         self._tasks = 0
         """that use the engine, or wait for it"""
+        self._cores = asyncio.Lock()
+        """held by whose processes use the cores beside the engine"""
         self._pauses: list[str] = []
         """why no analysis may run"""
         self._wanted: Wanted | None = None
@@ -175,16 +177,23 @@ class Desk:
             self._tasks -= 1
             self._begin_again()
 
-    @contextlib.contextmanager
-    def pause(self, reason: str) -> Iterator[None]:
-        """Inside, no analysis runs; tasks do. The cores are needed for something else."""
-        self._pauses.append(reason)
-        self._begin_again()
-        try:
-            yield
-        finally:
-            self._pauses.remove(reason)
+    @property
+    def has_cores(self) -> bool:
+        """Whether nobody is inside `cores`."""
+        return not self._cores.locked()
+
+    @contextlib.asynccontextmanager
+    async def cores(self, reason: str) -> AsyncIterator[None]:
+        """Inside, no analysis runs, for this reason; tasks do. One after the other: processes of their own need the
+        cores."""
+        async with self._cores:
+            self._pauses.append(reason)
             self._begin_again()
+            try:
+                yield
+            finally:
+                self._pauses.remove(reason)
+                self._begin_again()
 
     async def configure(self, threads: int, hash_mb: int) -> None:
         """Other workers. Raises PsearchError when they are not to be had: all stays as it was then."""

@@ -92,6 +92,8 @@ class Page(Context):
             self._said.append(message(name, self._shown.pop(name)))  # what came first is said first
         self._said.append(message(type, payload))
         self._has_news.set()
+        if len(self._said) > _MOST_WAITING:
+            self._give_up(self._socket)
 
     def show(self, type: str, payload: Mapping[str, Any]) -> None:
         """Say a state of which only the latest matters."""
@@ -150,6 +152,13 @@ class Page(Context):
         if self._socket is not None:
             await self._socket.close(code, reason)
 
+    def _give_up(self, socket: Socket) -> None:
+        """The page takes nothing: it is frozen, or its computer sleeps. It may come back, and is told all then."""
+        self.detach(socket)
+        self._said.clear()
+        self._shown.clear()
+        self.begin("page", socket.close(1013, "the page does not keep up"))
+
     async def _write(self, socket: Socket) -> None:
         """Send what there is to say, states at most once in `SHOW_S`."""
         next_show = 0.0
@@ -159,9 +168,6 @@ class Page(Context):
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._has_news.wait(), wait_s)
                 self._has_news.clear()
-                if len(self._said) > _MOST_WAITING:
-                    await socket.close(1013, "the page does not keep up")
-                    return
                 while self._said and self._socket is socket:
                     await socket.send(self._said.popleft())
                 if self._shown and time.monotonic() >= next_show:

@@ -123,8 +123,8 @@ class Match:
 
     def take_back(self) -> None:
         """Undo the human's last move, and what came after it."""
-        if self.terms is None or self._last is None:
-            raise PsearchError("there is no game")
+        if self.terms is None or self._last is None or not self._context.tree.has(self._last):
+            raise PsearchError("there is no game to take a move back in")
         node = self._last
         while isinstance(node, chess.pgn.ChildNode):
             node = node.parent
@@ -143,6 +143,13 @@ class Match:
         self.is_running, self.result = True, ""
         self._context.tell_game()
         self._next_turn()
+
+    def forget(self) -> None:
+        """Something else is on the board: the last game is no more to be seen."""
+        self.check_may_change()
+        if self.terms is not None:
+            self.terms, self._last, self.result = None, None, ""
+            self._tell()
 
     def resign(self) -> None:
         """The human gives up."""

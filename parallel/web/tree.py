@@ -7,7 +7,7 @@ legal is decided here, by python-chess.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import chess
@@ -50,6 +50,8 @@ class Tree:
         self._numbers: dict[chess.pgn.GameNode, int] = {}
         self._nodes: dict[int, chess.pgn.GameNode] = {}
         self._next = 0
+        self._facts: dict[chess.pgn.GameNode, dict[str, Any]] = {}
+        """what the page is told of nodes and does not change"""
         self._evals: dict[chess.pgn.GameNode, tuple[chess.engine.PovScore, int]] = {}
         """scores of positions, and their depths, that were found here"""
         self.renumber()
@@ -93,6 +95,7 @@ class Tree:
         for node in [node for node in self._numbers if node not in kept]:
             del self._nodes[self._numbers.pop(node)]
             self._evals.pop(node, None)
+            self._facts.pop(node, None)
         for node in found:
             if node not in self._numbers:
                 self._numbers[node] = self._next
@@ -105,6 +108,10 @@ class Tree:
     def number(self) -> int:
         """Of the node on the board."""
         return self._numbers[self.here]
+
+    def has(self, node: chess.pgn.GameNode) -> bool:
+        """Whether a node is still there."""
+        return node in self._numbers
 
     def number_of(self, node: chess.pgn.GameNode) -> int:
         """Of any node of the tree."""
@@ -174,24 +181,15 @@ class Tree:
     def tree(self) -> dict[str, Any]:
         """The whole game: each node after its parent, the main line of each before its variations."""
         nodes = []
-        board = self.game.board()
-        first_turn, first_ply = board.turn, board.ply()
-        for node, depth in _walk_with_board(self.game, board):
-            facts: dict[str, Any] = {"id": self._numbers[node], "ply": first_ply + depth, "fen": board.board_fen()}
+        for node, depth, board in _walk_with_boards(self.game, self._facts):
+            if board is not None:
+                self._facts[node] = self._lasting_facts(node, depth, board)
+            facts = dict(self._facts[node])
             if isinstance(node, chess.pgn.ChildNode):
-                board.pop()
-                facts |= {
-                    "parent": self._numbers[node.parent],
-                    "san": board.san(node.move),
-                    "uci": [chess.square_name(node.move.from_square), chess.square_name(node.move.to_square)],
-                    "main": node.is_main_variation(),
-                    "mark": next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), ""),
-                }
-                board.push(node.move)
-            facts["turn"] = _color(board.turn)
-            comment = " ".join(_COMMANDS.sub("", node.comment).split())
-            if comment:
-                facts["comment"] = comment[:_LONGEST_COMMENT]
+                facts["main"] = node.is_main_variation()
+                facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
+            if node.comment:
+                facts["comment"] = " ".join(_COMMANDS.sub("", node.comment).split())[:_LONGEST_COMMENT]
             score = self.score_of(node)
             if score is not None:
                 facts["eval"] = score_facts(score)
@@ -203,8 +201,23 @@ class Tree:
             "white": headers.get("White", ""),
             "black": headers.get("Black", ""),
             "result": headers.get("Result", "*"),
-            "blackFirst": first_turn == chess.BLACK,
         }
+
+    def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
+        """Of a node at this distance from the root, whose position stands on the board."""
+        facts = {
+            "id": self._numbers[node],
+            "ply": self.game.ply() + depth,
+            "fen": board.board_fen(),
+            "turn": _color(board.turn),
+        }
+        if isinstance(node, chess.pgn.ChildNode):
+            facts["parent"] = self._numbers[node.parent]
+            facts["uci"] = [chess.square_name(node.move.from_square), chess.square_name(node.move.to_square)]
+            board.pop()
+            facts["san"] = board.san(node.move)
+            board.push(node.move)
+        return facts
 
     def export(self) -> dict[str, str]:
         """The position as FEN and the game as PGN."""
@@ -299,15 +312,32 @@ def _walk(node: chess.pgn.GameNode) -> list[chess.pgn.GameNode]:
     return found
 
 
-def _walk_with_board(game: chess.pgn.Game, board: chess.Board) -> Iterator[tuple[chess.pgn.GameNode, int]]:
-    """Each node with its distance from the root, while the position at it stands on the board."""
-    yield game, 0
-    stack = [(child, 1) for child in reversed(game.variations)]
-    base = len(board.move_stack)
+def _walk_with_boards(
+    game: chess.pgn.Game, known: Collection[chess.pgn.GameNode]
+) -> Iterator[tuple[chess.pgn.GameNode, int, chess.Board | None]]:
+    """Each node with its distance from the root, and one board with the position at it, unless the node is known: to
+    make moves takes the longest."""
+    stack: list[tuple[chess.pgn.GameNode, int]] = [(game, 0)]
+    board = game.board()
+    path: list[chess.pgn.ChildNode] = []  # whose moves the board has
     while stack:
         node, depth = stack.pop()
-        while len(board.move_stack) - base >= depth:
-            board.pop()
-        board.push(node.move)
-        yield node, depth
         stack.extend((child, depth + 1) for child in reversed(node.variations))
+        if node in known:
+            yield node, depth, None
+            continue
+        missing: list[chess.pgn.ChildNode] = []
+        at = node
+        while isinstance(at, chess.pgn.ChildNode):
+            place = depth - len(missing)
+            if len(path) >= place and path[place - 1] is at:
+                break
+            missing.append(at)
+            at = at.parent
+        while len(path) > depth - len(missing):
+            path.pop()
+            board.pop()
+        for child in reversed(missing):
+            path.append(child)
+            board.push(child.move)
+        yield node, depth, board

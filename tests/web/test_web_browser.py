@@ -222,6 +222,32 @@ def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
     page.click("#analyse")
 
 
+def test_a_key_that_is_held_does_not_jump(page: Any) -> None:
+    """Answers to the first keys come when the last has been pressed; they do not take the board back."""
+    page.click("#tab-position")
+    page.fill("#pgn", MORPHY)
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    seen = page.evaluate(
+        """async () => {
+            const seen = [];
+            const list = document.querySelector("#moves");
+            const watch = new MutationObserver(() => {
+                const current = list.querySelector("[aria-current]");
+                if (current) seen.push([...list.querySelectorAll(".move")].indexOf(current));
+            });
+            watch.observe(list, { subtree: true, attributes: true, attributeFilter: ["aria-current"] });
+            for (let number = 0; number < 20; number++) {
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+                if (number % 5 === 4) await new Promise((resolve) => setTimeout(resolve, 3));
+            }
+            await new Promise((resolve) => setTimeout(resolve, 800));
+            return seen;
+        }"""
+    )
+    assert seen == sorted(seen) and seen[-1] == 19
+
+
 def test_a_game_is_played(page: Any) -> None:
     page.click("#tab-play")
     page.select_option("#elo", "1100")

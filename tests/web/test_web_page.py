@@ -285,3 +285,45 @@ def test_a_review_is_stopped(talk: Any) -> None:
     assert review["text"] == "stopped"
     talk.say("review.start", kind="depth", amount=2)  # another can begin
     talk.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
+
+
+def test_who_looks_on_may_go_on_making_moves(talk: Any) -> None:
+    """At the end of the main line, and by taking some of it away."""
+    talk.say("board.pgn", text="1. f3 e5 2. g4 d6")
+    talk.say("review.start", kind="time", amount=0.2)
+    talk.hear("review.state", lambda state: state["done"] > 0)
+    talk.say("board.go", id=4)
+    talk.say("board.say", text="e3")
+    review = talk.hear("review.state", lambda state: not state["running"])
+    assert review["done"] == review["total"] == 5 and len(review["moves"]) == 4
+    talk.say("review.start", kind="time", amount=0.2)
+    talk.hear("review.state", lambda state: state["done"] > 0)
+    talk.say("board.remove", id=3)
+    review = talk.hear("review.state", lambda state: not state["running"])
+    assert review["done"] == review["total"] == 6 and len(review["moves"]) == 5
+
+
+def test_two_games_are_analysed_one_after_the_other(connect: Connect) -> None:
+    with connect("a" * 32) as one, connect("b" * 32) as other:
+        for talk, seconds in ((one, 0.3), (other, 0.05)):
+            talk.say("board.pgn", text=FOOLS_MATE)
+            talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+            talk.say("review.start", kind="time", amount=seconds)
+            talk.hear("review.state", lambda state: state["running"])
+        assert "another tab" in dict(other.heard)["review.state"]["text"]
+        began = time.monotonic()
+        one.hear("review.state", lambda state: not state["running"])
+        other.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
+        assert time.monotonic() - began > 0.2
+
+
+def test_a_game_that_is_gone_has_no_moves_to_take_back(talk: Any) -> None:
+    start(talk, elo=None, clock=None, movetime=0.05)
+    talk.say("board.say", text="e4")
+    talk.hear("play.state", lambda state: state["running"] and state["thinking"])
+    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    talk.say("play.resign")
+    talk.say("board.start")
+    assert talk.hear("play.state", lambda state: "color" not in state)["result"] == ""
+    talk.say("play.back")
+    assert "no game" in talk.hear_error()["text"]

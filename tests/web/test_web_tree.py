@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import chess
 import chess.engine
 import pytest
@@ -59,6 +61,38 @@ def test_remove_takes_what_follows() -> None:
         tree.go(3)
     with pytest.raises(PsearchError):
         tree.remove(0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_page_is_told_of_each_node_what_is_so(seed: int) -> None:
+    """Moves made, removed and promoted at random; told in between, as what was told once is kept."""
+    dice = random.Random(seed)
+    tree = Tree()
+    for _ in range(120):
+        nodes = tree.tree()["nodes"]
+        tree.go(dice.choice(nodes)["id"])
+        kind = dice.random()
+        if kind < 0.08 and tree.number:
+            tree.remove(tree.number)
+        elif kind < 0.16:
+            tree.promote(tree.number)
+        else:
+            for _ in range(dice.randint(1, 4)):
+                tree.play(dice.choice(list(tree.board().legal_moves)))
+    found = tree.tree()["nodes"]
+    assert len({node["id"] for node in found}) == len(found)
+    told = set()
+    for facts in found:
+        assert facts.get("parent", 0) in told | {0}  # after its parent
+        told.add(facts["id"])
+        tree.go(facts["id"])
+        board = tree.board()
+        assert (facts["fen"], facts["turn"]) == (board.board_fen(), chess.COLOR_NAMES[board.turn])
+        assert facts["ply"] == board.ply()
+        if board.move_stack:
+            move = board.pop()
+            assert facts["san"] == board.san(move)
+            assert facts["parent"] == tree.number_of(tree.here.parent)
 
 
 def test_promote() -> None:

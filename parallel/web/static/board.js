@@ -41,7 +41,6 @@ export class Board {
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("focus", () => this.setCursor(this.cursor ?? "e2"));
     this.root.addEventListener("blur", () => this.setCursor(null));
-    new ResizeObserver(() => this.ground.redrawAll()).observe(this.root);
   }
 
   // -- what is drawn
@@ -196,8 +195,6 @@ export class Board {
     if (square) this.cursor = square;
     const marked = square ? new Map([[square, "cursor"]]) : new Map();
     this.ground.set({ highlight: { custom: marked } });
-    this.ground.state.highlight.custom = marked;
-    this.ground.redrawAll();
     if (square) this.describe();
   }
 

@@ -6,11 +6,13 @@ export class Game {
     this.nodes = new Map(); // by number: what the server says of each, and its children
     this.root = null;
     this.here = 0;
+    this.asked = null; // where we go; the server has not said so yet
     this.position = null;
     this.white = this.black = "";
     this.result = "*";
     channel.on("board.tree", (tree) => this.takeTree(tree));
     channel.on("board.position", (position) => this.takePosition(position));
+    for (const type of ["board.error", "channel.closed"]) channel.on(type, () => (this.asked = null));
     channel.on("analysis.lines", (found) => this.takeScore(found));
     channel.on("review.state", (review) => this.takeReview(review));
   }
@@ -21,7 +23,8 @@ export class Game {
     for (const node of this.nodes.values()) {
       if (node.parent !== undefined) this.nodes.get(node.parent).children.push(node);
     }
-    this.here = tree.here;
+    this.here = this.asked ?? tree.here;
+    if (!this.nodes.has(this.here)) this.here = tree.here;
     this.white = tree.white;
     this.black = tree.black;
     this.result = tree.result;
@@ -29,6 +32,9 @@ export class Game {
   }
 
   takePosition(position) {
+    // of several keys only the last answer counts: the others would take the board back
+    if (this.asked !== null && this.asked !== position.id && this.nodes.has(this.asked)) return;
+    this.asked = null;
     this.position = position;
     this.here = position.id;
     this.channel.announce("game.moved", {});
@@ -77,7 +83,7 @@ export class Game {
   go(id) {
     const node = this.nodes.get(id);
     if (!node || id === this.here) return;
-    this.here = id;
+    this.here = this.asked = id;
     // shown at once; where the pieces may go comes from the server
     this.channel.announce("game.previewed", { node });
     this.channel.send("board.go", { id });
