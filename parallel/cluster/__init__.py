@@ -10,5 +10,5 @@ A node is first asked by `probe` who it is (`identity`); a hand there is an `act
 along.
 
 `address` is what `--on` may be, `loopback` where Ray looks for it on this machine. `sharing` shares out any list of
-tasks: games, jobs of a study. `standing` is who is there.
+tasks: games, jobs of a study. `standing` is who is there, `reasons` why something failed.
 """

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from psearch.cluster.reasons import one_line
 from psearch.cluster.sources import Sources, provide
 from psearch.results import PsearchError
 
@@ -33,7 +34,7 @@ class Hand:
         try:
             self._do = pickle.loads(self._make)()
         except Exception as error:  # of whatever the program wants here
-            return _line(error)
+            return one_line(error)
         return None
 
     def do(self, work: bytes) -> tuple[bool, bytes]:
@@ -48,7 +49,7 @@ class Hand:
         """Asked beside the work, by another thread: whoever answers has not stalled."""
 
     # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
-    beat.__ray_concurrency_group__ = BEATS  # type: ignore[attr-defined]
+    beat.__dict__["__ray_concurrency_group__"] = BEATS
 
 
 def _pickled(error: Exception) -> bytes:
@@ -57,10 +58,5 @@ def _pickled(error: Exception) -> bytes:
         text = pickle.dumps(error)
         pickle.loads(text)
     except Exception:
-        return pickle.dumps(PsearchError(f"{type(error).__name__}: {_line(error)}"))
+        return pickle.dumps(PsearchError(f"{type(error).__name__}: {one_line(error)}"))
     return text
-
-
-def _line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

@@ -18,6 +18,7 @@ from typing import Any
 from psearch.cluster.fleet import Fleet
 from psearch.cluster.loopback import stay_on_loopback
 from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.cluster.reasons import one_line
 
 ALIVE_S = 2.0
 """between two signs of life to the program"""
@@ -79,7 +80,7 @@ class _Session:
             pass
         except Exception as error:  # Ray's, most of all when a connection breaks
             with suppress(_ProgramGone):
-                self._tell(Failed(f"the connection to the cluster is lost: {_first_line(error)}"))
+                self._tell(Failed(f"the connection to the cluster is lost: {one_line(error)}"))
         finally:
             leave(self._cluster, self._fleet)
 
@@ -133,12 +134,7 @@ def explain(error: BaseException, address: str) -> str:
     for line in text.splitlines():
         if "Version mismatch" in line or "version mismatch" in line:
             return " ".join(text.split())[:300]
-    return f"no Ray cluster can be had at {address}: {_first_line(error)}"
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return lines[0].strip()[:200]
+    return f"no Ray cluster can be had at {address}: {one_line(error)}"
 
 
 if __name__ == "__main__":

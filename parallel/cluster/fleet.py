@@ -25,6 +25,7 @@ from psearch.cluster.messages import (
     NodeRefused,
     Raised,
 )
+from psearch.cluster.reasons import one_line
 
 Ref = Hashable
 """Stands for something that a node will answer."""
@@ -238,7 +239,7 @@ class Fleet:
             case Gone(reason):
                 self._refuse(node, reason)
             case Threw(error):
-                self._refuse(node, f"it cannot be asked who it is: {_line(error)}")
+                self._refuse(node, f"it cannot be asked who it is: {one_line(error)}")
             case Value(theirs):
                 other = difference(self._wanted.identity, theirs) if self._wanted.identity else None
                 if other is not None:
@@ -311,7 +312,7 @@ class Fleet:
                 hand.heard_at = hand.asked_at = self._time
                 self._tell(HandJoined(hand.number, node.facts.node, node.facts.name))
             case Threw(error):
-                self._lose(hand, _line(error))
+                self._lose(hand, one_line(error))
             case Gone(reason):
                 self._lose(hand, reason)
 
@@ -341,7 +342,7 @@ class Fleet:
 
     def _done(self, hand: _Hand, work: _Work, outcome: Outcome) -> None:
         if not isinstance(outcome, Value):
-            self._lose(hand, outcome.reason if isinstance(outcome, Gone) else _line(outcome.error))
+            self._lose(hand, outcome.reason if isinstance(outcome, Gone) else one_line(outcome.error))
             return
         hand.heard_at = hand.work_began_at = self._time
         hand.work.remove(work)
@@ -374,9 +375,3 @@ class Fleet:
 
         hand.refs.add(ref)
         self._awaited[ref] = resolved
-
-
-def _line(error: BaseException) -> str:
-    """An exception in one line."""
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__

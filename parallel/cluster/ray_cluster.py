@@ -16,6 +16,7 @@ from psearch.cluster.actor import BEATS, Hand
 from psearch.cluster.address import LOCAL
 from psearch.cluster.fleet import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
 from psearch.cluster.messages import HandsWanted
+from psearch.cluster.reasons import one_line
 
 # without types: many of its names are made when it is imported
 ray: Any = import_module("ray")
@@ -27,7 +28,6 @@ _NODES_S = 1.0
 """between two looks at the list of nodes"""
 _STORE_BYTES = 80 * 2**20
 """the least that Ray takes; positions and answers are small and go beside it"""
-_LONGEST_REASON = 200
 
 
 class RayCluster:
@@ -152,5 +152,4 @@ def _reason(error: BaseException) -> str:
         return "its node does not answer"
     if isinstance(error, errors.ActorDiedError | errors.WorkerCrashedError):
         return "its process ended"
-    lines = text.strip().splitlines() or [type(error).__name__]
-    return lines[0][:_LONGEST_REASON]
+    return one_line(error)
