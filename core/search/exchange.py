@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.constants import BOUND_EXACT, BOUND_NONE, MATE, NO_SCORE, U0
+from psearch.core.constants import BOUND_EXACT, BOUND_NONE, ENTRY_BYTES, MATE, NO_SCORE, U0
 from psearch.core.entries import EXCHANGE
 from psearch.core.intrinsics import high_product, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import entry, kernel
 from psearch.core.search.tt import (
-    ENTRY_BYTES,
     entry_age,
     entry_bound,
     entry_depth,

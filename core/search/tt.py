@@ -18,6 +18,7 @@ from psearch.core.constants import (
     BOUND_NONE,
     BOUND_UPPER,
     CLUSTER_BYTES,
+    ENTRY_BYTES,
     MATE,
     NO_MOVE,
     NO_SCORE,
@@ -27,8 +28,6 @@ from psearch.core.intrinsics import check, high_product, prefetch, relaxed_load_
 from psearch.core.jit import kernel
 from psearch.core.scores import score_from_table
 from psearch.core.views import Context, boolean, i64, u64, void
-
-ENTRY_BYTES = 16
 
 
 @kernel(i64(u64))

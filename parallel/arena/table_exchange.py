@@ -7,8 +7,6 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.core.entries import collect_entries, insert_entries
 
-ENTRY_BYTES = 16
-"""of an entry on its way"""
 _REMEMBERED = 1 << 17
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import chess
 import numpy as np
 
-ENTRY_BYTES = 16
+from psearch.core.constants import ENTRY_BYTES
+
 _HEAD_BYTES = 256
 """Of any message: addresses, numbers, what the carrier adds."""
 _MOVE_BYTES = 2

@@ -6,25 +6,22 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import starmap, zip_longest
-from typing import NamedTuple
 
 import chess
 import chess.engine
 import numpy as np
 
 from psearch.arena.arena import Arena
+from psearch.arena.info_ring import InfoRing
 from psearch.arena.setup import Progress
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.core.entries import evaluate_position
-from psearch.core.records import INFO_RING, evaluation_dtype
+from psearch.core.records import evaluation_dtype
 from psearch.processes.lines import whole_line
 from psearch.results import Info, Result, WorkerStats
-from psearch.scheduler.entries import reports_written
 
 _BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-_RING_RESERVE = 8
-"""Reports that may be overwritten while older ones are read."""
 
 
 def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
@@ -49,18 +46,6 @@ def _added(earlier: WorkerStats, present: WorkerStats) -> WorkerStats:
         aborted_nodes=earlier.aborted_nodes + present.aborted_nodes,
         idle_share=earlier.idle_share if present is _NOTHING else present.idle_share,
     )
-
-
-class _Record(NamedTuple):
-    """A record of the ring: `info_dtype`."""
-
-    nodes: int
-    depth: int
-    seldepth: int
-    score: int
-    bound: int
-    line: int
-    pv: list[int]
 
 
 class Reports:
@@ -88,8 +73,7 @@ class Reports:
         """of the depth under way"""
         self._known: dict[chess.Move, list[chess.Move]] = {}
         """the last line that was complete, by its first move"""
-        self._read = 0
-        """reports taken from the ring so far, or lost"""
+        self._ring = InfoRing(arena)
         self._most_nodes = 0
 
     @property
@@ -111,26 +95,12 @@ class Reports:
         self._earlier = totals
         self._earlier_nodes = sum(worker.nodes for worker in totals)
         self.arena = arena
-        self._read = 0
+        self._ring = InfoRing(arena)
         self._new_lines = []
-
-    def _unread(self) -> list[_Record]:
-        """What is new in the ring; records that were written over meanwhile are lost."""
-        written = reports_written(self.arena.context)
-        if written == self._read:
-            return []
-        first = max(self._read, written - INFO_RING + _RING_RESERVE)
-        numbers = np.arange(first, written) % INFO_RING
-        infos = self.arena.header["infos"][0][numbers]  # a copy
-        self._read = written
-        oldest_whole = reports_written(self.arena.context) - INFO_RING + 1
-        columns = (infos[name].tolist() for name in _Record._fields[:-1])
-        lines = (line[:length].tolist() for line, length in zip(infos["pv"], infos["pv_length"], strict=True))
-        return [_Record(*fields) for fields in zip(*columns, lines, strict=True)][max(0, oldest_whole - first) :]
 
     def read(self) -> Iterator[Info]:
         """What is new in the ring."""
-        records = self._unread()
+        records = self._ring.unread()
         if not records:
             return
         now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()

@@ -16,13 +16,14 @@ from functools import partial
 
 import chess
 
+from psearch.arena.info_ring import InfoRing
 from psearch.arena.perturbation import history_seed, perturb_history
 from psearch.arena.setup import Progress, set_floor
 from psearch.arena.table_exchange import TableExchange
 from psearch.core.board.bridge import to_chess_move
-from psearch.core.records import INFO_RING
+from psearch.core.constants import ENTRY_BYTES
 from psearch.machines.conductor import Answer, Conductor, SameRoot
-from psearch.machines.messages import ENTRY_BYTES, Job, Parcel, Report
+from psearch.machines.messages import Job, Parcel, Report
 from psearch.machines.sharing import Sharing
 from psearch.machines.tree import Tree
 from psearch.options import SearchOptions
@@ -136,7 +137,7 @@ class _Machine:
         self.is_searching = False
         self.is_lost = False
         self.nodes = 0
-        self.reported = 0
+        self.ring = InfoRing(simulator.arena)
 
     def run_to(self, clock: int) -> None:
         if self.is_searching and self.simulator.advance_to(clock - self.began):
@@ -159,16 +160,10 @@ class _Machine:
         """News since the last time."""
         if self.job is None:
             return []
-        header = self.simulator.arena.header[0]
-        count = int(header["info_count"])
         found = []
-        for number in range(max(self.reported, count - INFO_RING + 1), count):
-            info = header["infos"][number % INFO_RING]
-            pv = tuple(to_chess_move(code, self.board) for code in info["pv"][: int(info["pv_length"])].tolist())
-            depth, score, bound = int(info["depth"]), int(info["score"]), int(info["bound"])
-            nodes = int(info["nodes"])
-            found.append(Report(self.number, self.job.number, depth, score, bound, pv, nodes))
-        self.reported = count
+        for one in self.ring.unread():
+            pv = tuple(to_chess_move(code, self.board) for code in one.pv)
+            found.append(Report(self.number, self.job.number, one.depth, one.score, one.bound, pv, one.nodes))
         if is_last and found:
             found[-1] = replace(found[-1], is_last=True)
         return found
@@ -353,7 +348,8 @@ class _Search:
         board = self._board.copy()
         for move in job.path:
             board.push(move)
-        machine.job, machine.board, machine.began, machine.reported = job, board, clock, 0
+        machine.job, machine.board, machine.began = job, board, clock
+        machine.ring = InfoRing(machine.simulator.arena)
         progress = Progress(job.depth, list(job.only or ())[:1], [0]) if job.depth else None
         left = (self._end - clock) / TICKS_PER_SECOND
         machine.simulator.begin(board, self._options, left, job.only, progress, job.floor)

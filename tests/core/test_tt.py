@@ -29,6 +29,7 @@ from psearch.core.constants import (
     BOUND_NONE,
     BOUND_UPPER,
     CLUSTER_BYTES,
+    ENTRY_BYTES,
     INFINITE,
     MATE,
     MATE_IN_MAX_PLY,
@@ -39,7 +40,6 @@ from psearch.core.constants import (
 from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe, stored_score
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
-from psearch.core.search.tt import ENTRY_BYTES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import load_kernels
