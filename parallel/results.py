@@ -77,6 +77,8 @@ class Info:
     """the move being searched at the root; in live reports"""
     currmovenumber: int = 0
     """its number at the root, from 1"""
+    machines: int = 1
+    """that search together; `nodes` are those of all, `workers` and `hashfull` of the one that was asked"""
 
     def __repr__(self) -> str:
         return f"<psearch.Info {self._summary()}>"
@@ -115,6 +117,18 @@ class Info:
         return info
 
 
+@dataclass(frozen=True)
+class MachineStats:
+    """What one of several machines did in a search."""
+
+    name: str
+    """empty: the one that was asked"""
+    threads: int
+    nodes: int
+    depth: int
+    """the deepest that it has finished; 0 none"""
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """The answer to a search."""
@@ -131,6 +145,8 @@ class Result:
 
     board: chess.Board | None = None
     """what was searched, if `psearch.search` was asked"""
+    machines: list[MachineStats] = field(default_factory=list)
+    """where several have searched: what each of them did, the one that was asked first"""
 
     def __repr__(self) -> str:
         move = self.bestmove.uci() if self.bestmove else None

@@ -56,6 +56,8 @@ header_dtype = record(
         ("floor", "i8"),
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
+        # results of so much depth are logged (`store_log.py`); NEVER_LOGGED none. Also while searching
+        ("logged_depth", "i8"),
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),
@@ -87,6 +89,7 @@ context_dtype = record(
         ("tables", "i8"),
         ("tt", "i8"),
         ("tt_clusters", "u8"),
+        ("store_logs", "i8"),  # one for each worker
         ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
         ("trace_capacity", "i8"),  # events in each log
     ]

@@ -2,6 +2,7 @@
 
 Begin with `node` (enter, after a child, finish); then `passes` over the moves, `next_move` (the loop that picks and
 prunes), `children` (depth and window of a child) and `quiescence`. `table_node` is the transposition table as a node
-sees it, `tt` the table itself, `exchange` takes its entries to other machines; `correction` is what the search learns
+sees it, `tt` the table itself, `exchange` takes its entries to other machines, from the
+`store_log`; `correction` is what the search learns
 about the evaluation.
 """

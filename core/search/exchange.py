@@ -8,8 +8,9 @@ What a machine has sent, or has been sent, it knows by a *memory*: words without
 key says, a newer one over an older one. It forgets, and then an entry is sent once more: that costs its bytes, and
 changes nothing.
 
-Workers may be writing to the table meanwhile: an entry that is being written comes out under a key that no position
-has.
+What a machine has found comes from the logs of its workers (`store_log.py`), which hold what they have stored lately:
+to look through the table itself would take the longer the larger it is. Workers may be writing meanwhile: an entry that
+is being written comes out under a key that no position has.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy as np
 
 from psearch.core.constants import BOUND_EXACT, BOUND_NONE, ENTRY_BYTES, MATE, NO_SCORE, U0
 from psearch.core.entries import EXCHANGE
-from psearch.core.intrinsics import high_product, relaxed_load_u64, relaxed_store_u64
+from psearch.core.intrinsics import atomic_load, high_product, relaxed_load_u64, relaxed_store_u64
 from psearch.core.jit import entry, kernel
+from psearch.core.records import STORE_LOG_ENTRIES
+from psearch.core.search.store_log import count_of
 from psearch.core.search.tt import (
     entry_age,
     entry_bound,
@@ -30,7 +33,7 @@ from psearch.core.search.tt import (
     probe,
     store,
 )
-from psearch.core.views import Context, boolean, context_at, header_of, i64, u64
+from psearch.core.views import Context, boolean, context_at, header_of, i64, store_log_of, u64
 
 _WITHOUT_AGE = np.uint64((1 << 58) - 1)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
@@ -65,30 +68,46 @@ def _takes(ctx, key, data):
     return True
 
 
-@entry(i64(i64, i64, i64, i64, i64, i64), EXCHANGE)
-def collect_entries(context, least_depth, memory, size, batch, room):
-    """Write entries of the present search into a batch that are this deep and not in the memory; returns how many
-    there are.
+@entry(i64(i64, i64, i64, i64, i64, i64, i64, i64), EXCHANGE)
+def collect_entries(context, worker, least_depth, positions, memory, size, batch, room):
+    """Write entries that a worker has logged in the present search into a batch: those that are this deep and not in
+    the memory. Of a position that was stored several times, what the table says now. Returns how many there are, and
+    how many of them were written, 2**32 times. What found no room counts as often as it was stored.
 
-    memory: address of `size` words; batch: address of room for `room` entries. What found no room is not remembered,
-    and comes with the next batch.
+    positions: address of a word for each worker, how much of its log has been seen, which is moved on; memory: address
+    of `size` words; batch: address of room for `room` entries, less than 2**31. What found no room comes the next time,
+    unless the worker has logged so much by then that it is lost; what was lost since the last time counts as well.
     """
     ctx = context_at(context)
     age = header_of(ctx).age
-    where = np.int64(ctx.tt)
-    count = np.int64(0)
-    for _ in range(4 * np.int64(ctx.tt_clusters)):
-        data = relaxed_load_u64(where + 8)
-        if entry_depth(data) >= least_depth and entry_age(data) == age and entry_bound(data) != BOUND_NONE:
-            key = relaxed_load_u64(where) ^ data
-            if not _is_known(memory, size, key, data):
-                if count < room:
-                    relaxed_store_u64(_place(memory, size, key), key ^ (data & _WITHOUT_AGE))
-                    relaxed_store_u64(batch + 16 * count, key)
-                    relaxed_store_u64(batch + 16 * count + 8, data)
-                count += 1
-        where += ENTRY_BYTES
-    return count
+    log = store_log_of(ctx, worker)
+    written = atomic_load(count_of(log))
+    seen = np.int64(relaxed_load_u64(positions + 8 * worker))
+    lost = max(written - STORE_LOG_ENTRIES - seen, np.int64(0))
+    seen += lost
+    next_seen = written
+    taken = np.int64(0)
+    left = np.int64(0)
+    while seen < written:
+        slot = seen % STORE_LOG_ENTRIES
+        data = np.uint64(log.entries[slot, 1])
+        key = np.uint64(log.entries[slot, 0]) ^ data
+        present = probe(ctx, key)
+        if present != U0:
+            data = present
+        is_wanted = entry_depth(data) >= least_depth and entry_age(data) == age and entry_bound(data) != BOUND_NONE
+        if is_wanted and not _is_known(memory, size, key, data):
+            if taken < room:
+                relaxed_store_u64(_place(memory, size, key), key ^ (data & _WITHOUT_AGE))
+                relaxed_store_u64(batch + ENTRY_BYTES * taken, key)
+                relaxed_store_u64(batch + ENTRY_BYTES * taken + 8, data)
+                taken += 1
+            else:
+                next_seen = min(next_seen, seen)
+                left += 1
+        seen += 1
+    relaxed_store_u64(positions + 8 * worker, np.uint64(next_seen))
+    return (taken << 32) + min(taken + left + lost, np.int64(1) << 31)
 
 
 @entry(i64(i64, i64, i64, i64, i64), EXCHANGE)
@@ -100,8 +119,8 @@ def insert_entries(context, memory, size, batch, count):
     ctx = context_at(context)
     taken = np.int64(0)
     for i in range(count):
-        key = relaxed_load_u64(batch + 16 * i)
-        data = relaxed_load_u64(batch + 16 * i + 8)
+        key = relaxed_load_u64(batch + ENTRY_BYTES * i)
+        data = relaxed_load_u64(batch + ENTRY_BYTES * i + 8)
         if _takes(ctx, key, data):
             relaxed_store_u64(_place(memory, size, key), key ^ (data & _WITHOUT_AGE))
             taken += 1

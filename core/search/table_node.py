@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.evaluation.evaluate import evaluate
 from psearch.core.jit import kernel
 from psearch.core.scores import is_mate_bound, score_to_table
+from psearch.core.search.store_log import log_store
 from psearch.core.search.tt import probe, store, stored_eval
 from psearch.core.views import (
     Context,
@@ -52,7 +55,9 @@ def estimate_of(node):
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
-    """Write a result for a node into the table."""
+    """Write a result for a node into the table, and note it if others are to know."""
+    hd = header_of(ctx)
     score = score_to_table(value, wk.ply)
-    move = frame.node.best_move
-    store(ctx, header_of(ctx).age, frame.position.key, move, score, frame.node.raw_eval, depth, bound)
+    data = store(ctx, hd.age, frame.position.key, frame.node.best_move, score, frame.node.raw_eval, depth, bound)
+    if depth >= hd.logged_depth:
+        log_store(ctx, np.int64(wk.index), frame.position.key, data)

@@ -66,13 +66,29 @@ def search_options(options: argparse.Namespace) -> SearchOptions:
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """`--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
+    parser.set_defaults(threads_given=False)
     parser.add_argument(
         "--threads",
+        action=_Threads,
         type=whole_number(1, MAX_THREADS),
         default=cores,
         metavar="N",
         help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
     )
+
+
+class _Threads(argparse.Action):
+    """Keeps the number, and that it was given: other machines have other cores."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, values)
+        namespace.threads_given = True
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.cli.arguments import (
     add_json,
+    add_on,
     add_position,
     add_search_options,
     check_hash,
@@ -30,7 +31,9 @@ from psearch.version import __version__
 if TYPE_CHECKING:
     import chess
 
+    from psearch.joint.team import Team
     from psearch.notation.syzygy import RootProbe
+    from psearch.processes.request import SearchRequest
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Info, Result
 
@@ -56,6 +59,8 @@ examples:
   psearch --depth 10 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
+  psearch --on auto --movetime 60s startpos
+                                    with the machines of a Ray cluster
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
   psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
@@ -76,6 +81,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The arguments with a name."""
     add_search_options(parser)
     add_root_options(parser)
+    add_on(parser, "search with the machines of a Ray cluster as well")
     add_json(parser)
     parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
     add_trace(parser)
@@ -93,6 +99,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     board = parse_position(words)
+    if options.on is not None:
+        from psearch.cluster.address import cluster_address
+
+        cluster_address(options.on)
     if options.trace is not None:
         from psearch.trace.trace_file import check_trace
 
@@ -129,7 +139,8 @@ def _search(
 
         display = search_display(board)
     only = candidates(named, found)
-    with searched(board, options, signals, display, only, options.multipv, options.trace) as (result, engine):
+    wanted = (only, options.multipv, options.trace, options.on)
+    with searched(board, options, signals, display, *wanted) as (result, engine):
         if options.json:
             _print_json(board, options, result, engine, found)
         else:
@@ -146,16 +157,21 @@ def searched(
     only: list[chess.Move] | None = None,
     multipv: int = 1,
     trace: Path | None = None,
+    on: str | None = None,
 ) -> Iterator[tuple[Result, Supervisor]]:
     """Search as the options say; inside, the result is there and the workers still are.
 
     display: gets what the search reports; only: the moves to choose from, None for all; trace: a file, written when the
-    answer is out. Raises PsearchError for what cannot be searched, WorkerDied.
+    answer is out; on: a cluster, whose machines search as well. Raises PsearchError for what cannot be searched, or
+    when no other machine is there, WorkerDied.
     """
     check_hash(options.hash)
     how = search_options(options)
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with ready_engine(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine:
+    with (
+        ready_engine(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine,
+        _ready_team(on, options) as team,
+    ):
         from psearch.processes.request import SearchRequest
 
         signals.searching = True
@@ -171,8 +187,28 @@ def searched(
                     control=signals.control,
                     on_note=complain,
                 )
-                result = engine.search(request)
+                result = engine.search(request) if team is None else _search_together(engine, team, request)
             yield result, engine
+
+
+@contextmanager
+def _ready_team(on: str | None, options: argparse.Namespace) -> Iterator[Team | None]:
+    """The machines of a cluster, ready to search; None without one."""
+    if on is None:
+        yield None
+        return
+    from psearch.joint.team import Team
+
+    most_threads = options.threads if options.threads_given else None
+    with Team(on, options.hash, most_threads, on_note=complain) as team:
+        team.wait()
+        yield team
+
+
+def _search_together(engine: Supervisor, team: Team, request: SearchRequest) -> Result:
+    from psearch.joint.search import search_together
+
+    return search_together(engine, team, request)
 
 
 def _print_json(

@@ -7,23 +7,27 @@ leaves the cluster and ends, and with it its hands.
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from psearch.cluster.fleet import Fleet
+from psearch.cluster.fleet import Fleet, Outcome, Ref
 from psearch.cluster.loopback import stay_on_loopback
-from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.cluster.messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
 from psearch.cluster.reasons import one_line
 
 ALIVE_S = 2.0
 """between two signs of life to the program"""
-_POLL_S = 0.02
-"""how long a message from the program may lie"""
+_TICK_S = 0.02
+"""between two looks at nodes and hands"""
+_MOST_EVENTS = 1000
+"""between two such looks"""
 _HEAD_S = 40.0
 """The head of the cluster is gone when it has not answered for so long. Ray ends this process after 60 s."""
 _LEAVE_S = 4.0
@@ -37,17 +41,26 @@ def main() -> None:
     program = Connection(int(sys.argv[1]))
     wanted = program.recv()
     assert isinstance(wanted, HandsWanted)
+    events: queue.SimpleQueue[Any] = queue.SimpleQueue()
     try:
         stay_on_loopback(wanted.address)
         from psearch.cluster.ray_cluster import RayCluster
 
-        cluster = RayCluster(wanted)
+        cluster = RayCluster(wanted, lambda ref, outcome: events.put(Outcame(ref, outcome)))
     except Exception as error:  # Ray raises many
         program.send(Failed(explain(error, wanted.address)))
         return
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
     program.send(Connected(wanted.address))
-    _Session(program, cluster, wanted).run()
+    _Session(program, cluster, wanted, events).run()
+
+
+@dataclass(frozen=True)
+class Outcame:
+    """The event that there is an outcome."""
+
+    ref: Ref
+    outcome: Outcome
 
 
 class _ProgramGone(Exception):
@@ -55,21 +68,25 @@ class _ProgramGone(Exception):
 
 
 class _Session:
-    """A fleet that is run until the program has enough."""
+    """A fleet that is run until the program has enough: whatever the program says and whatever a node answers is an
+    event, and wakes the one thread that deals with them."""
 
-    def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted) -> None:
+    def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted, events: queue.SimpleQueue[Any]) -> None:
         self._program = program
         self._cluster = cluster
         self._fleet = Fleet(cluster, wanted, self._tell)
+        self._events = events
         self._told_at = 0.0
 
     def run(self) -> None:
+        threading.Thread(target=self._listen, daemon=True).start()
+        ticked_at = 0.0
         try:
-            while self._read():
+            while self._take_events():
                 now = time.monotonic()
-                self._fleet.tick(now)
-                for ref in self._cluster.ready(self._fleet.refs, _POLL_S):
-                    self._fleet.resolve(ref, self._cluster.outcome(ref))
+                if now - ticked_at >= _TICK_S:
+                    ticked_at = now
+                    self._fleet.tick(now)
                 if now - self._told_at > ALIVE_S:
                     self._told_at = now
                     self._tell(Alive())
@@ -84,22 +101,36 @@ class _Session:
         finally:
             leave(self._cluster, self._fleet)
 
-    def _read(self) -> bool:
-        """Do what the program has said meanwhile; False when that is the end."""
-        while True:
+    def _listen(self) -> None:
+        """The program's messages become events."""
+        with suppress(EOFError, OSError):
+            while True:
+                self._events.put(self._program.recv())
+        self._events.put(None)
+
+    def _take_events(self) -> bool:
+        """Deal with what has happened, and wait for it a little; False when the program has said that it is the end."""
+        timeout_s = _TICK_S
+        for _ in range(_MOST_EVENTS):
             try:
-                if not self._program.poll():
-                    return True
-                message = self._program.recv()
-            except (EOFError, OSError):
-                raise _ProgramGone from None
-            match message:
+                event = self._events.get(timeout=timeout_s)
+            except queue.Empty:
+                break
+            timeout_s = 0.0
+            match event:
+                case Outcame(ref, outcome):
+                    self._fleet.resolve(ref, outcome)
                 case Give():
-                    self._fleet.give(message)
+                    self._fleet.give(event)
+                case Ask():
+                    self._fleet.ask(event)
                 case Dismiss():
-                    self._fleet.dismiss(message)
+                    self._fleet.dismiss(event)
                 case Close():
                     return False
+                case None:
+                    raise _ProgramGone
+        return True
 
     def _tell(self, message: Any) -> None:
         try:

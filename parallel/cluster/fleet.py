@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from psearch.cluster.address import CLIENT, LOCAL
 from psearch.cluster.identity import difference
 from psearch.cluster.messages import (
     Answered,
+    Ask,
     Dismiss,
     Give,
     HandJoined,
@@ -24,6 +26,7 @@ from psearch.cluster.messages import (
     NodeLost,
     NodeRefused,
     Raised,
+    Told,
 )
 from psearch.cluster.reasons import one_line
 
@@ -59,6 +62,8 @@ class NodeFacts:
     """to be given away"""
     memory: int
     """bytes to be given away"""
+    is_ours: bool = False
+    """the program is connected to it, as one that runs on the same machine"""
 
 
 @dataclass(frozen=True)
@@ -94,12 +99,16 @@ class Cluster(Protocol):
     def look(self, node: str) -> Ref:
         """Ask a node who it is: a Value with a `psearch.cluster.identity`."""
 
-    def start(self, node: str) -> tuple[Actor, Ref]:
-        """A new hand there; the Value says that it is warm (None), or why it will not be (one line)."""
+    def start(self, node: str, cores: int) -> tuple[Actor, Ref]:
+        """A new hand with so many cores there; the Value says that it is warm (None), or why it will not be (one
+        line)."""
 
     def do(self, actor: Actor, work: bytes) -> Ref:
         """Have a hand do a piece of work behind what it was given before: a Value with what
         `psearch.cluster.actor.Hand.do` returns."""
+
+    def ask(self, actor: Actor, question: bytes) -> Ref:
+        """Ask a hand something beside its work: a Value with what `psearch.cluster.actor.Hand.beside` returns."""
 
     def beat(self, actor: Actor) -> Ref:
         """Ask a hand, beside its work, whether it is there."""
@@ -204,6 +213,13 @@ class Fleet:
         hand.work.append(work)
         self._await(hand, ref, partial(self._done, hand, work))
 
+    def ask(self, message: Ask) -> None:
+        """A question to a hand; one that was lost is asked nothing."""
+        hand = self._hands.get(message.hand)
+        if hand is not None:
+            ref = self._cluster.ask(hand.actor, message.question)
+            self._await(hand, ref, partial(self._told, hand, message.number))
+
     def dismiss(self, message: Dismiss) -> None:
         """End a hand."""
         hand = self._hands.get(message.hand)
@@ -245,12 +261,13 @@ class Fleet:
                 if other is not None:
                     self._refuse(node, other)
                 else:
-                    self._admit(node)
+                    self._admit(node, theirs)
 
-    def _admit(self, node: _Node) -> None:
+    def _admit(self, node: _Node, theirs: Mapping[str, str]) -> None:
         wanted, facts = self._wanted, node.facts
-        node.room = facts.cores // wanted.cores
-        if facts.cores == 0:  # a head that only leads; nobody needs to be told
+        node.room = 1 if wanted.cores is None else facts.cores // wanted.cores
+        is_here = wanted.cores is None and self._is_ours(facts, theirs)
+        if facts.cores == 0 or is_here:  # a head that only leads, or who asks; nobody needs to be told
             node.is_refused = True
             return
         if node.room == 0:
@@ -264,6 +281,12 @@ class Fleet:
             return
         node.works = True
         self._tell(NodeJoined(facts.node, facts.name, facts.cores, node.room))
+
+    def _is_ours(self, facts: NodeFacts, theirs: Mapping[str, str]) -> bool:
+        """Whether a node is on the program's machine. A cluster for one command is there to be used."""
+        if self._wanted.address.startswith(CLIENT):
+            return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")
+        return facts.is_ours and self._wanted.address != LOCAL
 
     def _refuse(self, node: _Node, reason: str) -> None:
         node.is_refused, node.works = True, False
@@ -288,7 +311,7 @@ class Fleet:
             counted += 1
 
     def _begin(self, node: _Node) -> None:
-        actor, ref = self._cluster.start(node.facts.node)
+        actor, ref = self._cluster.start(node.facts.node, self._wanted.cores or node.facts.cores)
         hand = _Hand(self._next_hand, node, actor, self._time)
         self._next_hand += 1
         self._hands[hand.number] = hand
@@ -348,6 +371,14 @@ class Fleet:
         hand.work.remove(work)
         is_done, answer = outcome.value
         self._tell((Answered if is_done else Raised)(hand.number, work.number, answer))
+
+    def _told(self, hand: _Hand, number: int, outcome: Outcome) -> None:
+        if not isinstance(outcome, Value):
+            self._lose(hand, outcome.reason if isinstance(outcome, Gone) else one_line(outcome.error))
+            return
+        hand.heard_at = self._time
+        is_answered, answer = outcome.value
+        self._tell(Told(hand.number, number, answer) if is_answered else Raised(hand.number, number, answer))
 
     def _lose(self, hand: _Hand, reason: str) -> None:
         node = hand.node

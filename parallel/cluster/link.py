@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from psearch.cluster.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
 from psearch.cluster.identity import identity
-from psearch.cluster.messages import Alive, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.cluster.messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
 from psearch.cluster.sources import Sources
 from psearch.results import PsearchError
 
@@ -44,25 +44,28 @@ class Link:
 
     address: what `cluster_address` takes; make: picklable, called once in each hand, gives what is called there with
     each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time; silence_s: a hand
-    that has not answered for so long is lost; sources: modules that are not installed on the nodes. Raises PsearchError
-    when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
+    that has not answered for so long is lost; sources: modules that are not installed on the nodes; on_message: called
+    by another thread when `messages` has some. Raises PsearchError when the cluster cannot be had, within 15 seconds or
+    so. All methods are for one thread.
     """
 
     def __init__(
         self,
         address: str,
-        make: Callable[[], Callable[[Any], Any]],
-        cores: int = 1,
+        make: Callable[..., Callable[[Any], Any]],
+        cores: int | None = 1,
         memory: int = 0,
         most: int | None = None,
         silence_s: float = 15.0,
         sources: Sources | None = None,
+        on_message: Callable[[], None] = lambda: None,
     ) -> None:
         self.address = cluster_address(address)
         check_reachable(self.address)
         self._incoming: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=_LAST_LINES)
+        self._on_message = on_message
         self._is_open = True
         self._heard_at = time.monotonic()
         ours, theirs = socket.socketpair()
@@ -102,6 +105,10 @@ class Link:
         """Send a piece of work to a hand."""
         self._outgoing.put(Give(hand, number, pickle.dumps(work), limit_s))
 
+    def ask(self, hand: int, number: int, question: Any) -> None:
+        """Ask a hand something beside its work."""
+        self._outgoing.put(Ask(hand, number, pickle.dumps(question)))
+
     def dismiss(self, hand: int, reason: str) -> None:
         """Have a hand ended."""
         self._outgoing.put(Dismiss(hand, reason))
@@ -115,14 +122,12 @@ class Link:
                 message = self._incoming.get(timeout=0 if messages else max(0.0, end - time.monotonic()))
             except queue.Empty:
                 break
-            self._heard_at = time.monotonic()
             if isinstance(message, Failed):
                 if messages:
                     self._incoming.put(message)
                     break
                 raise PsearchError(message.reason)
-            if not isinstance(message, Alive):
-                messages.append(message)
+            messages.append(message)
         if not messages and time.monotonic() - self._heard_at > _SILENCE_S:
             raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
         return messages
@@ -167,10 +172,15 @@ class Link:
     def _receive(self) -> None:
         try:
             while True:
-                self._incoming.put(self._connection.recv())
+                message = self._connection.recv()
+                self._heard_at = time.monotonic()
+                if not isinstance(message, Alive):
+                    self._incoming.put(message)
+                    self._on_message()
         except (EOFError, OSError):
             last = self._stderr[-1].strip() if self._stderr else f"its driver ended ({self._process.poll()})"
             self._incoming.put(Failed(f"the connection to the cluster is lost: {last[-200:]}"))
+            self._on_message()
 
     def _transmit(self) -> None:
         with suppress(OSError):

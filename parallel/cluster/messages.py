@@ -15,11 +15,13 @@ class HandsWanted:
     address: str
     """as `psearch.cluster.address` has it"""
     make: bytes
-    """pickled: called once in each hand; what it returns is called with each piece of work there"""
+    """pickled: called once in each hand; what it returns is called with each piece of work there, and has a method
+    `beside` where the hand is asked something meanwhile. With `cores` None the call gets the number of cores"""
     sources: Mapping[str, str] = field(default_factory=dict)
     """modules that go there with it (`psearch.cluster.sources`)"""
-    cores: int = 1
-    """of each hand"""
+    cores: int | None = 1
+    """of each hand; None: there is one hand on each machine but the program's own, with all cores that there are to be
+    given away"""
     memory: int = 0
     """bytes that each hand needs, the table's included"""
     most: int | None = None
@@ -41,6 +43,17 @@ class Give:
     """pickled"""
     limit_s: float | None = None
     """what takes longer has hung, and the hand is ended"""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question to a hand, answered beside its work."""
+
+    hand: int
+    number: int
+    """of the question, given by the program; the answer has it"""
+    question: bytes
+    """pickled"""
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,16 @@ class HandLost:
 @dataclass(frozen=True)
 class Answered:
     """A piece of work is done."""
+
+    hand: int
+    number: int
+    answer: bytes
+    """pickled"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The answer to a question."""
 
     hand: int
     number: int

@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cluster import probe
-from psearch.cluster.actor import BEATS, Hand
-from psearch.cluster.address import LOCAL
+from psearch.cluster.actor import BEATS, BESIDE, Hand
+from psearch.cluster.address import CLIENT, LOCAL
 from psearch.cluster.fleet import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
 from psearch.cluster.messages import HandsWanted
 from psearch.cluster.reasons import one_line
@@ -31,15 +32,19 @@ _STORE_BYTES = 80 * 2**20
 
 
 class RayCluster:
-    """A connection to a cluster; one for a process. Raises what `ray.init` does when it cannot be had."""
+    """A connection to a cluster; one for a process. on_outcome: called by any thread with each ref that has an outcome.
+    Raises what `ray.init` does when it cannot be had."""
 
-    def __init__(self, wanted: HandsWanted) -> None:
+    def __init__(self, wanted: HandsWanted, on_outcome: Callable[[Ref, Outcome], None]) -> None:
         cloudpickle.register_pickle_by_value(probe)
         _connect(wanted.address)
+        self._on_outcome = on_outcome
+        self._ours = "" if wanted.address.startswith(CLIENT) else ray.get_runtime_context().get_node_id()
         self._hand_is = wanted.make, dict(wanted.sources)
+        self._tells_cores = wanted.cores is None
         self._look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
-        self._hand = ray.remote(concurrency_groups={BEATS: 1})(Hand)
-        self._needs: dict[str, Any] = {"num_cpus": wanted.cores, "max_restarts": 0, "max_task_retries": 0}
+        self._hand = ray.remote(concurrency_groups={BEATS: 1, BESIDE: 1})(Hand)
+        self._needs: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0}
         if wanted.memory:
             self._needs["memory"] = wanted.memory
         self._news: Sequence[NodeFacts] | None = None
@@ -55,48 +60,36 @@ class RayCluster:
 
     def look(self, node: str) -> Ref:
         """See `Cluster`."""
-        ref: Ref = self._look.options(scheduling_strategy=_on(node)).remote()
-        return ref
+        return self._awaited(self._look.options(scheduling_strategy=_on(node)).remote())
 
-    def start(self, node: str) -> tuple[Actor, Ref]:
+    def start(self, node: str, cores: int) -> tuple[Actor, Ref]:
         """See `Cluster`."""
-        actor = self._hand.options(scheduling_strategy=_on(node), **self._needs).remote(*self._hand_is)
-        return actor, actor.begin.remote()
+        hand = self._hand.options(scheduling_strategy=_on(node), num_cpus=cores, **self._needs)
+        actor = hand.remote(*self._hand_is, cores if self._tells_cores else None)
+        return actor, self._awaited(actor.begin.remote())
 
     def do(self, actor: Actor, work: bytes) -> Ref:
         """See `Cluster`."""
-        ref: Ref = actor.do.remote(work)
-        return ref
+        return self._awaited(actor.do.remote(work))
+
+    def ask(self, actor: Actor, question: bytes) -> Ref:
+        """See `Cluster`."""
+        return self._awaited(actor.beside.remote(question))
 
     def beat(self, actor: Actor) -> Ref:
         """See `Cluster`."""
-        ref: Ref = actor.beat.remote()
-        return ref
+        return self._awaited(actor.beat.remote())
 
     def end(self, actor: Actor) -> None:
         """See `Cluster`."""
         with suppress(errors.RayError, ValueError):
             ray.kill(actor)
 
-    def ready(self, refs: list[Ref], timeout_s: float) -> list[Ref]:
-        """Those of the refs that have an outcome; waits for the first one."""
-        if not refs:
-            time.sleep(timeout_s)
-            return []
-        found: list[Ref]
-        found, others = ray.wait(refs, num_returns=1, timeout=timeout_s)
-        if found and others:
-            found = found + ray.wait(others, num_returns=len(others), timeout=0)[0]
-        return found
-
-    def outcome(self, ref: Ref) -> Outcome:
-        """Of a ref that is ready."""
-        try:
-            return Value(ray.get(ref))
-        except errors.RayTaskError as error:
-            return Threw(error.cause if isinstance(error.cause, BaseException) else error)
-        except errors.RayError as error:
-            return Gone(_reason(error))
+    def _awaited(self, ref: Any) -> Ref:
+        """A ref whose outcome will be told, by a thread of Ray's."""
+        ref.future().add_done_callback(lambda future: self._on_outcome(ref, _outcome(future)))
+        answer: Ref = ref
+        return answer
 
     def close(self) -> None:
         """Leave the cluster; what is left of the hands ends with that. A local cluster ends, too."""
@@ -106,9 +99,21 @@ class RayCluster:
     def _watch(self) -> None:
         while self._is_open:
             with suppress(Exception):  # whoever cares looks at `heard_at`
-                self._news = [_facts(node) for node in ray.nodes() if node["Alive"]]
+                self._news = [_facts(node, self._ours) for node in ray.nodes() if node["Alive"]]
                 self.heard_at = time.monotonic()
             time.sleep(_NODES_S)
+
+
+def _outcome(future: Future[Any]) -> Outcome:
+    """Of a call that is done."""
+    try:
+        return Value(future.result())
+    except errors.RayTaskError as error:
+        return Threw(error.cause if isinstance(error.cause, BaseException) else error)
+    except errors.RayError as error:
+        return Gone(_reason(error))
+    except Exception as error:  # of the connection
+        return Gone(one_line(error))
 
 
 def _connect(address: str) -> None:
@@ -130,7 +135,7 @@ def _on(node: str) -> Any:
     return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _facts(node: dict[str, Any]) -> NodeFacts:
+def _facts(node: dict[str, Any], ours: str) -> NodeFacts:
     resources = node["Resources"]
     host, address = node["NodeManagerHostname"], node["NodeManagerAddress"]
     return NodeFacts(
@@ -138,6 +143,7 @@ def _facts(node: dict[str, Any]) -> NodeFacts:
         name=address if not host or host == address else f"{host} ({address})",
         cores=int(resources.get("CPU", 0)),
         memory=int(resources.get("memory", 0)),
+        is_ours=node["NodeID"] == ours,
     )
 
 

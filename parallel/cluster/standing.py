@@ -56,13 +56,22 @@ class Node:
 
 class Standing:
     """Nodes and hands by what `follow` was told; on_note: called with a line for people when something changes that
-    they should know. Times are seconds of any clock."""
+    they should know; wanted: what they are to be told that there is none of; after_loss: what follows on the loss of a
+    process. Times are seconds of any clock."""
 
-    def __init__(self, on_note: Callable[[str], None], now: float) -> None:
+    def __init__(
+        self,
+        on_note: Callable[[str], None],
+        now: float,
+        wanted: str = "node",
+        after_loss: str = "its work is done again",
+    ) -> None:
         self.nodes: dict[str, Node] = {}
         self.home: dict[int, Node] = {}
         """where each hand is"""
         self._on_note = on_note
+        self._wanted = wanted
+        self._after_loss = after_loss
         self._refusals: dict[str, str] = {}
         self._done: dict[str, int] = {}
         """by name of the node"""
@@ -94,7 +103,7 @@ class Standing:
                 home = self.home.pop(hand)
                 home.hands.discard(hand)
                 if reason != NODE_GONE:
-                    self._on_note(f"a process on node {home.name} was lost ({reason}); its work is done again")
+                    self._on_note(f"a process on node {home.name} was lost ({reason}); {self._after_loss}")
             case _:
                 return
         self._changed_at = now
@@ -131,7 +140,7 @@ class Standing:
         if not self.nodes and waited > _NOBODY_S:
             reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
             what = reasons[0] if len(reasons) == 1 else f"{len(reasons)} cannot work, {reasons[0]}" if reasons else ""
-            raise PsearchError("no node of the cluster can work" + f" ({what})" * bool(what))
+            raise PsearchError(f"no {self._wanted} of the cluster can work" + f" ({what})" * bool(what))
         if self.nodes and waited > _BUSY_S and not self._said_busy:
             self._said_busy = True
             self._on_note("waiting for processes to begin: other programs may have the cores, or kernels are compiled")

@@ -59,9 +59,11 @@ class AsyncEngine:
         split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
         watched: bool = False,
+        cluster: str | None = None,
     ) -> None:
         self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
-        self._make = partial(Engine, threads, hash_mb, policy, pruning, split_depth, watched=watched)
+        make = partial(Engine, threads, hash_mb, policy, pruning, split_depth)
+        self._make = partial(make, watched=watched, cluster=cluster)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()

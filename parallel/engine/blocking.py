@@ -27,6 +27,7 @@ from psearch.results import Info, PsearchError, Result
 from psearch.version import __version__
 
 if TYPE_CHECKING:
+    from psearch.joint.team import Team
     from psearch.trace.recorder import Recorder
 
 _LOG = logging.getLogger("psearch")
@@ -41,7 +42,8 @@ class Engine:
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search;
     policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
     pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md); watched: the
-    workers note what they do, for those who look on while they search (`psearch.watching`).
+    workers note what they do, for those who look on while they search (`psearch.watching`);
+    cluster: machines that search as well, each with a table of that size and all of its cores (docs/guides/cluster.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
@@ -66,6 +68,7 @@ class Engine:
         split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
         watched: bool = False,
+        cluster: str | None = None,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
         self._watched = watched
@@ -74,7 +77,14 @@ class Engine:
         """of the present search, or the last one"""
         self._pondering: Analysis | None = None
         self._game: object = None
+        self._cluster = cluster
+        self._team: Team | None = None
         self._supervisor: Supervisor | None = _started(self._settings, watched)
+        try:
+            self._join()
+        except BaseException:
+            self._supervisor.close()
+            raise
 
     def __enter__(self) -> Engine:
         return self
@@ -113,6 +123,7 @@ class Engine:
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             supervisor.close()
+        self._leave()
 
     def quit(self) -> None:
         """The same as `close`."""
@@ -127,7 +138,7 @@ class Engine:
     def new_game(self) -> None:
         """Forget the transposition table and everything learnt, as for another game."""
         with self._alone():
-            self._workers().forget()
+            self._forget()
 
     def ping(self) -> None:
         """Return when the workers are there and idle; those that were lost are replaced."""
@@ -147,7 +158,7 @@ class Engine:
             if (settings.threads, settings.hash_mb) != (before.threads, before.hash_mb):
                 self._restart(settings)
             elif clears_hash(options):
-                self._workers().forget()
+                self._forget()
             self._settings = settings
 
     def send_opponent_information(
@@ -391,7 +402,7 @@ class Engine:
             self._control = control
             if _is_another(question.game, self._game):
                 self._game = question.game
-                self._workers().forget()
+                self._forget()
             self._workers()
         except BaseException:
             self._lock.release()
@@ -399,7 +410,12 @@ class Engine:
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            return self._workers().search(question.request(control, on_info))
+            request = question.request(control, on_info)
+            if self._team is None:
+                return self._workers().search(request)
+            from psearch.joint.search import search_together
+
+            return search_together(self._workers(), self._team, request)
         finally:
             self._lock.release()
 
@@ -412,6 +428,32 @@ class Engine:
         except PsearchError:
             self._supervisor = _started(self._settings, self._watched)
             raise
+        if self._team is not None and settings.hash_mb != self.hash_mb:
+            self._leave()
+            self._join(settings.hash_mb)
+
+    def _forget(self) -> None:
+        self._workers().forget()
+        if self._team is not None:
+            self._team.forget()
+
+    def _join(self, hash_mb: int | None = None) -> None:
+        """Have the other machines, if there are to be some, with tables of this size. Raises PsearchError."""
+        if self._cluster is None:
+            return
+        from psearch.joint.team import Team
+
+        self._team = Team(self._cluster, hash_mb or self.hash_mb, on_note=_LOG.warning)
+        try:
+            self._team.wait()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        team, self._team = self._team, None
+        if team is not None:
+            team.close()
 
 
 def _started(settings: Settings, watched: bool) -> Supervisor:

@@ -23,6 +23,8 @@ class Answer:
     """for the side to move at the root"""
     depth: int
     pv: tuple[chess.Move, ...]
+    lines: tuple[Report, ...] = ()
+    """where all machines have searched the root: what this one has said of the line, and of those after it"""
 
 
 class Conductor(Protocol):
@@ -42,22 +44,24 @@ class Conductor(Protocol):
 
 
 class SameRoot:
-    """All machines search the root, and vote in the end."""
+    """All machines search the root, and vote in the end. depth: the limit, if there is one; whoever has finished it has
+    the answer."""
 
-    def __init__(self) -> None:
-        self.voters: dict[int, Voter] = {}
+    def __init__(self, depth: int | None = None) -> None:
+        self._depth = depth
+        self._voters: dict[int, Voter] = {}
 
     def begin(self, machines: Iterable[int]) -> Mapping[int, Job]:
         return {machine: Job(machine) for machine in machines}
 
     def report(self, report: Report) -> Mapping[int, Job]:
         if report.pv:
-            before = self.voters.get(report.machine)
+            before = self._voters.get(report.machine)
             finished = before.finished if before else 0
             if report.bound == BOUND_EXACT:
                 finished = max(finished, report.depth)
             if report.bound != BOUND_UPPER or before is None:
-                self.voters[report.machine] = Voter(report, finished)
+                self._voters[report.machine] = Voter(report, finished)
         return {}
 
     def lost(self, machine: int) -> Mapping[int, Job]:
@@ -65,8 +69,52 @@ class SameRoot:
         return {}
 
     def answer(self) -> Answer | None:
-        machine = elected(self.voters)
+        voters = self._voters
+        if self._depth is not None:
+            done = {number: voter for number, voter in voters.items() if voter.finished >= self._depth}
+            voters = done or voters
+        machine = elected(voters)
         if machine is None:
             return None
-        report = self.voters[machine].report
-        return Answer(machine, report.score, report.depth, report.pv)
+        report = voters[machine].report
+        return Answer(machine, report.score, report.depth, report.pv, (report,))
+
+
+class SameRootLines:
+    """All machines search several lines of the root; those of the deepest depth are taken, all from one machine.
+
+    lines: how many there are of each depth, at least 2.
+    """
+
+    def __init__(self, lines: int) -> None:
+        self._lines = lines
+        self._new: dict[int, list[Report]] = {}
+        """by machine: of the depth that is being told"""
+        self._last: dict[int, tuple[Report, ...]] = {}
+        """by machine: of the last depth of which all are known, the best first"""
+
+    def begin(self, machines: Iterable[int]) -> Mapping[int, Job]:
+        return {machine: Job(machine) for machine in machines}
+
+    def report(self, report: Report) -> Mapping[int, Job]:
+        """Exact ones count, which come from the best line to the last."""
+        if report.pv and report.bound == BOUND_EXACT:
+            new = self._new.setdefault(report.machine, [])
+            if report.line == 1:
+                new.clear()
+            new.append(report)
+            if len(new) == self._lines:
+                self._last[report.machine] = tuple(new)
+                new.clear()
+        return {}
+
+    def lost(self, machine: int) -> Mapping[int, Job]:
+        """What it has said still counts."""
+        return {}
+
+    def answer(self) -> Answer | None:
+        if not self._last:
+            return None
+        machine = max(sorted(self._last), key=lambda number: self._last[number][0].depth)
+        lines = self._last[machine]
+        return Answer(machine, lines[0].score, lines[0].depth, lines[0].pv, lines)

@@ -49,6 +49,9 @@ class Report:
     pv: tuple[chess.Move, ...]
     """from the job's position; searched by this machine"""
     nodes: int = 0
+    seldepth: int = 0
+    line: int = 1
+    """number of this line among the best, from 1, where several are wanted"""
     is_last: bool = False
     """the machine has stopped"""
 

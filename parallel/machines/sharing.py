@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from psearch.core.constants import ENTRY_BYTES
 from psearch.machines.messages import Parcel
 
 LEAST_DEPTH, MOST_DEPTH = 1, 60
@@ -20,8 +21,11 @@ _FIRST_DEPTH = 3
 class Table(Protocol):
     """A transposition table (`psearch.arena.table_exchange`)."""
 
-    def collect(self, least_depth: int, room: int) -> tuple[np.ndarray, int]:
-        """Entries of this depth that have not been sent, at most `room`, and how many there are."""
+    def log(self, least_depth: int | None) -> None:
+        """What is stored from now on is for others if it is this deep; None: nothing is."""
+
+    def collect(self, room: int) -> tuple[np.ndarray, int]:
+        """Entries that have not been sent, at most `room`, and how many there are."""
 
     def insert(self, batch: np.ndarray) -> int:
         """Take entries; how many were news."""
@@ -44,16 +48,31 @@ class Threshold:
             self.depth = max(self.depth - 1, LEAST_DEPTH)
 
 
+def room_of(bytes_per_second: float, period_s: float, machines: int) -> int:
+    """Entries in a parcel of which each of so many machines sends one to each other in a period, at least 1."""
+    return max(1, int(bytes_per_second * period_s / max(machines - 1, 1) / ENTRY_BYTES))
+
+
 class Sharing:
     """One machine's side of the exchange, in one search after another. room: entries in a batch, at least 1."""
 
     def __init__(self, machine: int, room: int, table: Table | None) -> None:
-        self._machine = machine
-        self._room = room
+        self.machine = machine
+        self.room = room
         self._table = table
         self.threshold = Threshold()
         self.sent = self.received = self.taken = 0
         """entries"""
+
+    def begin(self) -> None:
+        """A search begins."""
+        if self._table is not None:
+            self._table.log(self.threshold.depth)
+
+    def end(self) -> None:
+        """It is over: what is stored concerns nobody else."""
+        if self._table is not None:
+            self._table.log(None)
 
     def forget(self) -> None:
         """As for another game: the tables are empty."""
@@ -65,10 +84,11 @@ class Sharing:
         """What is to go to each of the others now; None: nothing."""
         if self._table is None:
             return None
-        entries, found = self._table.collect(self.threshold.depth, self._room)
-        self.threshold.update(found, self._room)
+        entries, found = self._table.collect(self.room)
+        self.threshold.update(found, self.room)
+        self._table.log(self.threshold.depth)
         self.sent += len(entries)
-        return Parcel(self._machine, entries) if len(entries) else None
+        return Parcel(self.machine, entries) if len(entries) else None
 
     def take(self, parcel: Parcel) -> None:
         """What another machine has packed."""

@@ -35,6 +35,11 @@ class SearchControl:
             self._stop = True
             self._wake_search()
 
+    def wake(self) -> None:
+        """Have the search look what there is to do (`SearchRequest.on_look`)."""
+        with self._lock:
+            self._wake_search()
+
     def ponderhit(self) -> None:
         """The expected move was played: the clock of `clock` begins to run."""
         with self._lock:

@@ -21,7 +21,7 @@ from psearch.core.records import evaluation_dtype
 from psearch.processes.lines import whole_line
 from psearch.results import Info, Result, WorkerStats
 
-_BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
+BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 
 
 def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
@@ -105,7 +105,7 @@ class Reports:
             return
         now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
         for record in records:
-            bound = _BOUND_NAMES[record.bound]
+            bound = BOUND_NAMES[record.bound]
             pv = [to_chess_move(code, self.board) for code in record.pv]
             yield Info(
                 depth=record.depth,
@@ -163,7 +163,7 @@ class Reports:
         return Progress(
             depth=self.finished[0].depth,
             moves=[*best, *(line.pv[0] for line in self.finished)],
-            scores=[_centipawns(line.score) for line in self.finished],
+            scores=[centipawns(line.score) for line in self.finished],
         )
 
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
@@ -222,7 +222,7 @@ class Reports:
         return move, int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1
 
 
-def _centipawns(score: chess.engine.PovScore) -> int:
+def centipawns(score: chess.engine.PovScore) -> int:
     """For the side to move; mates as the search counts them, up to a ply."""
     value = score.relative.score(mate_score=MATE)
     if value is None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 
 from psearch.arena.arena import Arena
 from psearch.processes.heartbeat import find_halted
@@ -81,6 +81,13 @@ class Workers:
         """Whether all are there, as far as is known, and none is missing in the search before."""
         is_as_wanted = self.are_processes or self._start_method == INLINE
         return is_as_wanted and not self.pool.is_broken and not self.pool.busy
+
+    @contextmanager
+    def steady(self) -> Iterator[Arena]:
+        """The present arena, which stays open inside, for another thread than the owner. Whoever replaces workers waits
+        meanwhile."""
+        with self._changing:
+            yield self.arena
 
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 

@@ -21,10 +21,9 @@ from psearch.arena.perturbation import history_seed, perturb_history
 from psearch.arena.setup import Progress, set_floor
 from psearch.arena.table_exchange import TableExchange
 from psearch.core.board.bridge import to_chess_move
-from psearch.core.constants import ENTRY_BYTES
 from psearch.machines.conductor import Answer, Conductor, SameRoot
 from psearch.machines.messages import Job, Parcel, Report
-from psearch.machines.sharing import Sharing
+from psearch.machines.sharing import Sharing, room_of
 from psearch.machines.tree import Tree
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
@@ -62,8 +61,7 @@ class Network:
         """Entries in a parcel of which each of so many machines sends one to each other in a period."""
         if self.bytes_per_second == 0:
             return 1 << 20
-        share = self.bytes_per_second * self.period / 1e9 / max(machines - 1, 1)
-        return max(1, int(share / ENTRY_BYTES))
+        return room_of(self.bytes_per_second, self.period / 1e9, machines)
 
 
 @dataclass(frozen=True)
@@ -271,6 +269,7 @@ class _Search:
             machine.is_searching = False
             machine.nodes = 0
             machine.sharing.sent = machine.sharing.taken = 0
+            machine.sharing.begin()
             machine.job = None
             first = self._period + self._period * machine.number // len(machines)
             self._at(first, partial(self._tick, machine))

@@ -54,6 +54,8 @@ def search_view(board: chess.Board, info: Info, size: ConsoleDimensions, others:
     head = Text(
         f"depth {info.depth}/{info.seldepth}   score {score_text(info.score, board, info.bound)}   "
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s"
+        + f"   machines {info.machines}"
+        * (info.machines > 1)
     )
     head.stylize("bold")
     line = Text(f"pv {san_line(board, info.pv)}")

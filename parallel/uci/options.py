@@ -43,7 +43,7 @@ class Option:
     high: int = 0
     choices: Sequence[str] = ()
     is_path: bool = False
-    """names files"""
+    """names files, or other machines"""
     check: Callable[[str], None] | None = None
     """raises ValueError for a string that will not do"""
 
@@ -136,10 +136,12 @@ OPTIONS = (
     Option("PruningParameters", "string", "", check=_check_parameters),
     Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
     Option("Trace", "string", "", is_path=True),
+    Option("Cluster", "string", "", is_path=True),
 )
 
 NO_FILES = "PSEARCH_NO_FILES"
-"""In the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak to."""
+"""In the environment: if it is set, and not to 0, no option names a file, or other machines. For engines that anybody
+may speak to."""
 
 _BY_KEY = {option.key: option for option in OPTIONS}
 

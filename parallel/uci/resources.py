@@ -14,10 +14,12 @@ from psearch.core.kernels import Progress
 from psearch.defaults import DEFAULT_PRUNING
 from psearch.options import pruning_named
 from psearch.processes.launcher import prepare_launch
+from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.results import PsearchError
+from psearch.results import PsearchError, Result
 from psearch.scheduler.entries import load_kernels
 from psearch.trace.recorder import Abandoned
+from psearch.uci.cluster import Cluster
 from psearch.uci.files import FileOption, open_book, open_prober, trace_path
 from psearch.uci.notices import Notices
 from psearch.uci.options import OptionValues, pruning_words
@@ -45,6 +47,7 @@ class Resources:
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
+        self._cluster = Cluster(notices)
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
         self._pruning_text = ""
@@ -60,8 +63,9 @@ class Resources:
         return seconds
 
     def close(self) -> None:
-        """End the workers. What is being done fails."""
+        """End the workers, here and on other machines. What is being done fails."""
         self._workers.close()
+        self._cluster.close()
 
     # -- options -----------------------------------------------------------------------------------------------------
 
@@ -73,6 +77,7 @@ class Resources:
         self._book.settle(values.text("BookFile"))
         if self.has_kernels:
             self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
+            self._cluster.settle(values.text("Cluster"), values.number("Hash"))
 
     def _settle_pruning(self, mode: str, parameters: str) -> None:
         text = pruning_words(mode, parameters)
@@ -90,6 +95,10 @@ class Resources:
     def supervisor(self) -> Supervisor:
         """The workers, as `settle` left them. Raises PsearchError if there are none."""
         return self._workers.supervisor
+
+    def search(self, request: SearchRequest) -> Result:
+        """With the workers, and the other machines if there are any. Raises PsearchError if there are no workers."""
+        return self._cluster.search(self.supervisor, request)
 
     def restore(self) -> bool:
         """New workers for those that are lost or late: now, and not on the clock of the next move. Whether any were."""
@@ -116,11 +125,13 @@ class Resources:
             option.retry()
         if self.has_kernels:
             self._workers.retry()
+            self._cluster.retry()
         self.forget()
 
     def forget(self) -> None:
         """Forget what was learnt."""
         self._workers.forget()
+        self._cluster.forget()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
         """A move drawn from the book; None without a book, or when the position is not in it."""

@@ -16,6 +16,7 @@ from psearch.arena.table_exchange import TableExchange
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, INFINITE, MATE, NO_SCORE
 from psearch.core.entries import EXCHANGE
 from psearch.core.inspect.node import TableEntry, TableProbe
+from psearch.core.records import STORE_LOG_ENTRIES
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import load_kernels, work
@@ -45,6 +46,13 @@ def searched(arena: Arena, fen: str, depth: int) -> None:
         continue
 
 
+def logging(arena: Arena, depth: int, remembered: int = 1 << 17) -> TableExchange:
+    """The side of an arena whose workers log what is so deep from now on."""
+    exchange = TableExchange(arena, remembered)
+    exchange.log(depth)
+    return exchange
+
+
 def everything(arena: Arena, least_depth: int) -> dict[int, int]:
     """What is in the table, without the age, by key."""
     words = arena.tt.reshape(-1, 2)
@@ -58,12 +66,14 @@ def everything(arena: Arena, least_depth: int) -> dict[int, int]:
 @pytest.mark.parametrize("fen", [MIDDLE_GAME, KIWIPETE, MATE_IN_2])
 def test_what_one_has_found_the_other_knows(arenas: list[Arena], fen: str) -> None:
     one, two = arenas
+    exchange = logging(one, 3)
     searched(one, fen, 7)
     wanted = everything(one, 3)
     assert len(wanted) > 20
-    batch, found = TableExchange(one).collect(3, 10_000)
-    assert found == len(batch) == len(wanted)
-    assert {key: data & ((1 << 58) - 1) for key, data in batch.tolist()} == wanted
+    batch, found = exchange.collect(10_000)
+    assert found == len(batch) >= len(wanted)
+    last = {key: data & ((1 << 58) - 1) for key, data in batch.tolist()}
+    assert last.items() >= wanted.items(), "and what has been stored and written over since"
     write_search(two, chess.Board(fen), Limits(depth=1), SearchOptions())
     two.clear_table()
     taken = TableExchange(two).insert(batch)
@@ -76,41 +86,120 @@ def test_what_one_has_found_the_other_knows(arenas: list[Arena], fen: str) -> No
 
 def test_nothing_is_sent_twice(arenas: list[Arena]) -> None:
     one, two = arenas
+    exchange = logging(one, 2)
     searched(one, MIDDLE_GAME, 6)
-    exchange = TableExchange(one)
-    first, found = exchange.collect(2, 30)
+    first, found = exchange.collect(30)
     assert len(first) == 30 < found
-    rest, left = exchange.collect(2, 10_000)
-    assert left == len(rest) == found - 30
-    assert not set(first[:, 0].tolist()) & set(rest[:, 0].tolist())
-    assert exchange.collect(2, 10_000)[1] == 0
+    rest, left = exchange.collect(10_000)
+    assert 30 < left == len(rest) <= found - 30, "what found no room is counted as often as it was stored"
+    assert len({tuple(entry) for entry in [*first.tolist(), *rest.tolist()]}) == 30 + left
+    assert exchange.collect(10_000)[1] == 0
     searched(one, MIDDLE_GAME, 8)
-    assert exchange.collect(2, 10_000)[1] > 0
+    assert exchange.collect(10_000)[1] > 0
     # nor what has come from elsewhere
-    other = TableExchange(two)
+    other = logging(two, 0)
     searched(two, KIWIPETE, 1)
-    other.collect(0, 10_000)
-    assert other.insert(first) > 0 and other.collect(2, 10_000)[1] == 0
-    exchange.forget()
-    assert exchange.collect(2, 10_000)[1] > found / 2
+    other.collect(10_000)
+    assert other.insert(first) > 0 and other.collect(10_000)[1] == 0
+
+
+def test_what_is_stored_again_is_sent_again_once_it_is_forgotten(arenas: list[Arena]) -> None:
+    exchange = logging(arenas[0], 2)
+    counts = []
+    for forgets in (False, False, True):
+        if forgets:
+            exchange.forget()
+        arenas[0].forget()
+        arenas[0].header["age"] = 0
+        searched(arenas[0], MIDDLE_GAME, 6)
+        counts.append(exchange.collect(100_000)[1])
+    assert counts[0] == counts[2] > 50 and counts[1] < counts[0] / 10
+
+
+def test_nothing_is_logged_unless_somebody_wants_it(arenas: list[Arena]) -> None:
+    arena = arenas[0]
+    searched(arena, MIDDLE_GAME, 6)
+    assert not arena.store_logs["count"].any()
+    exchange = logging(arena, 3)
+    searched(arena, MIDDLE_GAME, 7)
+    logged = int(arena.store_logs["count"][0])
+    assert logged > 0 and (arena.store_logs["entries"][0, :logged, 1] >> np.uint64(48) & np.uint64(0xFF) >= 3).all()
+    exchange.log(None)
+    searched(arena, MIDDLE_GAME, 8)
+    assert int(arena.store_logs["count"][0]) == logged
+
+
+def test_a_log_that_is_full_forgets_the_oldest(arenas: list[Arena]) -> None:
+    exchange = logging(arenas[0], 0)
+    searched(arenas[0], KIWIPETE, 8)
+    logged = int(arenas[0].store_logs["count"][0])
+    assert logged > 2 * STORE_LOG_ENTRIES
+    batch, found = exchange.collect(100_000)
+    assert len(batch) <= STORE_LOG_ENTRIES < found <= logged
+    known = everything(arenas[0], 0)
+    assert np.mean([key in known for key in batch[:, 0].tolist()]) > 0.9
+
+
+def test_entries_of_an_earlier_search_are_not_sent(arenas: list[Arena]) -> None:
+    exchange = logging(arenas[0], 2)
+    searched(arenas[0], MIDDLE_GAME, 6)
+    arenas[0].header["age"] += 1
+    assert exchange.collect(10_000)[1] == 0
+
+
+def test_each_worker_has_its_turn() -> None:
+    arena = Arena(3, 1)
+    exchange = logging(arena, 1)
+    key = 1
+    seen: set[int] = set()
+    for _ in range(4):
+        for worker in range(3):
+            log = arena.store_logs[worker]
+            data = 5 << 48 | 1 << 56
+            for _ in range(10):
+                key += 1 << 40
+                slot = int(log["count"]) % STORE_LOG_ENTRIES
+                log["entries"][slot] = key ^ data, data
+                arena.store_logs["count"][worker] += 1
+        batch, _ = exchange.collect(10)
+        assert len(batch) == 10
+        seen.update((batch[:, 0] >> np.uint64(40)).tolist())
+    workers = {(number - 1) // 10 % 3 for number in seen}
+    assert workers == {0, 1, 2}
+    arena.close()
+
+
+def test_it_follows_its_table_to_another_arena(arenas: list[Arena]) -> None:
+    """As when workers have been replaced."""
+    first = Arena(1, 1)
+    exchange = logging(first, 2)
+    searched(first, MIDDLE_GAME, 5)
+    second = first.renew(2)
+    first.close()
+    exchange.follow(second)
+    assert exchange.collect(1000)[1] == 0
+    write_search(second, chess.Board(MIDDLE_GAME), Limits(depth=7), SearchOptions(policy="serial"))
+    while not work(second.context, 0, 1 << 20):
+        continue
+    assert exchange.collect(1000)[1] > 0
+    second.close()
 
 
 def test_a_small_memory_sends_again_and_loses_nothing(arenas: list[Arena]) -> None:
+    exchange = logging(arenas[0], 2, remembered=1)
     searched(arenas[0], MIDDLE_GAME, 7)
     wanted = set(everything(arenas[0], 2))
-    exchange = TableExchange(arenas[0], remembered=1)
-    sent = [set(exchange.collect(2, 10_000)[0][:, 0].tolist()) for _ in range(2)]
-    assert sent[0] == wanted and sent[1] >= wanted - {0} - sent[0] and len(sent[1]) >= len(wanted) - 1
+    assert set(exchange.collect(10_000)[0][:, 0].tolist()) >= wanted
 
 
 def packed(entry: TableEntry, key: int) -> np.ndarray:
     """A batch of one, by way of a table."""
     arena = Arena(1, 1)
     TableProbe(arena.context).store(key, entry)
-    arena.header["age"] = entry.age
-    batch = TableExchange(arena).collect(0, 1)[0]
+    words = arena.tt.reshape(-1, 2)
+    check, data = words[words[:, 1] != 0][0]
     arena.close()
-    return batch
+    return np.array([[check ^ data, data]], np.uint64)
 
 
 KEY = 0x123456789ABCDEF0

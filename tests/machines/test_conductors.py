@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import chess
 import pytest
@@ -12,7 +13,7 @@ from naive_vote import Voter as NaiveVoter
 from naive_vote import naive_election
 
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.machines.conductor import Conductor, SameRoot
+from psearch.machines.conductor import Conductor, SameRoot, SameRootLines
 from psearch.machines.messages import Job, Report
 from psearch.machines.tree import Tree
 from psearch.machines.vote import Voter, elected
@@ -174,6 +175,42 @@ def test_what_a_lost_machine_had_goes_to_another() -> None:
     machines.take(machines.conductor.lost(3))
     rest = [move for job in machines.jobs.values() if job.path == () for move in job.only or ()]
     assert len(rest) == chess.Board(FEN).legal_moves.count() - 1
+
+
+def said(machine: int, depth: int, score: int, move: str, line: int = 1, bound: int = BOUND_EXACT) -> Report:
+    return Report(machine, machine, depth, score, bound, (chess.Move.from_uci(move),), line=line)
+
+
+def test_who_has_finished_the_depth_that_was_wanted_has_the_answer() -> None:
+    deep, better = said(0, 8, 10, "f1b5"), said(1, 7, 500, "d2d4")
+    for depth, winner in ((None, 1), (8, 0), (9, 1)):
+        root = SameRoot(depth)
+        for report in (deep, better, replace(deep, depth=9, bound=BOUND_UPPER, score=-900)):
+            root.report(report)
+        answer = root.answer()
+        assert answer is not None and answer.machine == winner
+        assert answer.lines == ((deep, better)[winner],)
+
+
+def test_of_several_lines_those_of_one_machine() -> None:
+    conductor = SameRootLines(2)
+    assert set(conductor.begin(range(3))) == {0, 1, 2}
+    lines = [said(machine, 5, 30 - machine, "f1b5") for machine in range(2)]
+    lines += [said(machine, 5, 20 - machine, "d2d4", 2) for machine in range(2)]
+    conductor.report(lines[0])
+    assert conductor.answer() is None, "half a depth is none"
+    for report in lines[1:]:
+        conductor.report(report)
+    answer = conductor.answer()
+    assert answer is not None and (answer.machine, answer.lines) == (0, (lines[0], lines[2]))
+    # a deeper one counts when it is whole
+    conductor.report(said(1, 6, 90, "d2d4"))
+    conductor.report(said(1, 6, 80, "d2d4", 2, BOUND_LOWER))
+    assert conductor.answer() == answer
+    conductor.report(said(1, 6, 40, "f1b5", 2))
+    deeper = conductor.answer()
+    assert deeper is not None and (deeper.machine, deeper.depth, deeper.score) == (1, 6, 90)
+    assert conductor.lost(1) == {} and conductor.answer() == deeper
 
 
 VOTES = st.lists(

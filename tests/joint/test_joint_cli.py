@@ -1,0 +1,176 @@
+"""`psearch --on` and the option `Cluster` of the UCI engine, on a cluster that is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess
+import pytest
+from positions import MIDDLE_GAME
+from uci_client import Client
+
+import psearch
+
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+
+
+@pytest.fixture
+def two(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file with the nodes: this machine, and another."""
+    fake_ray.write_text("here 1\nthere 1\n")
+    monkeypatch.setenv("FAKE_RAY_OURS", "here")
+    return fake_ray
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=120)
+
+
+def children(pid: int) -> list[int]:
+    """Of a process, and theirs."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in map(int, (task / "children").read_text().split()):
+            found += [child, *children(child)]
+    return found
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def test_one_position(two: Path) -> None:
+    done = run("--on", "auto", "--threads", "1", "--hash", "4", "--depth", "9", MIDDLE_GAME)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("machines   2: this one ") and "; there (127.0.0.1) " in lines[-1]
+    assert any("  machines 2  " in line for line in lines if line.startswith("depth "))
+
+
+def test_one_json_object(two: Path) -> None:
+    done = run("--on", "auto", "--threads", "1", "--hash", "4", "--nodes", "50000", "--json", MIDDLE_GAME)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert [machine["name"] for machine in found["machines"]] == ["", "there (127.0.0.1)"]
+    assert found["nodes"] == sum(machine["nodes"] for machine in found["machines"])
+    assert [machine["threads"] for machine in found["machines"]] == [1, 1]
+    assert chess.Move.from_uci(found["bestmove"]) in chess.Board(MIDDLE_GAME).legal_moves
+
+
+@pytest.mark.parametrize(
+    ("on", "said"),
+    [
+        ("nowhere", "--on nowhere: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]"),
+        ("127.0.0.1:9", "no Ray cluster can be reached at 127.0.0.1:9: Connection refused"),
+    ],
+)
+def test_where_there_is_no_cluster(two: Path, on: str, said: str) -> None:
+    done = run("--on", on, "--depth", "3", "startpos")
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"psearch: {said}\n")
+
+
+def test_another_version_there(two: Path) -> None:
+    two.write_text("here 1\nother-version 1\n")
+    done = run("--on", "auto", "--depth", "3", "startpos")
+    assert done.returncode == 2 and done.stdout == ""
+    reason = "psearch 0.0.1 is installed there, here " + psearch.__version__
+    assert done.stderr.splitlines() == [
+        f"psearch: node other-version (127.0.0.1) does not work: {reason}",
+        f"psearch: no other machine of the cluster can work (other-version (127.0.0.1): {reason})",
+    ]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_running(two: Path, number: signal.Signals) -> None:
+    words = ["--on", "auto", "--threads", "1", "--hash", "4", "--movetime", "60s", "startpos"]
+    with subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while "machines 2" not in process.stdout.readline():
+            assert process.poll() is None
+        below = children(process.pid)
+        process.send_signal(number)
+        said, _ = process.communicate(timeout=30)
+    assert process.returncode == (130 if number == signal.SIGINT else -9)
+    assert number == signal.SIGKILL or "best move" in said
+    end = time.monotonic() + 10
+    while any(map(runs, below)):
+        assert time.monotonic() < end, [pid for pid in below if runs(pid)]
+        time.sleep(0.05)
+
+
+def test_the_option_of_the_engine(two: Path) -> None:
+    with Client("uci") as client:
+        client.send("setoption name Hash value 4")
+        client.send("setoption name Cluster value auto")
+        client.ready()
+        assert "info string Cluster: 1 more, threads of each: there (127.0.0.1) with 1" in client.log
+        client.send(f"position fen {MIDDLE_GAME}")
+        client.send("go depth 9")
+        client.answer()
+        assert "info string machines 2" in client.log
+        client.send("ucinewgame")
+        client.send("go ponder wtime 1000 btime 1000")
+        time.sleep(0.2)
+        client.send("ponderhit")
+        client.answer()
+        client.send("go infinite searchmoves a1b1 h2h3")
+        time.sleep(0.2)
+        client.send("stop")
+        assert client.answer()[1][-1].split()[1] in ("a1b1", "h2h3")
+        two.write_text("here 1\n")
+        time.sleep(0.2)
+        client.send("go movetime 300")
+        client.answer()
+        client.send("setoption name Cluster value <empty>")
+        client.send("go nodes 1000")
+        client.answer()
+
+
+def test_the_engine_goes_on_without_a_cluster(two: Path) -> None:
+    with Client("uci") as client:
+        client.send("setoption name Cluster value 127.0.0.1:9")
+        client.ready()
+        reason = "no Ray cluster can be reached at 127.0.0.1:9: Connection refused"
+        assert f"info string Cluster: {reason}; going on without" in client.log
+        client.send("go depth 3")
+        client.answer()
+
+
+def test_engines_that_anybody_may_speak_to_have_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PSEARCH_NO_FILES", "1")
+    with Client("uci") as client:
+        client.send("uci")
+        client.wait_for("uciok")
+        assert not any("Cluster" in line for line in client.log)
+        client.send("setoption name Cluster value auto")
+        client.ready()
+        assert any("Cluster is not available" in line for line in client.log)
+
+
+def test_from_python(two: Path) -> None:
+    with psearch.Engine(hash_mb=4, cluster="auto") as engine:
+        info = engine.analyse(MIDDLE_GAME, chess.engine.Limit(nodes=50_000))
+        assert 50_000 <= info["nodes"] < 60_000
+        engine.configure({"Hash": 8})
+        engine.new_game()
+        assert engine.play(chess.Board(MIDDLE_GAME), chess.engine.Limit(time=0.2)).move is not None
+    with pytest.raises(psearch.PsearchError, match="neither auto nor local"):
+        psearch.Engine(cluster="nowhere")
+    assert "ray" not in sys.modules
+    assert not [pid for pid in children(os.getpid()) if "psearch.cluster.driver" in _command(pid)]
+
+
+def _command(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
