@@ -229,8 +229,8 @@ class Team:
                     if member.search == number:
                         member.search = 0
                     yield Heard(member, finished.news, finished)
-                case Raised(hand, _, error):
-                    link.dismiss(hand, f"it raised {pickle.loads(error)!r}")
+                case Raised(hand, _, raised):
+                    link.dismiss(hand, f"it raised {pickle.loads(raised)!r}")
 
     def _make_forget(self, member: Member) -> None:
         if self._link is not None:
