@@ -26,10 +26,8 @@ _LEAST_PERIOD_S, _MOST_PERIOD_S = 0.01, 0.1
 _PERIODS = 100
 """in the time since the search began, between those two: at first, news are worth more"""
 _BYTES_PER_SECOND = 8e6
-"""of entries that a machine may send. So a period's are less than the 100 KB that go with a call to Ray; what is more
-goes by way of its store"""
-_MOST_BATCHES = 4
-"""so many periods' entries wait at most for a machine that does not answer"""
+"""of entries that a machine may send in the shortest period. So what it is sent at once is less than the 100 KB that
+go with a call to Ray; what is more goes by way of its store"""
 _SILENCE_S = 1.0
 """A machine that has said nothing for so long is not waited for when all others have searched their nodes."""
 _HISTORY = 100
@@ -186,15 +184,15 @@ class _JointSearch:
         period_s = min(max(now_s / _PERIODS, _LEAST_PERIOD_S), _MOST_PERIOD_S)
         self._next_s = now_s + period_s
         members = [member for member in self._team.members if member.search == self._number]
-        if members:
+        if any(not member.is_asked for member in members):
             sharing = self._team.sharing(self._supervisor)
-            sharing.room = room = room_of(_BYTES_PER_SECOND, period_s, 1 + len(members))
+            room = sharing.room = room_of(_BYTES_PER_SECOND, _LEAST_PERIOD_S, 1 + len(members))
             parcel = sharing.pack()
             for member in members:
                 if parcel is not None:
                     member.mail.append(parcel)
-                while sum(len(one.entries) for one in member.mail) > _MOST_BATCHES * len(members) * room:
-                    member.mail.popleft()
+                while sum(len(one.entries) for one in member.mail) > len(members) * room:
+                    member.mail.popleft()  # it is slow, or gone
                 if not member.is_asked:
                     self._team.order(member, Orders(self._number, tuple(member.mail), room))
                     member.mail.clear()
