@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +101,30 @@ def test_without_the_token_it_answers_nobody(server: subprocess.Popen[str]) -> N
             urllib.request.urlopen(base + path)
         assert caught.value.code in (403, 404)
         caught.value.close()
+
+
+@needs_extra
+def test_a_message_that_is_too_long_ends_its_connection_only(server: subprocess.Popen[str], kernels: None) -> None:
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    base, _, token = address(server).partition("?token=")
+    port = base.split(":")[2].strip("/")
+
+    def open_socket() -> Any:
+        return connect(
+            f"ws://127.0.0.1:{port}/socket",
+            origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]  # it is a str
+            additional_headers={"Cookie": f"psearch-{port}={token}"},
+        )
+
+    with open_socket() as socket, pytest.raises(ConnectionClosed) as caught:
+        socket.send("x" * (1 << 21))
+        while True:
+            socket.recv(timeout=20)
+    assert caught.value.rcvd is not None and caught.value.rcvd.code == 1009
+    with open_socket() as socket:
+        assert '"page.hello"' in socket.recv(timeout=20)
 
 
 @needs_extra

@@ -347,27 +347,55 @@ def test_a_page_of_somebody_else_gets_nothing(browser: Any, server: Server) -> N
     context.close()
 
 
+def test_a_hundred_malformed_messages(page: Any) -> None:
+    """From the page itself, which goes on working."""
+    answers = page.evaluate(
+        """() => new Promise((resolve) => {
+            const socket = new WebSocket(`ws://${location.host}/socket?page=${"f".repeat(32)}`);
+            let answers = 0;
+            socket.onmessage = (event) => {
+                if (JSON.parse(event.data).type.endsWith(".error")) answers++;
+                if (answers === 100) resolve(answers);
+            };
+            socket.onclose = () => resolve("closed");
+            setTimeout(() => resolve(answers), 20000);
+            socket.onopen = () => {
+                for (let number = 0; number < 50; number++) socket.send("{".repeat(number) + number);
+                for (let number = 0; number < 50; number++) {
+                    socket.send(JSON.stringify({ type: "board.move", payload: { at: 0, from: [number] } }));
+                }
+            };
+        })"""
+    )
+    assert answers == 100
+    click_move(page, "e2", "e4")
+    wait_for_moves(page, 1)
+
+
 def test_first_paint_and_ctrl_c(browser: Any) -> None:
     """From the start of the program to the first picture; and its end."""
     context = browser.new_context(viewport=WIDE)
     page = context.new_page()
     page.goto("about:blank")
     server = Server()
-    page.goto(server.address, wait_until="commit")
-    until(page, "performance.getEntriesByName('first-contentful-paint').length")
-    painted = page.evaluate(
-        "performance.timeOrigin + performance.getEntriesByName('first-contentful-paint')[0].startTime"
-    )
-    seconds = painted / 1000 - (time.time() - time.monotonic()) - server.began
-    print(f"first paint {seconds:.2f} s after the start")
-    until(page, "document.documentElement.dataset.engine === 'ready'", 60)
-    page.click("#analyse")
-    until(page, "parseInt(document.querySelector('#depth').textContent) >= 4", 60)
-    status, said = server.interrupt()
-    assert status == 130
-    assert "Traceback" not in said and "Error" not in said
-    page.wait_for_selector("#connection:visible")
-    context.close()
+    try:
+        page.goto(server.address, wait_until="commit")
+        until(page, "performance.getEntriesByName('first-contentful-paint').length")
+        painted = page.evaluate(
+            "performance.timeOrigin + performance.getEntriesByName('first-contentful-paint')[0].startTime"
+        )
+        seconds = painted / 1000 - (time.time() - time.monotonic()) - server.began
+        print(f"first paint {seconds:.2f} s after the start")
+        until(page, "document.documentElement.dataset.engine === 'ready'", 60)
+        page.click("#analyse")
+        until(page, "parseInt(document.querySelector('#depth').textContent) >= 4", 60)
+        status, said = server.interrupt()
+        assert status == 130
+        assert "Traceback" not in said and "Error" not in said
+        page.wait_for_selector("#connection:visible")
+        context.close()
+    finally:
+        server.process.kill()
     assert seconds < 0.5 * SPARE
 
 

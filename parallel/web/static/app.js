@@ -53,9 +53,12 @@ channel.on("*", (payload, type) => {
 channel.on("engine.note", ({ text }) => note(text));
 
 channel.on("engine.state", (engine) => {
-  const words = { starting: "The engine is starting", compiling: "Compiling, once", failed: "No engine", ready: "" };
-  const text = [words[engine.state] ?? "", engine.text].filter(Boolean).join(": ");
-  setText(byId("engine-state"), text);
+  const words = {
+    starting: "The engine is starting",
+    compiling: `The engine is not ready yet: ${engine.text}`,
+    failed: `No engine: ${engine.text}`,
+  };
+  setText(byId("engine-state"), words[engine.state] ?? "");
   byId("engine-state").classList.toggle("error", engine.state === "failed");
   document.documentElement.dataset.engine = engine.state;
 });

@@ -55,7 +55,7 @@ export class Moves {
   // What comes after a node: its first child, variations in brackets, and on. A loop, as games are long.
   writeLine(start, parts, level) {
     let node = start;
-    let alone = true;
+    let alone = level === 0 || Boolean(start.comment);
     while (node.children.length) {
       const [main, ...others] = node.children;
       parts.push(this.button(main, alone));
