@@ -43,6 +43,11 @@ class Conductor(Protocol):
         """As things stand; None: nothing is known."""
 
 
+_BEHIND = 2
+"""Plies by which a machine may be behind the first and still vote: slow ones, and those that have come late, have
+scores of another kind, of which the greatest would win. A mate is one at any depth."""
+
+
 class SameRoot:
     """All machines search the root, and vote in the end. depth: the limit, if there is one; whoever has finished it has
     the answer."""
@@ -69,10 +74,9 @@ class SameRoot:
         return {}
 
     def answer(self) -> Answer | None:
-        voters = self._voters
-        if self._depth is not None:
-            done = {number: voter for number, voter in voters.items() if voter.finished >= self._depth}
-            voters = done or voters
+        deepest = max((voter.finished for voter in self._voters.values()), default=0)
+        least = deepest if deepest == self._depth else deepest - _BEHIND
+        voters = {number: one for number, one in self._voters.items() if one.finished >= least or one.mate}
         machine = elected(voters)
         if machine is None:
             return None

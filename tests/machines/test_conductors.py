@@ -192,6 +192,21 @@ def test_who_has_finished_the_depth_that_was_wanted_has_the_answer() -> None:
         assert answer.lines == ((deep, better)[winner],)
 
 
+def test_who_is_far_behind_does_not_vote() -> None:
+    root = SameRoot()
+    first, late = said(0, 12, 10, "f1b5"), said(1, 9, 500, "d2d4")
+    for report in (first, late):
+        root.report(report)
+    answer = root.answer()
+    assert answer is not None and answer.machine == 0
+    root.report(replace(late, depth=10))
+    answer = root.answer()
+    assert answer is not None and answer.machine == 1
+    root.report(said(2, 3, MATE - 5, "f3e5"))
+    answer = root.answer()
+    assert answer is not None and answer.machine == 2, "a mate is one at any depth"
+
+
 def test_of_several_lines_those_of_one_machine() -> None:
     conductor = SameRootLines(2)
     assert set(conductor.begin(range(3))) == {0, 1, 2}
