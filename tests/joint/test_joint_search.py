@@ -20,7 +20,7 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
-from psearch.results import Info, Limits, PsearchError, Result
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 SUPPORT = Path(__file__).parents[1] / "support"
 ENDLESS = Limits()
@@ -241,6 +241,26 @@ def test_who_comes_during_a_search_joins_it(world: World) -> None:
     world.search(ENDLESS, KIWIPETE, control=control, on_info=take)
     timer.cancel()
     assert shown[0] == 1 and shown[-1] == 2
+
+
+def test_the_others_answer_when_the_workers_here_are_lost_for_good(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Supervisor, request: SearchRequest) -> Result:
+        assert request.on_look is not None
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            request.on_look()
+            time.sleep(0.01)
+        raise WorkerDied("worker 0 was killed by signal 9, as those before it; the search was stopped")
+
+    while not world.there():
+        time.sleep(0.1)
+    monkeypatch.setattr(Supervisor, "search", fail)
+    result = world.search(Limits(movetime_ms=1000))
+    assert_is_an_answer(result)
+    assert result.machines[0].nodes == 0 < result.machines[1].nodes
+    assert result.notes == ["worker 0 was killed by signal 9, as those before it; the search was stopped"]
 
 
 def test_there_is_no_other_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
