@@ -7,7 +7,9 @@ opening leaves only a time stamp in the frame, and the event is written by the l
 A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
 complete, so that the logs of workers that were killed can be read. A log that is a ring (`psearch.watching`) drops
 nothing: the event after `count` others lies at `count` modulo the room, and who copies events while the worker goes on
-takes those for torn that were overwritten meanwhile, by the count after the copy.
+takes those for torn that were overwritten meanwhile, by the count after the copy. Rings are for searches that nobody
+asked to slow down, and one node in fifteen may be opened: no time is noted there at nodes that nobody has joined, so
+begin is not known of TRACE_ABORT, whose nodes say how long it was, and TRACE_SPLIT is left out.
 
     event           fields besides kind, time, and the node's split, frame, depth, type, p_needed
     TRACE_TAKE      this worker runs another stack from now on; the node is the one that stack helps, none for a root
@@ -42,7 +44,18 @@ from psearch.core.records import (
     TRACE_TAKE,
     WORKER_BITS,
 )
-from psearch.core.views import Context, TraceLog, Worker, frame_of, i64, stack_of, trace_event_at, trace_log_at, void
+from psearch.core.views import (
+    Context,
+    TraceLog,
+    Worker,
+    boolean,
+    frame_of,
+    i64,
+    stack_of,
+    trace_event_at,
+    trace_log_at,
+    void,
+)
 from psearch.scheduler.entries import SEARCH
 
 _count_of = field_address(TraceLog, "count")
@@ -64,6 +77,12 @@ def trace_time(ctx, wk):
     """Now. Only while a trace is recorded."""
     clock = np.int64(trace_log_at(_log_address(ctx, np.int64(wk.index))).clock)
     return clock if clock >= 0 else cycle_counter()
+
+
+@kernel(boolean(Context, Worker))
+def _is_ring(ctx, wk):
+    """Whether only what happened last is kept."""
+    return trace_log_at(_log_address(ctx, np.int64(wk.index))).ring != 0
 
 
 @kernel(i64(Context, Worker, i64, i64))
@@ -118,14 +137,16 @@ def _set_node(ctx, at, home):
 def trace_open(ctx, wk, home):
     """Note when this worker opened a node, and give it a number. Under the node's lock, before helpers see it."""
     trace = frame_of(ctx, home).trace
-    trace.opened = trace_time(ctx, wk)
+    if not _is_ring(ctx, wk):
+        trace.opened = trace_time(ctx, wk)
     trace.split = (wk.counters.opens + 1) << WORKER_BITS | wk.index
 
 
 @kernel(void(Context, Worker))
 def trace_move(ctx, wk):
     """Note when this worker took the move in the visit of its frame."""
-    frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began = trace_time(ctx, wk)
+    if not _is_ring(ctx, wk):
+        frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began = trace_time(ctx, wk)
 
 
 @kernel(void(Context, Worker, i64, i64))
@@ -176,7 +197,8 @@ def trace_abort(ctx, wk, home, nodes, late):
         return
     _set_node(ctx, at, home)
     event = trace_event_at(at)
-    event.begin = frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began
+    if not _is_ring(ctx, wk):
+        event.begin = frame_of(ctx, wk.stack * MAX_PLY + wk.ply).trace.began
     event.value = nodes
     event.outcome = late
     _count_event(ctx, wk)
@@ -185,6 +207,8 @@ def trace_abort(ctx, wk, home, nodes, late):
 @kernel(void(Context, Worker, i64, i64))
 def trace_split(ctx, wk, home, outcome):
     """The last one has left the open node `home`, which had helpers."""
+    if _is_ring(ctx, wk):
+        return
     at = _new_event(ctx, wk, TRACE_SPLIT, trace_time(ctx, wk))
     if at == 0:
         return

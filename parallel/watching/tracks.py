@@ -29,10 +29,11 @@ class Track:
         self._split = ""
         self._since = since
 
-    def look(self, log: np.ndarray, clock: Clock, now: int) -> list[Segment]:
+    def look(self, log: np.ndarray, clock: Clock, now: int, us_per_node: float = 0.0) -> list[Segment]:
         """What has been done since the last look, until `now`, microseconds.
 
-        log: a record of head and events, in an array; events come in the order of their times.
+        log: a record of head and events, in an array; events come in the order of their times. us_per_node: of this
+        worker, about: how long work was that is thrown away, where only its nodes are known.
         """
         capacity = len(log["events"][0])
         count = int(log["head"]["count"][0])
@@ -46,7 +47,7 @@ class Track:
             self._kind = LOST
         self._seen = count
         for event in events[torn:]:
-            self._add(found, event, clock)
+            self._add(found, event, clock, us_per_node)
         now = max(now, self._since)
         found.append(Segment(self._kind, self._since, now, self._split))
         self._since = now
@@ -56,7 +57,7 @@ class Track:
             return in_cells(segments, begin, now, MOST_SEGMENTS)
         return segments
 
-    def _add(self, found: list[Segment], event: Event, clock: Clock) -> None:
+    def _add(self, found: list[Segment], event: Event, clock: Clock, us_per_node: float) -> None:
         at = clock.microseconds(event.time)
         if event.kind == TRACE_IDLE:
             self._switch(found, at, self._kind, self._split, self._since)
@@ -69,7 +70,8 @@ class Track:
             self._kind = SEARCH
             self._split = split_name(event.split) if event.frame >= 0 else ""
         elif event.kind == TRACE_ABORT:
-            found.append(Segment(ABORTED, min(clock.microseconds(event.begin), at), at, split_name(event.split)))
+            begin = clock.microseconds(event.begin) if event.begin < event.time else at - int(event.value * us_per_node)
+            found.append(Segment(ABORTED, max(0, min(begin, at)), at, split_name(event.split)))
 
     def _switch(self, found: list[Segment], at: int, kind: int, split: str, since: int) -> None:
         """The worker did this until `at`."""

@@ -89,7 +89,7 @@ class WatchedSearch:
         counters = memory.counters()
         busy = memory.is_busy()
         first = min(max(first, 0), max(0, memory.workers - MOST_TRACKS))
-        tracks = self._look_at_tracks(arena, clock, now, busy, first)
+        tracks = self._look_at_tracks(arena, clock, now, busy, counters["nodes"], first)
         nodes, hidden = self._nodes(memory) if with_nodes else (None, None)
         snapshot = {
             "search": self._start.number,
@@ -134,7 +134,7 @@ class WatchedSearch:
             self._root = written
 
     def _look_at_tracks(
-        self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, first: int
+        self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int
     ) -> list[list[list[int | str]]]:
         logs = arena.trace_logs
         if logs is None:
@@ -149,7 +149,7 @@ class WatchedSearch:
                 is_new = self._last_us == 0  # the first look: from the beginning
                 count = 0 if is_new else int(log["head"]["count"][0])
                 track = Track(count, IDLE if is_new or not busy[worker] else SEARCH, self._last_us)
-            found.append(packed(track.look(log, clock, now)))
+            found.append(packed(track.look(log, clock, now, now / max(int(nodes[worker]), 1))))
             tracks[worker] = track
         self._tracks = tracks
         return found

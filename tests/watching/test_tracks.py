@@ -58,6 +58,13 @@ def test_events_become_segments() -> None:
     assert track.look(log, CLOCK, 200) == [Segment(SEARCH, 150, 170, "3.5"), Segment(IDLE, 170, 200)]
 
 
+def test_work_of_which_only_the_nodes_are_known_is_as_long_as_these_took() -> None:
+    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_ABORT, 80, 80), (TRACE_ABORT, 90, 90)])
+    log["events"]["value"][0, 1:3] = 20, 10**9
+    found = Track().look(log, CLOCK, 100, us_per_node=0.5)
+    assert [segment[:3] for segment in found if segment.kind == ABORTED] == [(ABORTED, 70, 80), (ABORTED, 0, 90)]
+
+
 def test_what_was_overwritten_is_lost() -> None:
     track = Track()
     log = log_of([(TRACE_TAKE, 1, 1)], capacity=8)

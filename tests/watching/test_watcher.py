@@ -70,6 +70,9 @@ def test_a_search_is_seen_as_it_runs() -> None:
         assert not last["done"] and last["depth"] > 3
         assert any(snapshot["nodes"] for snapshot in snapshots)
         assert any(one["workers"] for snapshot in snapshots for node in snapshot["nodes"] for one in node["under_way"])
+        thrown = [s for snapshot in snapshots for track in snapshot["tracks"] for s in track if s[0] == ABORTED]
+        assert all(begin < end for _, begin, end, *_ in thrown)
+        assert thrown, "in a second and a half some work is thrown away"
         searched = sum(s[2] - s[1] for snapshot in snapshots for s in snapshot["tracks"][0] if s[0] == SEARCH)
         assert searched > 0.5 * last["now"]
         assert abs(last["now"] / 1e6 - 1.5) < 1.0
