@@ -1,10 +1,11 @@
 """What the page costs while a search goes on: processor time of the server, per update that it sends.
 
-    python bench/speed/page.py [--seconds 20] [--threads 1] [--multipv 3] [--fast]
+    python bench/speed/page.py [--seconds 20] [--threads 1] [--multipv 3] [--fast] [--workers]
 
 Starts `psearch serve`, opens a page's WebSocket and analyses the first position. Counted is the time of the server's
 own process, which has the loop, the engine's reports and the messages, without that of the worker processes. The engine
 reports some ten times a second; with --fast every 10 ms, so that there is something new for each of twenty updates.
+With --workers the page shows the workers as well, and updates are what it is told of them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def measure(address: str, pid: int, seconds: float, multipv: int) -> tuple[int, float, float]:
+async def measure(
+    address: str, pid: int, seconds: float, multipv: int, workers: bool = False
+) -> tuple[int, float, float]:
     """Updates, seconds, processor seconds."""
     base, _, token = address.partition("?token=")
     port = base.split(":")[2].strip("/")
@@ -50,9 +53,13 @@ async def measure(address: str, pid: int, seconds: float, multipv: int) -> tuple
         await say("analysis.start")
         while (await hear("analysis.lines"))["depth"] < 8:  # type: ignore[operator]  # it is a number
             pass
+        if workers:
+            await say("workers.watch")
         count, began, cpu = 0, time.monotonic(), cpu_seconds(pid)
         while time.monotonic() < began + seconds:
-            await hear("analysis.lines")
+            await hear("workers.look" if workers else "analysis.lines")
+            if workers:
+                await say("workers.seen")
             count += 1
         return count, time.monotonic() - began, cpu_seconds(pid) - cpu
 
@@ -64,6 +71,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--multipv", type=int, default=3)
     parser.add_argument("--fast", action="store_true", help="a report of the engine every 10 ms")
+    parser.add_argument("--workers", action="store_true", help="with the tab that shows the workers")
     options = parser.parse_args()
     program = "from psearch.cli.main import main\nraise SystemExit(main())"
     if options.fast:
@@ -80,7 +88,8 @@ def main() -> int:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
         try:
-            count, seconds, cpu = asyncio.run(measure(address, server.pid, options.seconds, options.multipv))
+            how = options.seconds, options.multipv, options.workers
+            count, seconds, cpu = asyncio.run(measure(address, server.pid, *how))
         finally:
             server.terminate()
     print(
