@@ -149,10 +149,9 @@ def test_a_port_that_is_in_use() -> None:
 
 @pytest.mark.parametrize("missing", ["starlette", "uvicorn", "websockets"])
 def test_without_the_extra(missing: str, tmp_path: Path) -> None:
-    (tmp_path / missing).mkdir()
-    (tmp_path / missing / "__init__.py").write_text(f"raise ModuleNotFoundError('no {missing}', name={missing!r})\n")
-    if missing == "starlette":  # which is asked for after uvicorn
-        (tmp_path / "uvicorn.py").write_text("")
+    for name in ("starlette", "uvicorn", "websockets"):  # whatever is installed here
+        code = f"raise ModuleNotFoundError('no {name}', name={name!r})\n" if name == missing else ""
+        (tmp_path / f"{name}.py").write_text(code)
     done = run(*WORDS, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"psearch: {missing} is not installed: pip install 'psearch[web]'\n"
