@@ -75,7 +75,7 @@ def _root_of(stack):
 
 
 @kernel(i64(Context, Worker))
-def _enter_root(ctx, wk):
+def enter_root(ctx, wk):
     """Start a search of this worker's root with the window on its stack."""
     stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, _root_of(wk.stack)).node
@@ -291,7 +291,7 @@ def _next_depth(ctx, wk, score):
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
     _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
-    return _enter_root(ctx, wk)
+    return enter_root(ctx, wk)
 
 
 @kernel(i64(Context, Worker))
@@ -316,7 +316,7 @@ def root_finished(ctx, wk):
             return _next_depth(ctx, wk, score)
         wide = _widen(stack)
         stack.root_alpha = max(floor, -INFINITE if wide else max(score - stack.root_window, -INFINITE))
-        return _enter_root(ctx, wk)
+        return enter_root(ctx, wk)
     _take_best_move(ctx, wk, score)
     if score >= stack.root_beta:
         if main:
@@ -326,14 +326,14 @@ def root_finished(ctx, wk):
             _report(ctx, score, BOUND_LOWER)
         wide = _widen(stack)
         stack.root_beta = INFINITE if wide else min(score + stack.root_window, INFINITE)
-        return _enter_root(ctx, wk)
+        return enter_root(ctx, wk)
     if main:
         _report(ctx, score, BOUND_EXACT)
         hd.line_scores[stack.root_line] = score
     stack.root_line += 1
     if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
         _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
-        return _enter_root(ctx, wk)
+        return enter_root(ctx, wk)
     return _next_depth(ctx, wk, score)
 
 
@@ -370,6 +370,7 @@ def _reset_worker(wk, index):
     wk.last_lock = -1
     wk.locks = 0
     wk.finished_depth = 0
+    wk.ahead = 0
     wk.answer.pv_length = 0
     clear_record(wk.counters)
     for technique in range(TECHNIQUE_ROOM):
@@ -377,31 +378,39 @@ def _reset_worker(wk, index):
         wk.pruned[technique, 1] = 0
 
 
-@kernel(void(Context, i64))
-def _begin_root(ctx, index):
-    """Give worker `index` a root on the stack of its number."""
+@kernel(void(Context, i64, i64))
+def lay_root(ctx, index, depth):
+    """Write the position searched to the root of a stack; moves and window are the caller's."""
     hd = header_of(ctx)
     stack = stack_of(ctx, index)
     stack.home = -1
     stack.base = 0
-    stack.root_depth = hd.first_depth
+    stack.root_depth = depth
     stack.root_line = 0
     for ply in range(MAX_PLY):
         stack.cutoffs[ply] = 0
-    for i in range(hd.root_count):
-        stack.root_moves[i] = hd.root_moves[i]
-    _set_window(ctx, index, np.int64(hd.line_scores[0]))
     stack.path[0].key = hd.root.key
     stack.path[0].move = NO_MOVE
     frame = frame_of(ctx, _root_of(index))
     frame.visit.home = _root_of(index)
     copy_record(frame.position, hd.root)
+
+
+@kernel(void(Context, i64))
+def _begin_root(ctx, index):
+    """Give worker `index` a root on the stack of its number."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, index)
+    lay_root(ctx, index, np.int64(hd.first_depth))
+    for i in range(hd.root_count):
+        stack.root_moves[i] = hd.root_moves[i]
+    _set_window(ctx, index, np.int64(hd.line_scores[0]))
     wk = worker_of(ctx, index)
     wk.stack = index
     if ctx.trace != 0:
         trace_take(ctx, wk)
     atomic_store(state_of(stack), STACK_ACTIVE)
-    wk.state = _enter_root(ctx, wk)
+    wk.state = enter_root(ctx, wk)
 
 
 @entry(void(i64), SEARCH)

@@ -279,11 +279,12 @@ def _cost_of_others(sim, now):
 
 
 @kernel(i64(Simulation, Worker, i64, i64, boolean))
-def _cost_of_words(sim, wk, nodes, epoch, was_idle):
+def _cost_of_words(sim, wk, nodes, epoch, was_without):
     """Of the words that workers read at every node, if another one has written them: the abort epoch, and, in the main
     search, how many workers are idle.
 
-    nodes: entered since `sim.before`; epoch: that the worker had seen then.
+    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_without: it had no work then, but what
+    it may search ahead.
     """
     worker = wk.index
     cost = np.int64(0)
@@ -292,7 +293,7 @@ def _cost_of_words(sim, wk, nodes, epoch, was_idle):
     if nodes > wk.counters.qnodes - sim.before.qnodes and sim.idle_seen[worker] != sim.idle_changes:
         cost += sim.costs.transfer
         sim.idle_seen[worker] = sim.idle_changes
-    if was_idle != (wk.state == STATE_IDLE) or wk.counters.joins != sim.before.joins:
+    if was_without != (wk.state == STATE_IDLE or wk.ahead != 0) or wk.counters.joins != sim.before.joins:
         sim.idle_changes += 1
         sim.idle_seen[worker] = sim.idle_changes
     return cost
@@ -344,13 +345,17 @@ def _turn(ctx, sim, worker, clock, locks):
     now, before = wk.counters, sim.before
     begun = clock
     was_idle = wk.state == STATE_IDLE
+    was_without = was_idle or wk.ahead != 0
     nodes, epoch = wk.nodes, wk.seen_epoch
+    looked = wk.next_look
     copy_record(before, now)
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
     cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(sim, now)
-    cost += _cost_of_words(sim, wk, nodes, epoch, was_idle)
+    cost += _cost_of_words(sim, wk, nodes, epoch, was_without)
+    if wk.ahead and wk.next_look != looked:
+        cost += _look(ctx, sim)
     is_idle = wk.state == STATE_IDLE
     if is_idle and not was_idle:
         cost += sim.costs.leave
@@ -370,7 +375,7 @@ def _turn(ctx, sim, worker, clock, locks):
         sim.idle_time[worker] += max(begun - sim.idle_since[worker], np.int64(0))
     if is_idle and (not was_idle or has_joined):
         sim.idle_since[worker] = clock
-    elif was_idle and not has_joined:
+    elif was_idle and is_idle and not has_joined:
         # an offer that was out of moves has been withdrawn by now: look again, there may be others
         return clock + _look(ctx, sim) if now.failed_joins != before.failed_joins else -1
     return clock
