@@ -24,7 +24,7 @@ from psearch.scheduler.words import done_of, roots_of, stop_of
 
 _FIRST_DEPTH = 5
 """Shallower iterations are over at once."""
-_NODES_A_LOOK = 8
+_NODES_A_LOOK = 32
 """Between two looks for work."""
 
 
