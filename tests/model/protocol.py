@@ -115,10 +115,13 @@ if state_dtype.itemsize % 8 or worker_dtype.itemsize != 16:
     raise AssertionError(f"sizes: state {state_dtype.itemsize}, worker {worker_dtype.itemsize}")
 
 setting_dtype = np.dtype(
-    [(name, "i8") for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "ahead", "mutation")]
+    [
+        (name, "i8")
+        for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "ahead", "mutation")
+    ]
 )
-"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside; ahead: 1
-if workers that find no work may search the root ahead."""
+"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside;
+ahead: 1 if workers that find no work may search the root ahead."""
 
 CHOICES = 2 + STACKS * PLIES
 """No step has more."""

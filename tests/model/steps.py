@@ -1,7 +1,8 @@
 """What a worker of the model does next, by number: `worker.pc`.
 
-The first letter of a step says where in the program it is: Join, Ahead, Start of a move, Enter, Next move, Open, Child, Leave,
-Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next one is done with it.
+The first letter of a step says where in the program it is: Join, Ahead, Start of a move, Enter, Next move, Open, Child,
+Leave, Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next one is done
+with it.
 """
 
 from __future__ import annotations

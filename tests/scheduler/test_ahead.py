@@ -79,11 +79,11 @@ def test_stacks_are_given_back(arena: Arena, stopped: bool) -> None:
 
 
 def test_time_without_work_is_used() -> None:
-    """On a tree that is too small for so many; the same each time."""
+    """On a tree that is small for so many; the same each time."""
     simulator = Simulator(32, 4, Costs())
     board = chess.Board(MIDDLE_GAME)
-    idle = simulator.search("", board, 9, SearchOptions())
-    first, again = (simulator.search("", board, 9, AHEAD) for _ in range(2))
+    idle = simulator.search("", board, 13, SearchOptions())
+    first, again = (simulator.search("", board, 13, AHEAD) for _ in range(2))
     assert first == again
     assert first.idle_share < 0.75 * idle.idle_share and first.nodes > idle.nodes
     assert leftovers(simulator.arena) == []
