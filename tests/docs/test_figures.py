@@ -62,6 +62,7 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
     "large-plain": lambda: _speedups("study-selective", "large-plain", [8, 16, 32, 64]),
     "tables/default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),
+    "tables/large": lambda: _speedups("study-selective", "large", [8, 16, 32, 64, 256], "tables"),
     "simulate-large-1": lambda: _speedups("study-selective", "simulate-large-1", [8, 16, 32, 64]),
 }
 
