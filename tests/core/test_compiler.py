@@ -404,7 +404,7 @@ from psearch.core import jit
 from psearch.core.compiler.front_end import prepare, typed
 for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith("psearch.cluster"):  # no kernels, and it may have no Ray
+        if not module.name.startswith(("psearch.cluster", "psearch.web")):  # no kernels; extras may be missing
             importlib.import_module(module.name)
 kernels = dict(jit.registry)
 prepare(kernels.values())
