@@ -94,5 +94,8 @@ context_dtype = record(
         ("store_logs", "i8"),  # one for each worker
         ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
         ("trace_capacity", "i8"),  # events in each log
+        # in virtual time only
+        ("lock_times", "i8"),  # address of a `lock_dtype` for each frame
+        ("clock", "i8"),  # of the worker whose turn it is
     ]
 )

@@ -42,6 +42,7 @@ counters_dtype = record(
         ("aborted_nodes", "i8"),
         ("polls", "i8"),  # looks for work that found none
         ("failed_joins", "i8"),
+        ("held_offers", "i8"),  # passed over in looks for work, since another worker held the lock
         ("claims", "i8"),  # positions claimed
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
@@ -67,7 +68,7 @@ worker_dtype = record(
         ("last_lock", "i8"),  # number of the frame last locked, -1 none since the driver looked: for virtual time
         ("locks", "i8"),  # that it holds; only in a build with checks
         ("counters", counters_dtype),
-        ("pad", "u1", (24,)),  # `ended` of the outcomes begins a cache line
+        ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)

@@ -149,6 +149,26 @@ def acquire(ctx, wk, home):
     preemption_point(ctx)
 
 
+@kernel(boolean(Context, Worker, i64))
+def try_acquire(ctx, wk, home):
+    """Lock the node of this frame if nobody else has it: for helpers, who find other work while somebody is at it."""
+    check(wk.locks == 0, "a worker holds one lock at a time")
+    preemption_point(ctx)
+    if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):
+        return False
+    wk.last_lock = home
+    if CHECK:
+        wk.locks = 1
+    preemption_point(ctx)
+    return True
+
+
+@kernel(boolean(Context, i64))
+def is_held(ctx, home):
+    """Whether some worker has the lock of this node at the moment. Virtual time has a clock's answer instead."""
+    return atomic_load(lock_of(frame_of(ctx, home).node)) != 0
+
+
 @kernel(void(Context, Worker, Node))
 def release(ctx, wk, node):
     """Unlock the node that this worker has locked."""
@@ -243,21 +263,28 @@ def open_node(ctx, wk, home):
     wk.counters.opens += 1
 
 
-@kernel(i64(Context, i64, u64, i64))
-def _best_in_word(ctx, first, mask_bits, best):
+@kernel(i64(Context, Worker, i64, u64, i64))
+def _best_in_word(ctx, wk, first, mask_bits, best):
     """The most valuable of the open nodes in one mask word; `best` and results are priority << 32 | frame number."""
     while mask_bits != np.uint64(0):
         home = first + lowest_bit(mask_bits)
         mask_bits &= mask_bits - np.uint64(1)
         priority = racing_priority(frame_of(ctx, home).node)
         if priority > best >> 32:
-            best = (priority << 32) | home
+            if is_held(ctx, home):
+                wk.counters.held_offers += 1
+            else:
+                best = (priority << 32) | home
     return best
 
 
 @kernel(i64(Context, Worker))
 def best_offer(ctx, wk):
-    """Frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock."""
+    """Frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock.
+
+    Nodes whose lock is held are passed over. All who are idle want the same node; where each waited for its turn, those
+    inside waited behind them with what they had found (docs/decisions/024).
+    """
     count = header_of(ctx).stack_count
     best = np.int64(0)
     for i in range(count):
@@ -268,7 +295,7 @@ def best_offer(ctx, wk):
         for half in range(2):
             mask = atomic_load(words + 8 * half)
             if mask != 0:
-                best = _best_in_word(ctx, index * MAX_PLY + 64 * half, np.uint64(mask), best)
+                best = _best_in_word(ctx, wk, index * MAX_PLY + 64 * half, np.uint64(mask), best)
     return best & 0xFFFFFFFF if best != 0 else -1
 
 
@@ -317,14 +344,20 @@ def share_cutoffs(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def join(ctx, wk, home):
-    """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame."""
+    """Become a helper at an open node, with a move taken: the move is in the visit of the new stack's base frame.
+
+    False: there is none, no stack is free, or another worker has the lock at this moment.
+    """
     began = trace_time(ctx, wk) if ctx.trace != 0 else 0
     stack = claim_stack(ctx, wk)
     if stack < 0:
         return False
     split = frame_of(ctx, home)
     node = split.node
-    acquire(ctx, wk, home)
+    if not try_acquire(ctx, wk, home):
+        free_stack(ctx, stack)
+        wk.counters.failed_joins += 1
+        return False
     move = np.int64(NO_MOVE)
     if atomic_load(open_of(node)) != 0 and atomic_load(closed_of(node)) == 0:
         move = next_move(ctx, wk, split.position, node, home)

@@ -54,6 +54,8 @@ _CLOCK_BITS = 63 - WORKER_BITS
 """Of a clock in the heap: two and a half hours."""
 _LOOKS = 4
 """Rounds in which the length of a look for work and the lines written meanwhile are made to agree."""
+_SHORTEST_LOOK = 1000
+"""Ticks: a look for work that costs nothing must not be repeated for ever while a lock is held."""
 _FOR_VALUE, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_LEARNING, _FOR_JOIN = range(5)
 """What a lock is held for."""
 _LOCK_SIZE = lock_dtype.itemsize
@@ -134,6 +136,12 @@ def _offers(ctx):
         for half in range(2):
             count += popcount(np.uint64(atomic_load(words + 8 * half)))
     return count
+
+
+@kernel(boolean(Context, i64))
+def is_held_by_clock(ctx, home):
+    """In place of `is_held`: no lock is held between two turns, but for some time on the clock."""
+    return np.int64(lock_at(ctx.lock_times + _LOCK_SIZE * home).free) > ctx.clock
 
 
 @kernel(i64(Context, Simulation))
@@ -349,6 +357,7 @@ def _turn(ctx, sim, worker, clock, locks):
     nodes, epoch = wk.nodes, wk.seen_epoch
     looked = wk.next_look
     copy_record(before, now)
+    ctx.clock = begun
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
@@ -376,8 +385,10 @@ def _turn(ctx, sim, worker, clock, locks):
     if is_idle and (not was_idle or has_joined):
         sim.idle_since[worker] = clock
     elif was_idle and is_idle and not has_joined:
-        # an offer that was out of moves has been withdrawn by now: look again, there may be others
-        return clock + _look(ctx, sim) if now.failed_joins != before.failed_joins else -1
+        # an offer that was out of moves has been withdrawn by now, one that was held will be free: look again
+        if now.failed_joins == before.failed_joins and now.held_offers == before.held_offers:
+            return -1
+        return clock + max(_look(ctx, sim), np.int64(_SHORTEST_LOOK))
     return clock
 
 
@@ -392,6 +403,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
     ctx = context_at(context)
     sim = simulation_at(simulation)
     hd = header_of(ctx)
+    ctx.lock_times = locks
     for _ in range(max_events):
         if atomic_load(done_of(hd)) != 0:
             return 1

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from psearch.core.kernels import Group
 
-VIRTUAL = Group("virtual", "psearch.simulation.driver")
+VIRTUAL = Group(
+    "virtual",
+    "psearch.simulation.driver",
+    replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.driver.is_held_by_clock"},
+)
 begin_virtual = VIRTUAL.entry("begin_virtual")
 run_virtual = VIRTUAL.entry("run_virtual")
 

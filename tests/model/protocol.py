@@ -370,8 +370,9 @@ def join(s, wk, choice, c):
     if pc == step.J_EARLY_TAKE:
         return early_take(s, wk, c)
     if pc == step.J_LOCK:
-        if lock(s, wk, wk.home, step.J_RELEASE) == found.BLOCKED:
-            return found.BLOCKED
+        if lock(s, wk, wk.home, step.J_RELEASE) == found.BLOCKED:  # `try_acquire`: a helper does not wait
+            wk.pc = step.J_FAIL_FREE
+            return found.DONE
         return join_with_move(s, wk, c) if c.mutation == mutation.JOIN_TAKES_BEFORE_LOCK else join_locked(s, wk, c)
     if pc == step.J_WITHDRAW:
         return withdraw(s, wk, step.J_FAIL_RELEASE)

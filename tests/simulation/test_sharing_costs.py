@@ -80,11 +80,14 @@ class NaiveDriver:
         worker, begun, costs = self.arena.worker[number], clock, self.costs
         before = {name: int(worker["counters"][name]) for name in worker["counters"].dtype.names}
         nodes, was_idle = int(worker["nodes"]), worker["state"] == STATE_IDLE
+        held = [home for home, free in self.free.items() if free > clock]
+        self.arena.frames["node"]["lock"][held] = was_idle  # a look for work passes them over
         for _ in range(_MOST_TRANSITIONS):
             if step_worker(self.arena.context, number, 1) > 0:
                 break
             if worker["nodes"] != nodes or worker["state"] == STATE_IDLE:
                 break
+        self.arena.frames["node"]["lock"][held] = 0
         done = {name: int(worker["counters"][name]) - value for name, value in before.items()}
         is_idle = worker["state"] == STATE_IDLE
         cost = done["qnodes"] * costs["qnode"] + (int(worker["nodes"]) - nodes - done["qnodes"]) * costs["node"]
@@ -103,7 +106,7 @@ class NaiveDriver:
             self.wake(begun)
             self.wake(begun)
         if was_idle and is_idle and not done["joins"]:
-            return clock + costs["poll"] if done["failed_joins"] else None
+            return clock + costs["poll"] if done["failed_joins"] or done["held_offers"] else None
         return clock
 
 
