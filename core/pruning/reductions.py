@@ -49,6 +49,15 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
     return 0
 
 
+@kernel(i64(PruningRecord, i64, i64))
+def expected_cutoffs(pruning, cutoffs, under_way):
+    """Children that one worker would have seen cut off by now: it would be through with the moves under way elsewhere.
+
+    A part of them counts, for many a child fails high without a move (docs/decisions/025).
+    """
+    return cutoffs + (under_way * pruning.lmr_under_way + 50) // 100
+
+
 @kernel(i64(i64, PruningRecord, Learning, Position, Node, Visit, boolean))
 def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
     """Late move reduction in plies, 0 for none.

@@ -213,6 +213,7 @@ class Pruning:
     lmr_cutoffs: int = _number(
         "1/100 ply more where more than three children have been cut off", 150, 0, _MOST_REDUCTION
     )
+    lmr_under_way: int = _number("percent of the moves under way elsewhere that count as cut off there", 40, 0, 100)
     lmp: int = _technique("late quiet moves are left out", "quiet moves", "left out", modern=1)
     lmp_depth: int = _depth("up to this depth", 8)
     lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 4)

@@ -9,7 +9,7 @@ from psearch.core.jit import kernel
 from psearch.core.ordering.history import piece_to
 from psearch.core.pruning.counters import count_tried
 from psearch.core.pruning.node import null_reduction
-from psearch.core.pruning.reductions import extension_of, reduction_of
+from psearch.core.pruning.reductions import expected_cutoffs, extension_of, reduction_of
 from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.search.tt import prefetch_entry
 from psearch.core.techniques import LMR
@@ -106,7 +106,7 @@ def child_depth(ctx, wk, frame, node):
     frame.visit.new_depth = depth
     if extension != 0:
         return depth
-    cutoffs = stack_of(ctx, wk.stack).cutoffs[wk.ply + 1]
+    cutoffs = expected_cutoffs(hd.options.pruning, stack_of(ctx, wk.stack).cutoffs[wk.ply + 1], frame.visit.under_way)
     reduction = reduction_of(cutoffs, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
     reduced = min(depth, max(depth - reduction, 1))
     if reduced < depth:

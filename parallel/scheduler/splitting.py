@@ -378,6 +378,7 @@ def join(ctx, wk, home):
     node.moves_done += 1
     node.nodes_before = -1  # from now on others' nodes are in this subtree too
     p_needed = p_taken_move_needed(ctx, node)
+    under_way = node.inside - 1
     node.priority = open_priority(ctx, node)
     release(ctx, wk, node)
     atomic_add(idle_workers_of(header_of(ctx)), -1)
@@ -392,6 +393,7 @@ def join(ctx, wk, home):
     visit.picked = picked
     visit.p_needed = p_needed
     visit.shared = 1
+    visit.under_way = under_way
     count_shared_move(wk, p_needed)
     visit.claim = np.uint64(0)
     visit.bound = bound

@@ -253,6 +253,7 @@ def _next_move(ctx, wk, frame):
     frame.visit.picked = node.stage
     frame.visit.p_needed = node.p_needed
     frame.visit.shared = 0
+    frame.visit.under_way = 0
     if header_of(ctx).options.shadow:
         frame.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
     node.moves_done += 1
@@ -262,6 +263,7 @@ def _next_move(ctx, wk, frame):
         if node.inside > 1:
             frame.visit.p_needed = p_taken_move_needed(ctx, node)
             frame.visit.shared = 1
+            frame.visit.under_way = node.inside - 1
             count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
         release(ctx, wk, node)
