@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 from collections.abc import Callable
 
+import hypothesis
 import numpy as np
 import pytest
 
 from psearch.cli import main as cli
 from psearch.core import kernels as compiled
-from psearch.core.entries import CHESS, INSPECT, PERFT
+from psearch.core.entries import CHESS, EXCHANGE, INSPECT, PERFT
+from psearch.scheduler.entries import PREDICTION, SEARCH
+from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
+from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE
+
+# an example that takes long says something of the machine
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
@@ -20,6 +31,16 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Before there are several processes of tests: what has to be compiled takes a minute on a slow machine, and those
+    who wait for it have limits of time of their own."""
+    is_one_of_several = hasattr(session.config, "workerinput")
+    if session.config.getoption("numprocesses", None) and not is_one_of_several:
+        groups = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
+        with contextlib.suppress(compiled.KernelError):  # the tests will tell
+            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE)
 
 
 @pytest.fixture(scope="session")

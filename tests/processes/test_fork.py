@@ -15,6 +15,7 @@ import chess
 import pytest
 from limits import open_files
 from pages import resident_kb
+from timing import wait_for_ends
 
 from psearch.arena import arena as arena_module
 from psearch.processes.fork import GROUP_SIGNALS
@@ -37,13 +38,6 @@ def files_of(pid: int) -> list[str]:
     """What a process has open besides its standard streams, without the number of each."""
     folder = Path(f"/proc/{pid}/fd")
     return sorted(os.readlink(file).split("[")[0].strip(":") for file in folder.iterdir() if int(file.name) > 2)
-
-
-def wait_until_gone(pids: list[int], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while any(process_state(pid) not in (None, "Z") for pid in pids):
-        assert time.monotonic() < deadline, f"still there: {[(pid, process_state(pid)) for pid in pids]}"
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -140,7 +134,7 @@ def test_workers_that_cannot_look_end_with_the_program(method: str) -> None:
         os.kill(pids[1], signal.SIGKILL)
         parent.kill()
         try:
-            wait_until_gone(pids, 5.0)
+            wait_for_ends(pids)
         finally:
             for pid in pids:
                 if process_state(pid) not in (None, "Z"):

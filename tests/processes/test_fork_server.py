@@ -15,6 +15,7 @@ from pathlib import Path
 import chess
 import pytest
 from limits import address_space, lowered, open_files
+from timing import wait_for_ends
 
 from psearch.arena.memory import MIB
 from psearch.processes import fork_client
@@ -25,8 +26,8 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 
-SLACK_S = 2.0
-"""Of a loaded machine; what must not be waited for are 10 s."""
+SLACK_S = 6.0
+"""Of a slow and loaded machine, which may start another fork server meanwhile; what must not be waited for are 10 s."""
 
 
 @pytest.fixture
@@ -61,10 +62,7 @@ def test_one_that_is_stopped_is_replaced(server: subprocess.Popen[bytes]) -> Non
         assert replacement._process.pid != server.pid
         with Supervisor(1, 1, start_method="forkserver") as second:
             assert find_move(second)
-        deadline = time.monotonic() + SLACK_S
-        while any(process_state(pid) not in (None, "Z") for pid in pids):
-            assert time.monotonic() < deadline, "workers outlive their fork server"
-            time.sleep(0.01)
+        wait_for_ends(pids)  # with their fork server
         assert find_move(first), "with other workers"
 
 
@@ -110,11 +108,14 @@ def test_workers_that_come_at_once(server: subprocess.Popen[bytes]) -> None:
     stop(server)
     start = time.monotonic()
     assert not can_launch_at_once("forkserver")
+    assert time.monotonic() - start < SLACK_S
     server.kill()
     server.wait()
+    start = time.monotonic()
     assert not can_launch_at_once("forkserver"), "it is only just starting"
     assert time.monotonic() - start < SLACK_S
     deadline = start + 100
+
     while not can_launch_at_once("forkserver"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -172,15 +173,10 @@ def test_workers_end_with_the_program_while_it_is_stopped() -> None:
         os.kill(server, signal.SIGSTOP)
         try:
             parent.kill()
-            deadline = time.monotonic() + 5
-            while any(process_state(pid) not in (None, "Z") for pid in workers):
-                assert time.monotonic() < deadline, "workers outlive the program"
-                time.sleep(0.01)
+            wait_for_ends(workers)
         finally:
             os.kill(server, signal.SIGCONT)
-        while process_state(server) not in (None, "Z"):
-            assert time.monotonic() < deadline, "the fork server outlives the program"
-            time.sleep(0.01)
+        wait_for_ends([server])
 
 
 # -- short of something ----------------------------------------------------------------------------------------------

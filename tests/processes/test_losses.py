@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 import chess
 import pytest
+from timing import When, least, seconds_of, wait_for_ends, wait_until
 
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
@@ -27,13 +28,17 @@ SLACK_S = 0.5
 
 
 @contextmanager
-def signalled(engine: Supervisor, number: signal.Signals, every_s: float, seed: int = 0) -> Iterator[list[int]]:
-    """Meanwhile a random worker gets this signal every so often. Yields the numbers of those that got it."""
+def signalled(
+    engine: Supervisor, number: signal.Signals, every_s: float, begun: threading.Event, seed: int = 0
+) -> Iterator[list[int]]:
+    """From when it has begun on a random worker gets this signal every so often. Yields the numbers of those that got
+    it."""
     hit: list[int] = []
     over = threading.Event()
     dice = random.Random(seed)
 
     def send() -> None:
+        begun.wait()
         while not over.wait(every_s):
             workers = list(engine.pool.workers)
             if workers:
@@ -50,6 +55,7 @@ def signalled(engine: Supervisor, number: signal.Signals, every_s: float, seed: 
         yield hit
     finally:
         over.set()
+        begun.set()
         thread.join()
 
 
@@ -60,20 +66,29 @@ def test_whatever_happens_to_workers_the_search_keeps_its_time_and_its_depth(
 ) -> None:
     infos: list[Info] = []
     with Supervisor(4, 16, start_method=method) as engine:
+        late = []
         for attempt in range(3):
             infos.clear()
-            with signalled(engine, number, 0.11, attempt) as hit:
+            begun = threading.Event()
+
+            def take(info: Info, begun: threading.Event = begun) -> None:
+                infos.append(info)
+                if info.depth >= 4:
+                    begun.set()
+
+            with signalled(engine, number, 0.11, begun, attempt) as hit:
                 start = time.monotonic()
-                limits = Limits(movetime_ms=500)
+                limits = Limits(movetime_ms=600)
                 options = SearchOptions(split_depth=1)  # many locks
-                result = engine.search(SearchRequest(KIWIPETE, limits, options, on_info=infos.append))
-                assert time.monotonic() - start < 0.5 + SLACK_S
+                result = engine.search(SearchRequest(KIWIPETE, limits, options, on_info=take))
+                late.append(time.monotonic() - start - 0.6)
             assert hit
             exact = [info for info in infos if not info.is_live and info.bound == "exact"]
             depths = [info.depth for info in exact]
             assert depths == list(range(1, len(depths) + 1)) and depths[-1] >= 4
             assert result.bestmove == result.info.pv[0] == infos[-1].pv[0]
             assert len(result.info.pv) >= 2
+        assert sorted(late)[1] < SLACK_S, late
         result = engine.search(SearchRequest(KIWIPETE, Limits(depth=6)))
         assert result.info.depth == 6 and len(engine.pool.workers) == 4
         assert leftovers(engine.arena) == []
@@ -85,7 +100,7 @@ def test_the_table_and_the_histories_survive() -> None:
         entries = int((engine.arena.tt != 0).sum())
         histories = engine.arena.header["learning"]["quiet"].copy()
         os.kill(engine.pool.workers[0].pid, signal.SIGKILL)
-        time.sleep(0.05)
+        wait_for_ends([engine.pool.workers[0].pid])
         assert engine.restore() == ["worker 0 was killed by signal 9; it has been replaced"]
         assert int((engine.arena.tt != 0).sum()) == entries > 1000
         assert (engine.arena.header["learning"]["quiet"] == histories).all() and histories.any()
@@ -95,22 +110,24 @@ def test_the_table_and_the_histories_survive() -> None:
 @pytest.mark.parametrize("victims", [1, 2])
 def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int) -> None:
     with Supervisor(2, 16) as engine:
-        for _ in range(2):
+        late: dict[int, list[float]] = {200: [], 100: []}
+        for _ in range(3):
             halted = [worker.pid for worker in engine.pool.workers[:victims]]
 
             def halt(info: Info, pids: list[int] = halted) -> None:
-                while info.depth >= 4 and pids:
+                while info.depth >= 3 and pids:
                     os.kill(pids.pop(), signal.SIGSTOP)
 
             notes: list[str] = []
-            for milliseconds in (200, 100):
+            for milliseconds, times in late.items():
                 start = time.monotonic()
                 result = engine.search(
                     SearchRequest(KIWIPETE, Limits(movetime_ms=milliseconds), on_info=halt, on_note=notes.append)
                 )
-                assert time.monotonic() - start < milliseconds / 1000 + SLACK_S
+                times.append(time.monotonic() - start - milliseconds / 1000)
                 assert result.bestmove == result.info.pv[0] and result.info.depth >= 3
             assert any("did not answer" in note for note in notes)
+        assert all(sorted(times)[1] < SLACK_S for times in late.values()), late
 
 
 def test_a_search_without_a_clock_goes_on_when_a_worker_is_halted() -> None:
@@ -126,12 +143,18 @@ def test_when_nobody_has_found_a_move_in_time_this_process_does() -> None:
     """Never a move that is made up: `a1b1` comes first of the legal ones."""
     only = [chess.Move.from_uci("a1b1"), chess.Move.from_uci("e2a6")]
     with Supervisor(2, 16) as engine:
-        for worker in engine.pool.workers:
-            os.kill(worker.pid, signal.SIGSTOP)
-        start = time.monotonic()
-        result = engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=5), only=only))
-        assert time.monotonic() - start < SLACK_S
-        assert result.bestmove == only[1] and result.info.depth >= 1 and result.info.pv[0] == only[1]
+
+        def seconds() -> float:
+            engine.restore()
+            for worker in engine.pool.workers:
+                os.kill(worker.pid, signal.SIGSTOP)
+            start = time.monotonic()
+            result = engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=5), only=only))
+            taken = time.monotonic() - start
+            assert result.bestmove == only[1] and result.info.depth >= 1 and result.info.pv[0] == only[1]
+            return taken
+
+        assert least(seconds, SLACK_S) < SLACK_S
         control = SearchControl()
         control.stop()
         for worker in engine.pool.workers:
@@ -147,11 +170,9 @@ def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.Monkey
         notes: list[str] = []
         with monkeypatch.context() as patch:
             patch.setattr("psearch.processes.pool.launch", refuse)
-            killer = threading.Timer(0.1, engine.pool.workers[1].kill)
-            killer.start()
-            request = SearchRequest(KIWIPETE, Limits(movetime_ms=400), on_note=notes.append)
-            result = engine.search(request)
-            killer.join()
+            with When(engine.pool.workers[1].kill) as killer:
+                limits = Limits(movetime_ms=800)
+                result = engine.search(SearchRequest(KIWIPETE, limits, on_info=killer.now, on_note=notes.append))
             assert (
                 notes
                 == result.notes
@@ -174,9 +195,8 @@ def test_inline_is_the_search_of_one_worker() -> None:
         request = SearchRequest(KIWIPETE, Limits(depth=7))
         assert inline.search(request).info.nodes == one.search(request).info.nodes
         assert inline.perft(KIWIPETE, 3)[0] == one.perft(KIWIPETE, 3)[0]
-        start = time.monotonic()
-        inline.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
-        assert 0.09 < time.monotonic() - start < 0.1 + SLACK_S
+        timed = SearchRequest(KIWIPETE, Limits(movetime_ms=100))
+        assert 0.09 < least(lambda: seconds_of(lambda: inline.search(timed)), 0.1 + SLACK_S) < 0.1 + SLACK_S
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
@@ -198,7 +218,7 @@ def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(
 
     def hold(info: Info) -> None:
         inside.set()
-        go_on.wait(10)
+        go_on.wait(120)
 
     def search() -> None:
         try:
@@ -210,11 +230,11 @@ def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(
     pids = [worker.pid for worker in engine.pool.workers]
     thread = threading.Thread(target=search)
     thread.start()
-    inside.wait(10)
+    assert inside.wait(60)
     engine.close()
-    assert not any(worker.is_alive() for worker in engine.pool.workers)
+    wait_for_ends(pids)
     go_on.set()
-    thread.join(10)
+    thread.join(60)
     assert len(ended) == 1 and not thread.is_alive()
     assert not hasattr(engine.arena, "header"), "who leaves the search gives the memory back"
-    assert not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids))

@@ -8,6 +8,7 @@ import time
 import chess
 import chess.engine
 import pytest
+from timing import least
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -144,23 +145,33 @@ def test_stop_before_during_and_after() -> None:
 
 def test_pondering_ends_on_the_clock_that_starts_with_the_hit() -> None:
     with Supervisor(2, 16) as engine:
-        control = SearchControl(TimeManager(Budget(hard_s=0.3), 20, pondering=True))
-        timer = threading.Timer(0.5, control.ponderhit)
-        timer.start()
-        start = time.perf_counter()
-        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
-        assert 0.75 < time.perf_counter() - start < 1.5
-        assert not result.interrupted
-        timer.join()
+
+        def seconds() -> float:
+            control = SearchControl(TimeManager(Budget(hard_s=0.3), 20, pondering=True))
+            timer = threading.Timer(0.5, control.ponderhit)
+            start = time.perf_counter()
+            timer.start()
+            result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+            taken = time.perf_counter() - start
+            assert not result.interrupted
+            timer.join()
+            return taken
+
+        assert 0.75 < least(seconds, 1.5) < 1.5
 
 
 def test_the_time_since_it_was_asked_for_counts() -> None:
     with Supervisor(1, 16) as engine:
-        control = SearchControl(TimeManager(Budget(hard_s=0.5)), asked_at=time.perf_counter() - 0.4)
-        start = time.perf_counter()
-        result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
-        assert time.perf_counter() - start < 0.4
-        assert result.info.time_s >= 0.5
+
+        def seconds() -> float:
+            start = time.perf_counter()
+            control = SearchControl(TimeManager(Budget(hard_s=0.5)), asked_at=start - 0.4)
+            result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+            taken = time.perf_counter() - start
+            assert result.info.time_s >= 0.5
+            return taken
+
+        assert least(seconds, 0.4) < 0.4
 
 
 def test_one_search_at_a_time() -> None:
@@ -204,7 +215,7 @@ def test_live_reports_name_a_root_move() -> None:
     with Supervisor(2, 16) as engine:
         engine.search(
             SearchRequest(
-                KIWIPETE, Limits(movetime_ms=600), on_info=lambda info: live.append(info) if info.is_live else None
+                KIWIPETE, Limits(movetime_ms=1200), on_info=lambda info: live.append(info) if info.is_live else None
             )
         )
     assert live

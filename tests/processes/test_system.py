@@ -44,13 +44,18 @@ with Supervisor(2, 16, start_method=sys.argv[1]) as engine:
     print("memfd:psearch" in open(f"/proc/{engine.pool.workers[0].pid}/maps").read())
     workers = engine.pool.workers
     times = []
+    begun = threading.Event()
     def kill():
-        os.kill(workers[1].pid, 9)
+        begun.wait()
         times.append(time.monotonic())
-    threading.Timer(0.2, kill).start()
-    limits = Limits(movetime_ms=500)
-    request = SearchRequest(chess.Board(), limits, on_note=lambda note: times.append(time.monotonic()))
+        os.kill(workers[1].pid, 9)
+    threading.Thread(target=kill).start()
+    limits = Limits(movetime_ms=1000)
+    request = SearchRequest(
+        chess.Board(), limits, on_info=lambda info: begun.set(), on_note=lambda note: times.append(time.monotonic())
+    )
     print(engine.search(request).notes[0].split(";")[0], times[1] - times[0] < 2)
+
     for worker in workers:
         worker.join(10)
 print([worker.exitcode for worker in workers])

