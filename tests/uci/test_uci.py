@@ -6,11 +6,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from functools import partial
 
 import chess
 import pytest
 from sessions import processes_in_session
+from timing import assert_no_processor_time, least, seconds_of, wait_until
 from uci_client import BESTMOVE, PSEARCH, Client, check_lines, infos, workers_of
 
 from psearch.uci.options import OPTIONS
@@ -248,13 +249,10 @@ def test_nothing_outlives_the_engine(number: signal.Signals, state: str) -> None
         client.send("go infinite")
         client.until(lambda line: line.startswith("info depth 5"))
     client.process.send_signal(number)
-    assert client.process.wait(10) == (-number if number == signal.SIGKILL else 128 + number)
-    deadline = time.monotonic() + 3
-    while processes_in_session(client.process.pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    assert client.process.wait(60) == (-number if number == signal.SIGKILL else 128 + number)
+    wait_until(lambda: not processes_in_session(client.process.pid))
     for thread in client._threads:
-        thread.join(10)
+        thread.join(60)
     for stream in (client.process.stdin, client.process.stdout, client.process.stderr):
         assert stream is not None
         stream.close()
@@ -275,13 +273,17 @@ def test_quit_while_counting_for_hours() -> None:
 
 def test_stop_is_answered_within_20_ms(engine: Client) -> None:
     """The best of some: the machine has other things to do. A search that polls would never get there."""
-    delays = []
-    for _ in range(15):
-        engine.send(f"position fen {MIDDLE_GAME}", "go infinite")
-        engine.until(lambda line: line.startswith("info depth 6"))
-        sent = engine.send("stop")
-        delays.append(engine.answer()[0] - sent)
-    assert sorted(delays)[len(delays) // 2] < 0.02, delays
+
+    def median() -> float:
+        delays = []
+        for _ in range(15):
+            engine.send(f"position fen {MIDDLE_GAME}", "go infinite")
+            engine.until(lambda line: line.startswith("info depth 6"))
+            sent = engine.send("stop")
+            delays.append(engine.answer()[0] - sent)
+        return sorted(delays)[len(delays) // 2]
+
+    assert least(median, 0.02) < 0.02
 
 
 def test_go_wtime_100_gives_an_exact_score(engine: Client) -> None:
@@ -334,19 +336,20 @@ def test_infinite_never_answers_by_itself(engine: Client) -> None:
 
 
 def test_ponder(engine: Client) -> None:
-    for words in ("wtime 2000 btime 2000", "depth 2", "movetime 100"):
+
+    def seconds(words: str, quiet_s: float, end: str) -> float:
         engine.send("position startpos moves e2e4 e7e5", f"go ponder {words}")
-        engine.nothing_for(0.7)  # far more than the move would take
-        sent = engine.send("ponderhit")
-        assert engine.answer()[0] - sent < 1.5
-        engine.send(f"go ponder {words}")
-        engine.nothing_for(0.2)
-        sent = engine.send("stop")  # the opponent played something else
-        assert engine.answer()[0] - sent < 0.5
-    engine.send("go ponder movetime 1000")
-    engine.nothing_for(0.3)
-    sent = engine.send("ponderhit")
-    assert 0.8 < engine.answer()[0] - sent < 1.5  # the time begins with the hit
+        engine.nothing_for(quiet_s)
+        sent = engine.send(end)
+        return engine.answer()[0] - sent
+
+    for words in ("wtime 2000 btime 2000", "depth 2", "movetime 100"):
+        # far more than the move would take
+        assert least(partial(seconds, words, 0.7, "ponderhit"), 1.5) < 1.5
+        # the opponent played something else
+        assert least(partial(seconds, words, 0.2, "stop"), 0.5) < 0.5
+    # the time begins with the hit
+    assert 0.8 < least(partial(seconds, "movetime 1000", 0.3, "ponderhit"), 1.5) < 1.5
 
 
 def test_go_while_searching_is_refused(engine: Client) -> None:
@@ -597,18 +600,24 @@ def test_limited_strength_searches_less(engine: Client) -> None:
 # Deaths
 
 
+def only_worker(client: Client) -> int:
+    """Of one; who was killed before it may take a moment to end."""
+    wait_until(lambda: len(workers_of(client)) == 1)
+    return workers_of(client)[0]
+
+
 def test_a_worker_that_dies_costs_the_search_and_not_the_game() -> None:
     with Client("uci") as client:
         client.send("setoption name Threads value 3")
         client.ready()
         for _ in range(3):
-            sent = client.send("position startpos", "go wtime 30000 btime 30000")
+            sent = client.send("position startpos", "go wtime 60000 btime 60000")
             client.until(lambda line: line.startswith("info depth 4"))
             os.kill(workers_of(client)[1], signal.SIGKILL)
-            _, lines = client.until(lambda line: "was killed by signal 9" in line, 1.0)
+            _, lines = client.until(lambda line: "was killed by signal 9" in line)
             when, lines = client.answer()
             assert infos(lines), "the search goes on with new workers"
-            assert when - sent < 5.0, "on the same clock"
+            assert when - sent < 10.0, "on the same clock"
             assert chess.Move.from_uci(lines[-1].split()[1]) in chess.Board().legal_moves
         assert client.go("depth 6")
         assert len(workers_of(client)) == 3
@@ -620,20 +629,20 @@ def test_workers_that_are_lost_again_and_again_cost_no_time_and_no_move(number: 
         client.send("setoption name Threads value 3")
         client.ready()
         client.send("position startpos moves e2e4")
+        late, ready = [], []
         for _ in range(3):
             start = time.monotonic()
-            client.send("go movetime 1000")
+            client.send("go movetime 2000")
             lines = client.until(lambda line: line.startswith("info depth 5 "))[1]
             os.kill(workers_of(client)[0], number)
-            lines += client.until(lambda line: "new workers go on" in line, 1.5)[1]
+            lines += client.until(lambda line: "new workers go on" in line)[1]
             os.kill(workers_of(client)[-1], number)
-            lines += client.answer(5.0)[1]
-            assert time.monotonic() - start < 1.5
+            lines += client.answer()[1]
+            late.append(time.monotonic() - start - 2.0)
             last = [line for line in lines if line.startswith("info depth") and " pv " in line][-1]
             assert lines[-1].split()[1] == last.split(" pv ")[1].split()[0]
-            start = time.monotonic()
-            client.ready()
-            assert time.monotonic() - start < 1.5
+            ready.append(seconds_of(client.ready))
+        assert sorted(late)[1] < 0.5 and sorted(ready)[1] < 1.5, (late, ready)
         assert client.go("depth 6")
 
 
@@ -643,35 +652,27 @@ def test_a_worker_that_dies_between_searches() -> None:
         (killed,) = workers_of(client)
         os.kill(killed, signal.SIGKILL)
         # noticed at once, while nothing is asked of the engine
-        client.until(lambda line: "was killed by signal 9; it has been replaced" in line, 2.0)
-        (present,) = workers_of(client)
-        assert present != killed
+        client.until(lambda line: "was killed by signal 9; it has been replaced" in line)
+        assert only_worker(client) != killed
         assert infos(client.go("depth 4"))
 
 
 def test_workers_that_die_as_soon_as_they_are_replaced_are_not_started_for_ever() -> None:
     with Client("uci") as client:
         client.ready()
-        for _ in range(2):
-            os.kill(workers_of(client)[0], signal.SIGKILL)
-            client.until(lambda line: "it has been replaced" in line, 2.0)
-        (last,) = workers_of(client)
-        os.kill(last, signal.SIGKILL)
+        times: list[float] = []
+        while len(times) < 2 or times[-1] - times[-2] > 0.7:  # two within a second, also on a machine that is slow
+            assert len(times) < 50
+            os.kill(only_worker(client), signal.SIGKILL)
+            times.append(client.until(lambda line: "it has been replaced" in line)[0])
+        os.kill(only_worker(client), signal.SIGKILL)
         client.nothing_for(0.5)
         assert any("it has been replaced" in line for line in client.go("depth 4"))
 
 
 def test_idle_engines_use_no_processor_time() -> None:
-    def ticks(pid: int) -> int:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return int(fields[11]) + int(fields[12])
-
     with Client("uci") as client:
         client.send("setoption name Threads value 4")
         client.ready()
         client.go("movetime 100")
-        time.sleep(0.3)
-        pids = [client.process.pid, *workers_of(client)]
-        before = [ticks(pid) for pid in pids]
-        time.sleep(1.0)
-        assert [ticks(pid) for pid in pids] == before
+        assert_no_processor_time([client.process.pid, *workers_of(client)])

@@ -217,7 +217,7 @@ def test_without_descriptors_the_latest_line_and_then_this_process(tmp_path: Pat
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, hard))
         os.kill(workers_of(client)[0], signal.SIGKILL)
         sent = client.log[-1]
-        lines = [sent, *client.answer(5.0)[1]]
+        lines = [sent, *client.answer()[1]]
         assert lines[-1].split()[1] == infos(lines)[-1]["pv"].split()[0]
         for _ in range(2):
             assert infos(client.go("movetime 200")), "this process searches"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import chess
 import pytest
+from timing import least
 from uci_client import infos
 from uci_talk import Talk
 
@@ -37,28 +38,37 @@ def test_where_compiled_kernels_are_kept(monkeypatch: pytest.MonkeyPatch, proble
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
-    """An engine whose kernels take a second to load."""
+def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[dict[str, str]]]:
+    """What an engine says of a `go`, its first, whose kernels take a second to load."""
 
     def load_slowly(progress: Callable[[str], None], warn: Callable[[str], None]) -> float:
         time.sleep(LOAD_S)
         return load_kernels()
 
+    def go(words: str) -> list[dict[str, str]]:
+        with Talk() as talk:
+            return infos(talk.go(words, chess.STARTING_FEN))
+
     load_kernels()
     monkeypatch.setattr(resources, "load_kernels", load_slowly)
-    with Talk() as talk:
-        yield talk
+    return go
 
 
-def test_loading_is_no_thinking(slow: Talk) -> None:
-    lines = infos(slow.go("movetime 600", chess.STARTING_FEN))
-    assert 300 <= int(lines[-1]["time"]) <= 650
-    assert int(lines[-1]["depth"]) >= 5
+def test_loading_is_no_thinking(slow: Callable[[str], list[dict[str, str]]]) -> None:
+    def milliseconds() -> float:
+        lines = slow("movetime 600")
+        assert int(lines[-1]["depth"]) >= 5
+        return int(lines[-1]["time"])
+
+    assert 300 <= least(milliseconds, 650) <= 650
 
 
-def test_the_clock_of_a_game_runs_while_kernels_are_loaded(slow: Talk) -> None:
-    sent = time.perf_counter()
-    lines = infos(slow.go("wtime 2000 btime 2000 movestogo 1", chess.STARTING_FEN))
-    assert time.perf_counter() - sent < 2.0
-    assert int(lines[-1]["time"]) < 1000
-    assert int(lines[-1]["depth"]) >= 5
+def test_the_clock_of_a_game_runs_while_kernels_are_loaded(slow: Callable[[str], list[dict[str, str]]]) -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        lines = slow("wtime 2000 btime 2000 movestogo 1")
+        taken = time.perf_counter() - start
+        assert int(lines[-1]["depth"]) >= 5
+        return max(taken, 2 * int(lines[-1]["time"]) / 1000)  # of which a second is no thinking
+
+    assert least(seconds, 2.0) < 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import select
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 from peak_memory import PEAK_KIB
 from sessions import processes_in_session
+from timing import wait_until
 from uci_client import PSEARCH
 
 from psearch.uci.streams import LONGEST_LINE, Streams
@@ -139,7 +141,7 @@ def test_a_reader_that_does_not_read_is_not_waited_for_at_the_end(pipes: Pipes) 
     thread.join(0.3)
     assert thread.is_alive()
     pipes.is_over = True
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
 
 
@@ -174,14 +176,9 @@ with Streams(0, 1, lambda: bool(came)) as streams:
 # As a process
 
 
-def gone(session: int, timeout_s: float = 5.0) -> bool:
-    """Whether all processes of a session end in time."""
-    deadline = time.monotonic() + timeout_s
-    while processes_in_session(session):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.01)
-    return True
+def wait_until_gone(session: int) -> None:
+    """All processes of a session end."""
+    wait_until(lambda: not processes_in_session(session))
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -202,15 +199,15 @@ def test_a_stream_that_is_closed_while_the_engine_searches(stream: str) -> None:
             pass
         if stream == "stdout":
             engine.stdout.close()
-            assert engine.wait(10) == 128 + signal.SIGPIPE
+            assert engine.wait(60) == 128 + signal.SIGPIPE
         else:
             engine.stderr.close()
             engine.stdin.write("stop\n")
             while not engine.stdout.readline().startswith("bestmove"):
                 pass
             engine.send_signal(signal.SIGTERM)
-            assert engine.wait(10) == 128 + signal.SIGTERM
-        assert gone(engine.pid)
+            assert engine.wait(60) == 128 + signal.SIGTERM
+        wait_until_gone(engine.pid)
 
 
 @pytest.mark.parametrize("redirections", ["<&-", ">&-", "2>&-", ">/dev/full", "2>/dev/full"])
@@ -235,7 +232,9 @@ def test_a_gui_that_stops_reading_and_closes_its_end() -> None:
         assert engine.stdin is not None
         engine.stdin.write(b"isready\n" + b"frobnicate\n" * 5000 + b"go infinite\n")
         engine.stdin.close()
+        assert engine.stdout is not None
+        assert select.select([engine.stdout], [], [], 120)[0], "it says something, so it has begun"
         time.sleep(1.0)
         engine.send_signal(signal.SIGTERM)
-        assert engine.wait(20) == 128 + signal.SIGTERM
-        assert gone(engine.pid)
+        assert engine.wait(60) == 128 + signal.SIGTERM
+        wait_until_gone(engine.pid)

@@ -103,13 +103,17 @@ def test_quit_waits_for_the_file(tmp_path: Path) -> None:
 
 def test_a_go_does_not_wait_for_the_trace_of_the_search_before(engine: Client, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    engine.send(f"setoption name Trace value {path}", f"position fen {MIDDLE_GAME}", "go infinite", "stop")
-    engine.send("position startpos", "go depth 4")
-    engine.answer()
-    _, lines = engine.answer()
-    assert [line for line in lines if "Trace" in line] == [
-        "info string Trace: not written, the next search did not wait"
-    ]
+    said = ["info string Trace: not written, the next search did not wait"]
+    for _ in range(5):  # the next search may come late, where other programs have the cores
+        engine.send(
+            f"setoption name Trace value {path}", f"position fen {MIDDLE_GAME}", "go infinite", "stop",
+            "position startpos", "go depth 4",
+        )  # fmt: skip
+        engine.answer()
+        _, lines = engine.answer()
+        if found := [line for line in lines if "Trace" in line]:
+            break
+    assert found == said
     engine.ready()
     assert read(path)["otherData"]["position"] == chess.STARTING_FEN
     assert os.listdir(tmp_path) == ["t.json"]
