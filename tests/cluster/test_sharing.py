@@ -71,7 +71,7 @@ def test_nodes_come_and_go(fake_ray: Path) -> None:
 
 
 def test_a_cluster_without_anybody_who_can_work(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "_NOBODY_S", 1.0)
+    monkeypatch.setattr(standing, "_NOBODY_S", 5.0)
     notes: list[str] = []
     with pytest.raises(PsearchError, match=r"no node of the cluster can work \(one.*: this node has no luck\)"):
         list(share_out_on("auto", cluster_tasks.make_broken, [1], on_note=notes.append))
@@ -154,7 +154,7 @@ def test_the_driver_ends_with_the_program(fake_ray: Path) -> None:
         assert watch is not None
         program.kill()
     try:
-        assert select.select([watch], [], [], 10.0)[0]
+        assert select.select([watch], [], [], 60.0)[0]
     finally:
         os.close(watch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import os
 import random
 import select
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from timing import wait_until
 
 from psearch.farm.crew import Done, Joined, Lost
 from psearch.farm.flow import outcomes, rounds
@@ -36,13 +37,6 @@ def is_there(pid: int) -> bool:
         return False
 
 
-def wait_until(condition: object, seconds: float = 10.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
     with LocalCrew(2, SETTINGS) as crew:
         pids = crew.pids()
@@ -50,14 +44,14 @@ def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
     assert sorted(one.id for one in found) == list(range(60))
     assert len({(one.found.nodes, one.found.best) for one in found}) == 1
     assert {one.hand for one in found} <= set(map(str, pids))
-    wait_until(lambda: not any(map(is_there, pids)), 2.0)
+    wait_until(lambda: not any(map(is_there, pids)))
 
 
 def test_more_input_is_heard_of_at_once() -> None:
     reader, writer = os.pipe()
 
     def chains_of_input() -> Iterator[Chain | Pause]:
-        for _ in range(6):
+        for _ in range(18):
             while not select.select([reader], [], [], 0)[0]:
                 yield Pause.INPUT
             assert os.read(reader, 1) == b"."
@@ -68,18 +62,19 @@ def test_more_input_is_heard_of_at_once() -> None:
         found: list[float] = []
         for some in rounds(crew, chains_of_input(), awaited=reader):
             found += [time.monotonic()] * len(some)
-            if some and len(found) < 6:
+            if some and len(found) < 18:
                 os.write(writer, b".")
-        assert len(found) == 6
-        assert found[-1] - found[0] < 0.8  # without being told it looks five times a second
+        assert len(found) == 18
+        # without being told it looks five times a second
+        assert min(found[last] - found[last - 5] for last in (5, 11, 17)) < 0.8
         assert crew.wait(0.0, awaited=writer) == []
         began = time.monotonic()
         os.write(writer, b".")
-        crew.wait(5.0, awaited=reader)
-        assert time.monotonic() - began < 2.0
+        crew.wait(50.0, awaited=reader)
+        assert time.monotonic() - began < 20.0
         with open(__file__, "rb") as file:  # which no poll takes
-            crew.wait(5.0, awaited=file.fileno())
-        assert time.monotonic() - began < 2.0
+            crew.wait(50.0, awaited=file.fileno())
+        assert time.monotonic() - began < 20.0
     os.close(reader)
     os.close(writer)
 
@@ -87,14 +82,23 @@ def test_more_input_is_heard_of_at_once() -> None:
 def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
     chance = random.Random(5)
     with LocalCrew(2, SETTINGS) as crew:
+
+        def enough() -> Iterator[Chain]:
+            endless = chains(1_000_000, 8_000)
+            yield from itertools.islice(endless, 200)
+            while crew.lost < 10:
+                yield next(endless)
+
         found = []
-        for one in outcomes(crew, chains(400, 8_000)):
+        killed = last = 0
+        for one in outcomes(crew, enough()):
             found.append(one)
-            if len(found) % 40 == 20:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(chance.choice(crew.pids()), signal.SIGKILL)
-        assert crew.lost >= 8
-    assert sorted(one.id for one in found) == list(range(400))
+            # the one before has been missed, and what it was at is done: else a quick machine kills it thrice
+            if killed == crew.lost < 10 and len(found) >= last + 40:
+                os.kill(chance.choice([pid for pid in crew.pids() if is_there(pid)]), signal.SIGKILL)
+                killed, last = killed + 1, len(found)
+        assert crew.lost == 10
+    assert sorted(one.id for one in found) == list(range(len(found)))
     assert all(one.error is None for one in found)
     assert len({(one.found.nodes, one.found.best) for one in found}) == 1
 
@@ -204,7 +208,9 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
         (number, Task(number, "startpos", ("e2e4", "e7e5") * 1, limits=Limits(nodes=10))) for number in range(6_000)
     ]
     with LocalCrew(1, SETTINGS, target="farm_hands:empty") as crew:
-        joined = [event for event in crew.wait(10.0) if isinstance(event, Joined)]
+        joined: list[Joined] = []
+        while not joined:
+            joined = [event for event in crew.wait(10.0) if isinstance(event, Joined)]
         crew.send(joined[0].hand, Batch([Piece(0, True, many)]))
         crew.send(joined[0].hand, Batch([Piece(1, True, [(number + 6_000, task) for number, task in many])]))
         time.sleep(0.5)
@@ -214,8 +220,8 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
 
 
 def test_a_game_moves_on_to_more_threads_when_hands_have_nothing_to_do() -> None:
-    positions = [Chain([Task("long", "startpos", limits=Limits(movetime_ms=1_500))])]
+    positions = [Chain([Task("long", "startpos", limits=Limits(movetime_ms=3_000))])]
     with LocalCrew(2, SETTINGS) as crew:
         (one,) = outcomes(crew, positions, assist=2)
     assert one.found.threads == 2
-    assert one.found.time_s < 2.0
+    assert one.found.time_s < 4.0

@@ -13,6 +13,7 @@ from pathlib import Path
 import chess
 import pytest
 from positions import KIWIPETE, MIDDLE_GAME
+from timing import least, wait_until
 
 from psearch.joint.search import search_together
 from psearch.joint.team import Team
@@ -100,18 +101,29 @@ def test_a_node_for_each_machine_is_enough(world: World) -> None:
 
 @pytest.mark.parametrize("milliseconds", [20, 100, 1000])
 def test_in_time(world: World, milliseconds: int) -> None:
-    begun = time.perf_counter()
-    result = world.search(Limits(movetime_ms=milliseconds))
-    assert time.perf_counter() - begun < milliseconds / 1000 + 0.5, "other programs may have the cores"
-    assert_is_an_answer(result)
-    assert milliseconds < 1000 or all(machine.nodes > 1000 for machine in result.machines)
+    def seconds() -> float:
+        begun = time.perf_counter()
+        result = world.search(Limits(movetime_ms=milliseconds))
+        taken = time.perf_counter() - begun
+        assert_is_an_answer(result)
+        assert milliseconds < 1000 or all(machine.nodes > 1000 for machine in result.machines)
+        return taken
+
+    within_s = milliseconds / 1000 + 0.5
+    assert least(seconds, within_s) < within_s
 
 
 def test_both_exchange_what_they_find(world: World) -> None:
     sharing = world.team.sharing(world.supervisor)
     sent, taken = sharing.sent, sharing.taken
-    world.search(Limits(movetime_ms=1000), KIWIPETE)
-    assert sharing.sent > sent + 100 and sharing.taken > taken + 100
+    control = SearchControl()
+
+    def look(info: Info) -> None:
+        if sharing.sent > sent + 100 and sharing.taken > taken + 100:
+            control.stop()
+
+    result = world.search(Limits(movetime_ms=60_000), KIWIPETE, control=control, on_info=look)
+    assert result.interrupted and result.info.time_s < 50
 
 
 def test_until_it_is_stopped(world: World) -> None:
@@ -124,14 +136,18 @@ def test_until_it_is_stopped(world: World) -> None:
 
 
 def test_the_clock_runs_from_a_ponderhit_on(world: World) -> None:
-    control = SearchControl(TimeManager(Budget(math.inf, 0.2), pondering=True))
-    timer = threading.Timer(0.4, control.ponderhit)
-    timer.start()
-    begun = time.perf_counter()
-    result = world.search(ENDLESS, control=control)
-    assert 0.55 < time.perf_counter() - begun < 1.5
-    assert_is_an_answer(result)
-    assert not result.interrupted
+    def seconds() -> float:
+        control = SearchControl(TimeManager(Budget(math.inf, 0.2), pondering=True))
+        timer = threading.Timer(0.4, control.ponderhit)
+        begun = time.perf_counter()
+        timer.start()
+        result = world.search(ENDLESS, control=control)
+        taken = time.perf_counter() - begun
+        assert_is_an_answer(result)
+        assert not result.interrupted
+        return taken
+
+    assert 0.55 < least(seconds, 1.5) < 1.5
 
 
 def test_a_mate(world: World) -> None:
@@ -195,9 +211,13 @@ def test_an_exception_of_the_caller_ends_it_everywhere(world: World) -> None:
 def test_a_machine_is_lost_and_another_comes(world: World) -> None:
     control = SearchControl()
 
+    stopped_at: list[float] = []
+
     def lose() -> None:
         world.nodes.write_text("here 1\n")
-        time.sleep(2.0)
+        wait_until(lambda: world.notes)
+        time.sleep(0.5)
+        stopped_at.append(time.monotonic())
         control.stop()
 
     thread = threading.Thread(target=lose)
@@ -211,12 +231,12 @@ def test_a_machine_is_lost_and_another_comes(world: World) -> None:
     result = world.search(ENDLESS, control=control, on_info=start)
     thread.join()
     assert_is_an_answer(result)
-    assert time.monotonic() - begun[0] < 4.0
+    assert time.monotonic() - stopped_at[0] < 2.0
     assert result.machines[1].nodes > 0, "what it has done was not for nothing"
     assert world.notes == ["node there (127.0.0.1) is gone"]
     assert_is_an_answer(world.search(Limits(depth=5)), machines=1)
     world.nodes.write_text("here 1\nthird 1\n")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not world.there() and time.monotonic() < end:
         time.sleep(0.1)
     assert_is_an_answer(world.search(Limits(depth=9)))
@@ -236,7 +256,7 @@ def test_who_comes_during_a_search_joins_it(world: World) -> None:
         if info.machines == 2:
             control.stop()
 
-    timer = threading.Timer(30, control.stop)
+    timer = threading.Timer(120, control.stop)
     timer.start()
     world.search(ENDLESS, KIWIPETE, control=control, on_info=take)
     timer.cancel()

@@ -19,11 +19,11 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 def test_a_row_for_each_time_alone_and_together(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_ray.write_text("here 1\nthere 1\n")
     monkeypatch.setenv("FAKE_RAY_OURS", "here")
-    done = run("--on", "auto", "--hash", "4", "--movetimes", "20,50")
+    done = run("--on", "auto", "--hash", "4", "--movetimes", "20,150")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("this machine with 1 threads; there (127.0.0.1) with 1\n")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
-    assert [row[:2] for row in rows[2:]] == [[ms, kind] for ms in ("20", "50") for kind in ("alone", "together")]
+    assert [row[:2] for row in rows[2:]] == [[ms, kind] for ms in ("20", "150") for kind in ("alone", "together")]
     sent = rows[0].index("sent/s")
     assert [row[sent] == "0" for row in rows[4:]] == [True, False]
 

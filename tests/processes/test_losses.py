@@ -126,6 +126,7 @@ def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int)
                 )
                 times.append(time.monotonic() - start - milliseconds / 1000)
                 assert result.bestmove == result.info.pv[0] and result.info.depth >= 3
+            notes += engine.restore()
             assert any("did not answer" in note for note in notes)
         assert all(sorted(times)[1] < SLACK_S for times in late.values()), late
 
