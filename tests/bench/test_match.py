@@ -326,7 +326,7 @@ def test_psearch_keeps_its_clock(tmp_path: Path) -> None:
         ("none", "no move", ("--tc", "20+0")),
         ("die", "died", ("--tc", "20+0")),
         ("slow", "time", ("--tc", "1+0")),
-        ("slow", "time", ("--movetime", "0.1")),
+        ("slow", "time", ("--movetime", "0.7")),
         ("hang", "stall", ("--tc", "0.5+0.1", "--stall", "1")),
         ("claim", "mate claim", ("--tc", "20+0", "--most-moves", "12")),
     ],
@@ -345,7 +345,7 @@ def test_faults(tmp_path: Path, fault: str, kind: str, arguments: tuple[str, ...
         assert summary["losses"] == 2
     if fault == "die":
         assert "(out of luck)" in out
-    assert wait_until(lambda: not engines_left(tmp_path), 5)
+    assert wait_until(lambda: not engines_left(tmp_path), 60)
 
 
 def test_a_fault_of_another_engine_is_no_failure(tmp_path: Path) -> None:
@@ -365,7 +365,7 @@ def test_xboard_is_spoken(tmp_path: Path) -> None:
     assert err.count("\n") == 1
     assert "does not start" in err
     assert not (tmp_path / "m.jsonl").exists()
-    assert wait_until(lambda: not engines_left(tmp_path), 5)
+    assert wait_until(lambda: not engines_left(tmp_path), 60)
 
 
 def test_thrown_away_is_listed(tmp_path: Path) -> None:
@@ -430,11 +430,11 @@ def test_resumed_after_a_kill(tmp_path: Path) -> None:
     )  # fmt: skip
     journal, pgn = tmp_path / "m.jsonl", tmp_path / "m.pgn"
     process = start(tmp_path, *arguments)
-    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 5, 60)
+    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 5, 120)
     os.killpg(process.pid, signal.SIGKILL)  # the runner and its processes for games; engines have groups of their own
     process.communicate()
-    assert wait_until(lambda: not engines_left(tmp_path), 10)
-    assert wait_until(lambda: processes_in_session(process.pid) == [], 10)
+    assert wait_until(lambda: not engines_left(tmp_path), 60)
+    assert wait_until(lambda: processes_in_session(process.pid) == [], 60)
     before = journal.read_bytes()
     kept = [line for line in before.splitlines(keepends=True) if line.endswith(b"\n")]
     journal.write_bytes(b"".join(kept) + b'{"game": {"number": 99')
@@ -464,7 +464,7 @@ def test_the_runner_alone_is_killed(tmp_path: Path) -> None:
     assert wait_until(lambda: len(engines_left(tmp_path)) == 2, 60)
     process.kill()
     process.communicate()
-    assert wait_until(lambda: not engines_left(tmp_path) and not processes_in_session(process.pid), 15)
+    assert wait_until(lambda: not engines_left(tmp_path) and not processes_in_session(process.pid), 60)
 
 
 def test_a_game_s_process_is_killed(tmp_path: Path) -> None:
@@ -479,7 +479,7 @@ def test_a_game_s_process_is_killed(tmp_path: Path) -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err.count("\n") == 1 and "--resume goes on" in err
-    assert wait_until(lambda: not engines_left(tmp_path), 10)
+    assert wait_until(lambda: not engines_left(tmp_path), 60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -489,16 +489,16 @@ def test_interrupted(tmp_path: Path, number: signal.Signals) -> None:
         "--depth", "1", "--most-moves", "10", "--concurrency", "2", "--out", "m",
     )  # fmt: skip
     journal = tmp_path / "m.jsonl"
-    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 3, 60)
+    assert wait_until(lambda: journal.exists() and journal.read_bytes().count(b'"game"') >= 3, 120)
     os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     assert process.returncode == 128 + number
     assert "Traceback" not in err
     summary = json.loads((tmp_path / "m.json").read_text())
     assert summary["interrupted"] and summary["games"] >= 3
     assert f"games {summary['games']}:" in out
-    assert not engines_left(tmp_path)
-    assert wait_until(lambda: processes_in_session(process.pid) == [], 5)
+    assert wait_until(lambda: not engines_left(tmp_path), 60)
+    assert wait_until(lambda: processes_in_session(process.pid) == [], 60)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import chess
@@ -14,6 +13,7 @@ import pytest
 from matchplay.errors import MatchError
 from mates import Answer, Problem, read_problems
 from paths import BENCH, DATA, SUPPORT
+from timing import wait_until
 
 MATES = BENCH / "match" / "mates.py"
 FAKE = SUPPORT / "fake_engine.py"
@@ -118,10 +118,18 @@ def test_interrupted(tmp_path: Path) -> None:
     file = tmp_path / "a.epd"
     file.write_text(f"{MATE_IN_2} dm 2;\n" * 10000)
     pid_file = tmp_path / "pid"
-    wrapper = (
-        f"import os, runpy, sys; open('{pid_file}', 'w').write(str(os.getpid())); sys.argv = ['x', '--wait', '0.1']"
-    )
-    wrapper += f"; runpy.run_path('{FAKE}', run_name='__main__')"
+    answers = tmp_path / "answers"
+    wrapper = f"""
+import builtins, os, runpy, sys
+open('{pid_file}', 'w').write(str(os.getpid()))
+sys.argv = ['x', '--wait', '0.1']
+say = builtins.print
+def say_and_count(*words, **how):
+    say(*words, **how)
+    open('{answers}', 'a').write("bestmove\\n" * ("bestmove" in words[0]))
+builtins.print = say_and_count
+runpy.run_path('{FAKE}', run_name='__main__')
+"""
     (tmp_path / "engine.py").write_text(wrapper)
     process = subprocess.Popen(
         [sys.executable, str(MATES), "--engine", f"cmd='{sys.executable} {tmp_path / 'engine.py'}'", str(file)],
@@ -129,16 +137,13 @@ def test_interrupted(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    end = time.monotonic() + 60
-    while not pid_file.exists() and time.monotonic() < end:
-        time.sleep(0.05)
-    time.sleep(1.5)
+    wait_until(lambda: answers.exists() and answers.read_text().count("bestmove") >= 5)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "Traceback" not in err
     assert "mate in 2, depth 4: 0 of " in out
-    assert not Path(f"/proc/{pid_file.read_text()}").exists()
+    wait_until(lambda: not Path(f"/proc/{pid_file.read_text()}").exists())
 
 
 def test_within_so_many_nodes() -> None:

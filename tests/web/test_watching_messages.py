@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,14 +58,17 @@ class Page:
     def of(self, type: str) -> list[Any]:
         return [payload for sent, payload in self.sent if sent == type]
 
-    async def wait_for(self, *types: str, seconds: float = 60) -> str:
+    async def wait_for(self, *types: str, seconds: float = 240) -> str:
         """The first of these that is there."""
-        for _ in range(int(seconds / 0.02)):
-            for sent, _ in self.sent:
-                if sent in types:
-                    return sent
+        await self.until(lambda: any(sent in types for sent, _ in self.sent), seconds)
+        return next(sent for sent, _ in self.sent if sent in types)
+
+    async def until(self, is_so: Callable[[], bool], seconds: float = 60) -> None:
+        """Let the loop go on until something is so."""
+        deadline = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < deadline, [sent for sent, _ in self.sent]
             await asyncio.sleep(0.02)
-        raise AssertionError(f"none of {types} in {[sent for sent, _ in self.sent]}")
 
 
 def test_snapshots_come_while_there_is_a_search_and_are_confirmed() -> None:
@@ -75,23 +79,27 @@ def test_snapshots_come_while_there_is_a_search_and_are_confirmed() -> None:
             await asyncio.sleep(0.3)
             assert not page.sent, "nothing is searched"
             with await engine.analysis(MIDDLE_GAME):
-                await page.wait_for("workers.look")
-                await asyncio.sleep(0.5)
+                await page.until(lambda: len(page.sent) >= 3)
+                await asyncio.sleep(0.3)
                 assert len(page.sent) == 3, "a page that confirms nothing gets no more"
-                for _ in range(40):
+                confirmed = 0
+                while len(page.sent) <= 8:
                     await workers_messages.seen(page, {})
+                    confirmed += 1
+                    assert confirmed < 1_000
                     await asyncio.sleep(0.02)
-                assert 8 < len(page.sent) <= 43
+                assert len(page.sent) <= confirmed + 3
                 await workers_messages.rest(page, {})
                 count = len(page.sent)
                 await asyncio.sleep(0.2)
                 assert len(page.sent) == count
                 await workers_messages.watch(page, {"first": 1})
-                await asyncio.sleep(0.2)
-                assert len(page.sent) > count
-            for _ in range(20):
+                await page.until(lambda: len(page.sent) > count)
+            for _ in range(200):
                 await workers_messages.seen(page, {})
                 await asyncio.sleep(0.05)
+                if page.of("workers.look")[-1]["done"]:
+                    break
             snapshots = page.of("workers.look")
             assert snapshots[-1]["done"] and not snapshots[-2]["done"], "the last one says that it is over"
             page.close()
@@ -143,7 +151,7 @@ def test_an_experiment_runs_and_only_one_at_a_time() -> None:
         await laboratory_messages.run(other, {**RUN, "nodes": 3_000_000, "workers": 64})
         await other.wait_for("laboratory.progress")
         await laboratory_messages.stop(other, {})
-        await other.wait_for("laboratory.stopped", seconds=10)
+        await other.wait_for("laboratory.stopped", seconds=20)
         await laboratory_messages.stop(other, {})
 
     asyncio.run(main())
@@ -156,7 +164,7 @@ def test_a_page_that_closes_ends_its_work() -> None:
         await page.wait_for("laboratory.progress")
         page.close()
         later = Page()
-        for _ in range(200):
+        for _ in range(1_000):
             try:
                 await laboratory_messages.run(later, RUN)
                 break

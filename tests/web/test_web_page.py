@@ -106,10 +106,9 @@ def test_a_search_to_the_end_says_so(talk: Any) -> None:
 
 
 def test_states_come_at_most_so_often(talk: Any) -> None:
+    began, count = time.monotonic(), 0  # from the beginning: some may wait to be heard
     talk.say("analysis.start")
-    talk.hear("analysis.lines")
-    began, count = time.monotonic(), 0
-    while time.monotonic() < began + 1.0:
+    while time.monotonic() < began + 1.5:
         talk.hear("analysis.lines")
         count += 1
     assert count <= (time.monotonic() - began) / SHOW_S + 2
@@ -148,7 +147,7 @@ def test_two_tabs(connect: Connect) -> None:
         other.hear("analysis.lines")
         state = one.hear("analysis.state", lambda state: state["state"] == "taken")
         assert not state["on"] and "another tab" in state["reason"]
-        one.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=0.2, fromHere=False)
+        one.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=1.0, fromHere=False)
         one.hear("play.state", lambda state: state["running"] and not state["thinking"])
         assert other.hear("analysis.state", lambda state: state["state"] == "waiting")["on"]
         other.hear("analysis.state", lambda state: state["state"] == "searching")  # it goes on by itself
@@ -171,7 +170,7 @@ def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pyt
     with connect("d" * 32) as talk:
         talk.say("analysis.start")
         talk.hear("analysis.lines")
-    time.sleep(0.5)
+    time.sleep(2.0)
     with connect("d" * 32) as talk:
         state = dict(talk.heard)["analysis.state"]
         assert not state["on"] and state["reason"] == "the page was closed"
@@ -232,7 +231,7 @@ def test_both_sides_move_in_turn(talk: Any) -> None:
 
 
 def test_it_is_not_to_be_disturbed(talk: Any) -> None:
-    start(talk, color="black", elo=None, clock=None, movetime=1.0)
+    start(talk, color="black", elo=None, clock=None, movetime=10.0)
     talk.hear("play.state", lambda state: state["thinking"])
     talk.say("board.say", text="a3")  # White's
     assert talk.hear_error()["text"] == "it is not your turn"

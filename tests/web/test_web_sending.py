@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from psearch.web.desk import Desk, EngineSettings
@@ -30,6 +31,14 @@ class Wire:
         self.closed.append(code)
 
 
+async def until(is_so: Callable[[], object]) -> None:
+    """Let the loop go on until something is so."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.01)
+
+
 def new_page() -> Page:
     return Page(Desk(EngineSettings(1, 1), lambda type, payload: None))
 
@@ -41,7 +50,7 @@ def test_of_states_the_latest_is_sent_and_not_too_often() -> None:
         for number in range(100):
             page.show("some.state", {"number": number})
             await asyncio.sleep(0.004)
-        await asyncio.sleep(2 * SHOW_S)
+        await until(lambda: wire.texts and wire.texts[-1]["payload"]["number"] == 99)
         writing.cancel()
         return wire
 
@@ -58,7 +67,8 @@ def test_what_is_said_after_a_state_comes_after_it() -> None:
         page.show("some.state", {"number": 1})
         page.show("other.state", {"number": 2})
         page.send("some.end", {})
-        await asyncio.sleep(3 * SHOW_S)
+        await until(lambda: len(wire.texts) >= 3)
+        await asyncio.sleep(SHOW_S)
         writing.cancel()
         return wire
 
@@ -74,13 +84,12 @@ def test_a_page_that_takes_nothing_is_given_up() -> None:
             page.send("some.thing", {"number": number})
             if number == 0:
                 await asyncio.sleep(0.01)
-        await asyncio.sleep(0.01)
-        assert not page.is_open
+        await until(lambda: not page.is_open)
         writing.cancel()
         wire = Wire()  # it comes back
         writing = await page.attach(wire)
         page.tell_everything("a" * 32)
-        await asyncio.sleep(0.05)
+        await until(lambda: wire.texts and wire.texts[-1]["type"] == "review.state")
         writing.cancel()
         return page, wire
 
