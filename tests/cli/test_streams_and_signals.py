@@ -33,7 +33,7 @@ def compiled_kernels() -> None:
 
 def assert_gone(session: int) -> None:
     """Nothing of a session is left, at the latest after a moment."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while processes_in_session(session):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -98,7 +98,7 @@ def test_a_closed_terminal_ends_the_search() -> None:
 
 def shown_on_a_shrinking_terminal() -> list[str]:
     """What stands there after a search. It is halted while the window shrinks, so that nothing is on its way."""
-    running, ours = on_terminal([*SEARCH, "--movetime", "2000", "startpos"], columns=110)
+    running, ours = on_terminal([*SEARCH, "--movetime", "5000", "startpos"], columns=110)
     screen = Screen(110)
     decoder = codecs.getincrementaldecoder("utf-8")()
 

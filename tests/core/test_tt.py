@@ -406,7 +406,7 @@ def test_search_while_another_process_writes_garbage(arena: Arena) -> None:
             assert hammer.stdout.readline() == b"ready\n"
             end = time.monotonic() + 1.5
             searches = 0
-            while time.monotonic() < end:
+            while time.monotonic() < end or searches < 2:
                 outcome = search(arena, MATE_IN_2, MATE_IN_2_DEPTH, MATE_FINDER)
                 assert (outcome.score, outcome.best.uci()) == (MATE - 3, MATE_IN_2_KEY_MOVE)
                 assert search(arena, KIWIPETE, 6).pv
@@ -414,5 +414,4 @@ def test_search_while_another_process_writes_garbage(arena: Arena) -> None:
             assert hammer.poll() is None, "the writer has died"
         finally:
             hammer.kill()
-        assert searches >= 2
         assert len(hammer.stdout.read()) > 100, "it did write"
