@@ -39,8 +39,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     is_one_of_several = hasattr(session.config, "workerinput")
     if session.config.getoption("numprocesses", None) and not is_one_of_several:
         groups = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(compiled.KernelError):  # the tests will tell
-            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE)
+            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and terminal.write_line)
 
 
 @pytest.fixture(scope="session")

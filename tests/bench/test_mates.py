@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from matchplay.engines import pass_over_late_lines
 from matchplay.errors import MatchError
 from mates import Answer, Problem, read_problems
 from paths import BENCH, DATA, SUPPORT
@@ -144,6 +146,20 @@ runpy.run_path('{FAKE}', run_name='__main__')
     assert "Traceback" not in err
     assert "mate in 2, depth 4: 0 of " in out
     wait_until(lambda: not Path(f"/proc/{pid_file.read_text()}").exists())
+
+
+def test_a_line_that_comes_after_ctrl_c_is_no_error(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(pass_over_late_lines)
+        answer = loop.create_future()
+        answer.cancel()
+        loop.call_soon(answer.set_result, None)
+        loop.call_soon(lambda: 1 / 0)
+        await asyncio.sleep(0.01)
+
+    asyncio.run(main())
+    assert "InvalidStateError" not in caplog.text and "ZeroDivisionError" in caplog.text
 
 
 def test_within_so_many_nodes() -> None:

@@ -189,6 +189,13 @@ def _ends_with_its_parent() -> Callable[[], None] | None:
     return lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def pass_over_late_lines(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A handler of what is raised in a loop: python-chess gives a command its result though it was cancelled, by Ctrl-C
+    or for want of time, before the engine's line came."""
+    if not isinstance(context.get("exception"), asyncio.InvalidStateError):
+        loop.default_exception_handler(context)
+
+
 class Engine:
     """A running engine."""
 
@@ -202,6 +209,7 @@ class Engine:
     @classmethod
     async def start(cls, spec: EngineSpec) -> Engine:
         """Ready to play. Raises MatchError."""
+        asyncio.get_running_loop().set_exception_handler(pass_over_late_lines)
         kind = _Uci if spec.protocol == "uci" else _Xboard
         settings: dict[str, Any] = {"cwd": spec.directory, "preexec_fn": _ends_with_its_parent()}
         try:
