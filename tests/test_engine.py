@@ -361,7 +361,7 @@ with psearch.Engine(threads=2, hash_mb=1) as engine:
                 time.sleep(0.2)
                 os.killpg(running.pid, signal.SIGINT)  # to all of the group, as a terminal does
                 assert running.stdout.readline() == "e1e8\n"
-            assert running.wait(20) == 0
+            assert running.wait(60) == 0
 
 
 DOCUMENTED = (

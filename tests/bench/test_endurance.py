@@ -113,7 +113,7 @@ def test_a_family_and_what_it_holds(tmp_path: Path) -> None:
         assert held.shared_kb == 8 << 10, "each file once"
         assert held.descriptors >= 9 and held.program_kb > 1000 and held.workers_kb > 1000
         process.stdin.close()  # type: ignore[union-attr]  # it has one
-        process.wait(20)
+        process.wait(60)
     assert family(process.pid) == [] and in_session(process.pid) == []
     assert family(os.getppid())[0] == os.getppid()
 

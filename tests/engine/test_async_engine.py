@@ -32,7 +32,7 @@ def join_threads(but: frozenset[threading.Thread] = frozenset()) -> None:
     """No thread of ours is left, or only these."""
     left = [thread for thread in threading.enumerate() if thread not in but and thread.name.startswith("psearch")]
     for thread in left:
-        thread.join(5)
+        thread.join(60)
     assert not any(thread.is_alive() for thread in left)
 
 
@@ -308,6 +308,6 @@ except KeyboardInterrupt:
         time.sleep(0.3)
         os.killpg(running.pid, signal.SIGINT)  # to all of the group, as a terminal does
         assert running.stdout.readline() == "interrupted e1e8\n"
-        assert running.wait(20) == 0
+        assert running.wait(60) == 0
         assert running.stderr.read() == ""
     assert are_gone(workers)

@@ -167,7 +167,7 @@ def test_ctrl_c_ends_all(start: Start, method: str) -> None:
     """The terminal sends it to every process of the group; only the parent reports it."""
     run = start(method, "0", f"{SLEEP_S}", f"{SLEEP_S}", f"{SLEEP_S}", done=1)
     os.killpg(run.process.pid, signal.SIGINT)
-    _, errors = run.process.communicate(timeout=30)
+    _, errors = run.process.communicate(timeout=120)
     assert errors.count("KeyboardInterrupt") == 1 and errors.endswith("KeyboardInterrupt\n")
     wait_until_gone(run.pids, 0.0)
 
@@ -175,7 +175,7 @@ def test_ctrl_c_ends_all(start: Start, method: str) -> None:
 @METHODS
 def test_an_error_is_reported_once(start: Start, method: str) -> None:
     run = start(method, f"{SLEEP_S}", "0", "fail", "0")
-    _, errors = run.process.communicate(timeout=30)
+    _, errors = run.process.communicate(timeout=120)
     assert errors.splitlines()[-1] == "ValueError: of the task"
     assert "BrokenProcessPool" not in errors and "Exception in thread" not in errors
     wait_until_gone(run.pids, 0.0)
@@ -187,6 +187,6 @@ def test_a_killed_process_ends_the_others(start: Start, method: str, number: int
     """The one that is at work, or the one that waits for more and holds the lock of the queue."""
     run = start(method, "0", f"{SLEEP_S}", done=1)
     os.kill(run.pids[number], signal.SIGKILL)
-    _, errors = run.process.communicate(timeout=30)
+    _, errors = run.process.communicate(timeout=120)
     assert errors.splitlines()[-1].startswith("psearch.results.WorkerDied: a process of the study ended")
     wait_until_gone(run.pids, 0.0)

@@ -72,11 +72,11 @@ class Client:
         else:
             self.send("quit")
         try:
-            self.process.wait(20)
+            self.process.wait(60)
         finally:
             self.process.kill()
             for thread in self._threads:
-                thread.join(10)
+                thread.join(60)
             for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
                 assert stream is not None
                 stream.close()

@@ -26,7 +26,7 @@ class Talk:
 
     def __exit__(self, *exception: object) -> None:
         self.input.put(None)
-        self.thread.join(20)
+        self.thread.join(60)
         if exception[0] is None:
             assert not self.thread.is_alive()
 

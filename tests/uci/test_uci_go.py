@@ -43,14 +43,14 @@ def at_once(*functions: Callable[[], object]) -> None:
     barrier = threading.Barrier(len(functions))
 
     def run(function: Callable[[], object]) -> None:
-        barrier.wait(20)
+        barrier.wait(60)
         function()
 
     threads = [threading.Thread(target=run, args=(function,)) for function in functions]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -213,7 +213,7 @@ def test_an_answer_is_held_back(words: str, release: str, answers: int) -> None:
     assert thread.is_alive() and said == [] and go.state is SEARCHING
     go.say("info depth 1")  # while it is held back
     call(go, release)
-    thread.join(20)
+    thread.join(60)
     assert not thread.is_alive()
     assert said == ["info depth 1", *["bestmove e2e4"] * answers]
     assert go.state is ANSWERED
@@ -286,14 +286,14 @@ def test_a_stop_is_heard_while_a_line_waits_for_its_reader() -> None:
 
     def slow_reader(line: str) -> None:
         is_saying.set()
-        assert may_go_on.wait(20)
+        assert may_go_on.wait(60)
         said.append(line)
 
     go = make("infinite", slow_reader)
     go.begin()
     thread = threading.Thread(target=go.say, args=("info depth 1",))
     thread.start()
-    assert is_saying.wait(20)
+    assert is_saying.wait(60)
     go.stop()  # would wait for ever
     assert go.state is MAY_ANSWER and said == []
     answering = threading.Thread(target=go.answer, args=("bestmove e2e4",))
@@ -301,6 +301,6 @@ def test_a_stop_is_heard_while_a_line_waits_for_its_reader() -> None:
     answering.join(0.05)
     assert answering.is_alive()  # behind the line that came before
     may_go_on.set()
-    thread.join(20)
-    answering.join(20)
+    thread.join(60)
+    answering.join(60)
     assert said == ["info depth 1", "bestmove e2e4"]

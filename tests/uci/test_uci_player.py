@@ -156,7 +156,7 @@ class Jobs:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.said: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.may_load = threading.Event()
-        monkeypatch.setattr(Player, "_load", lambda player: self.may_load.wait(20) and player._is_loaded.set())
+        monkeypatch.setattr(Player, "_load", lambda player: self.may_load.wait(60) and player._is_loaded.set())
         monkeypatch.setattr(Player, "_find_answer", self.find_answer)
         self.player = Player(self.said.put, OptionValues())
         self.searched: list[Go] = []
@@ -173,7 +173,7 @@ class Jobs:
         return go
 
     def next(self) -> str:
-        return self.said.get(timeout=20)
+        return self.said.get(timeout=60)
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     yield jobs
     jobs.player.close()
     assert jobs.player._thread is not None
-    jobs.player._thread.join(20)
+    jobs.player._thread.join(60)
     assert not jobs.player._thread.is_alive()
     assert jobs.said.empty()
 

@@ -113,7 +113,7 @@ def test_what_is_said_is_written_whole(pipes: Pipes) -> None:
     thread.start()
     pipes.streams.say(text)
     pipes.streams.say("\udcff")
-    thread.join(20)
+    thread.join(60)
     assert received.startswith(text.encode() + b"\n\\ud")
 
 
@@ -130,8 +130,8 @@ def test_a_reader_that_is_gone_ends_the_input(pipes: Pipes) -> None:
     thread = threading.Thread(target=read)
     thread.start()
     pipes.streams.say("uciok")
-    assert isinstance(found.get(timeout=20), BrokenPipeError)
-    thread.join(20)
+    assert isinstance(found.get(timeout=60), BrokenPipeError)
+    thread.join(60)
     pipes.streams.say("nobody hears this")
 
 
