@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,17 @@ _REPORT_EVERY = 10
 """games between lines of progress where stderr is no terminal"""
 
 
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C before they have said that it is not for them."""
+    resource_tracker.ensure_running()  # else the first start does it, and hears Ctrl-C again too soon
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class _Slot:
     """A process that plays, and the game it plays."""
 
@@ -75,7 +87,8 @@ class _Slot:
         context = multiprocessing.get_context("spawn")  # a fork would hold the other slots' connections open
         self.connection, other = context.Pipe()
         self.process = context.Process(target=run_slot, args=(other, specs, rules))
-        self.process.start()
+        with _ctrl_c_held_back():
+            self.process.start()
         other.close()
         self.pairing: Pairing | None = None
         self.idle = False

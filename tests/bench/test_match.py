@@ -14,14 +14,17 @@ from typing import Any
 
 import chess
 import chess.pgn
+import match as runner
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matchplay.elo import PAIR_SCORES, Sprt, elo_of_score, moments, score_of_elo, strength
 from matchplay.engines import TimeControl, parse_engine, parse_limit
 from matchplay.errors import MatchError
+from matchplay.game import Rules
 from matchplay.mate_claims import MateClaims, thrown_away
 from matchplay.openings import read_book
+from matchplay.slot import Ready
 from paths import BENCH, SUPPORT
 from sessions import processes_in_session
 
@@ -480,6 +483,17 @@ def test_a_game_s_process_is_killed(tmp_path: Path) -> None:
     assert process.returncode == 1
     assert err.count("\n") == 1 and "--resume goes on" in err
     assert wait_until(lambda: not engines_left(tmp_path), 60)
+
+
+def test_a_game_s_process_that_only_begins_does_not_hear_ctrl_c() -> None:
+    engine = parse_engine(fake(), parse_limit("depth", "1"))
+    slot = runner._Slot((engine, engine), Rules())
+    try:
+        os.kill(slot.process.pid, signal.SIGINT)  # type: ignore[arg-type]  # it has been started
+        assert isinstance(slot.receive(), Ready)
+    finally:
+        slot.process.kill()
+        slot.process.join()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -542,11 +543,12 @@ def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     """stderr is a terminal: a bar with the count and the time left, gone at the end."""
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
-    text, rows, status = at_terminal(100, ["--movetime", "400", str(suite)], stdout_too=False)
+    # one after the other: two that end together would be shown together
+    text, rows, status = at_terminal(100, ["--movetime", "400", "--jobs", "1", str(suite)], stdout_too=False)
     assert status == 0
-    assert "2/4" in text
+    assert re.search("[123]/4", text)
     assert " left" in text
-    assert "solved 0/3" in text
+    assert re.search("solved 0/[123]", text)
     assert "/s" in text
     assert "\x1b[?25h" in text, "the cursor is back"
     assert "\x1b" not in rows

@@ -136,6 +136,7 @@ def make_seat(
 def run_slot(connection: Connection, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
     """The process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     chess.engine.LOGGER.setLevel(logging.CRITICAL + 1)  # what engines say amiss is kept with the complaint
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_serve(connection, specs, rules))
