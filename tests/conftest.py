@@ -41,7 +41,21 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         groups = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(compiled.KernelError):  # the tests will tell
-            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and terminal.write_line)
+            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and _progress_on(terminal))
+
+
+def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:
+    """One line: of a terminal, where it is written over, or in a log."""
+    said: list[str] = []
+
+    def show(text: str) -> None:
+        if terminal.isatty:
+            terminal.rewrite(text, erase=True)
+        elif not said:
+            terminal.write_line("compiling kernels, once: this takes half a minute or more")
+            said.append(text)
+
+    return show
 
 
 @pytest.fixture(scope="session")
