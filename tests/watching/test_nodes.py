@@ -123,7 +123,9 @@ def test_many_workers_give_no_more_nodes_than_can_be_read(begun: Begin) -> None:
 
 def test_a_look_takes_no_longer_than_it_may(begun: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     simulator = begun(workers=32, policy="ybw")
-    simulator.advance_to(3 * TICKS_PER_MS)
+    clock = 3 * TICKS_PER_MS
+    while not simulator.advance_to(clock) and len(open_frames(simulator)) <= 3:
+        clock += TICKS_PER_MS // 10
     memory = Memory(simulator.arena)
     board = board_of(memory.root())
     assert board is not None
