@@ -16,6 +16,7 @@ TIMED_LOCKS = Group(
     "psearch.studies.timed_locks",
     replaced={
         "psearch.scheduler.splitting.acquire": "psearch.studies.timed_locks.acquire_timed",
+        "psearch.scheduler.splitting.try_acquire": "psearch.studies.timed_locks.try_acquire_timed",
         "psearch.scheduler.splitting.release": "psearch.studies.timed_locks.release_timed",
     },
 )

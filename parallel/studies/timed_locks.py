@@ -1,4 +1,4 @@
-"""A search in which `acquire` and `release` note how long a node's lock is held: for `psearch calibrate`.
+"""A search in which taking and giving back a node's lock notes how long it is held: for `psearch calibrate`.
 
 By what was done under it, and by whether another worker had held it last. Everything else is the real search.
 """
@@ -12,7 +12,7 @@ from numba.core import types
 from psearch.core.constants import CLOSED_CUTOFF, STATE_IDLE
 from psearch.core.intrinsics import atomic_load, atomic_store, compare_and_swap, cycle_counter, pause, view
 from psearch.core.jit import entry, kernel
-from psearch.core.views import Context, Node, Worker, context_at, frame_of, header_of, i64, void, worker_of
+from psearch.core.views import Context, Node, Worker, boolean, context_at, frame_of, header_of, i64, void, worker_of
 from psearch.scheduler.step import step
 from psearch.scheduler.words import closed_of, done_of, lock_of, open_of
 from psearch.studies.entries import TIMED_LOCKS
@@ -35,19 +35,37 @@ _SIZE = lock_times_dtype.itemsize
 @kernel(void(Context, Worker, i64))
 def acquire_timed(ctx, wk, home):
     """In place of `acquire`."""
-    wk.last_lock = home
-    frame = frame_of(ctx, home)
-    lock = lock_of(frame.node)
-    times = _lock_times_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
-    times.other = 1 if frame.trace.entered != wk.index + 1 else 0
-    times.spins = 0
+    lock = lock_of(frame_of(ctx, home).node)
+    spins = 0
     before = cycle_counter()
     while not compare_and_swap(lock, 0, 1):
-        times.spins += 1
+        spins += 1
         while atomic_load(lock) != 0:
             pause()
-    times.began = cycle_counter()
-    times.waited = times.began - before
+    _note_taken(ctx, wk, home, before, spins)
+
+
+@kernel(boolean(Context, Worker, i64))
+def try_acquire_timed(ctx, wk, home):
+    """In place of `try_acquire`."""
+    before = cycle_counter()
+    if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):
+        return False
+    _note_taken(ctx, wk, home, before, 0)
+    return True
+
+
+@kernel(void(Context, Worker, i64, i64, i64))
+def _note_taken(ctx, wk, home, before, spins):
+    """When the lock was taken, by whom the last time, and how the node was. before: the clock when it was asked for."""
+    began = cycle_counter()
+    wk.last_lock = home
+    frame = frame_of(ctx, home)
+    times = _lock_times_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
+    times.began = began
+    times.waited = began - before
+    times.spins = spins
+    times.other = 1 if frame.trace.entered != wk.index + 1 else 0
     times.was_open = atomic_load(open_of(frame.node))
     times.closed = atomic_load(closed_of(frame.node))
     times.stage = frame.node.stage

@@ -71,6 +71,9 @@ _PARK_LATE = """        parked.parked_ply = wk.ply
     if not last and not helper:
         atomic_store(state_of(stack_of(ctx, home_stack)), STACK_PARKED)
 """
+_GIVE_STACK_BACK = """        release(ctx, wk, node)
+        free_stack(ctx, stack)
+"""
 
 MUTATIONS = {
     "JOIN_KEEPS_EPOCH": [Change("join", "    wk.seen_epoch = -1\n")],
@@ -79,7 +82,7 @@ MUTATIONS = {
         Change("join", "    node.inside += 1\n", "    inside = node.inside\n"),
         Change("join", "    atomic_add(idle", "    node.inside = inside + 1\n    atomic_add(idle"),
     ],
-    "JOIN_KEEPS_STACK": [Change("join", "        free_stack(ctx, stack)\n")],
+    "JOIN_KEEPS_STACK": [Change("join", _GIVE_STACK_BACK, _GIVE_STACK_BACK.partition("        free_stack")[0])],
     "JOIN_KEEPS_LOCK": [Change("join", "        release(ctx, wk, node)\n        free", "        free")],
     "LEAVE_COUNTS_LATE": [
         Change("leave", "    node.inside -= 1\n", "    inside = node.inside - 1\n"),
