@@ -551,10 +551,13 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
 def test_a_search_that_is_stopped(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
         assert engine.recorder is not None
-        engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=300)))
-        engine.recorder.write(tmp_path / "t.json", {})
-        trace = Trace((tmp_path / "t.json").read_text())
-        check_tracks(trace, max(part.end for part in trace.worker(0)))
+        for movetime_ms in (300, 310, 320):  # the time may be over between two depths: then none is cut short
+            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=movetime_ms)))
+            engine.recorder.write(tmp_path / "t.json", {})
+            trace = Trace((tmp_path / "t.json").read_text())
+            check_tracks(trace, max(part.end for part in trace.worker(0)))
+            if trace.iterations[-1].args["bound"] == "stopped":
+                break
         assert trace.iterations[-1].args["bound"] == "stopped"
         assert [len(trace.joins(number)) for number in range(3)] == engine.arena.worker["counters"]["joins"].tolist()
         assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
@@ -669,7 +672,10 @@ def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "interrupted" in out and err == f"trace: {path}\n"
-    assert Trace(path.read_text()).iterations[-1].args["bound"] == "stopped"
+    trace = Trace(path.read_text())
+    # between two depths it cuts none short
+    last = trace.iterations[-1].args
+    assert last["bound"] == "stopped" or (last["bound"] == "exact" and f"depth {last['depth']}" in out)
 
 
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:
