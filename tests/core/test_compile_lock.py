@@ -118,7 +118,7 @@ def test_where_nothing_can_be_locked_everybody_compiles(folder, monkeypatch, num
     for _ in range(3):
         with compile_lock(folder) as keep_turn, compile_lock(folder):
             keep_turn()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer: garbage of tests before
 
 
 def test_where_nothing_can_be_written_everybody_compiles(folder, monkeypatch):
@@ -136,4 +136,4 @@ def test_an_interrupt_while_waiting_leaves_nothing(folder, holder):
     before = len(os.listdir("/proc/self/fd"))
     with pytest.raises(KeyboardInterrupt), compile_lock(folder, interrupt):
         pass
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer: garbage of tests before

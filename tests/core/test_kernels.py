@@ -454,7 +454,7 @@ def test_a_compiler_that_fails_is_one_line(monkeypatch, program, error):
     with pytest.raises(KernelError) as raised:
         compile_with(monkeypatch, program)
     assert str(raised.value) == error
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer: garbage of tests before
 
 
 @pytest.mark.parametrize(
@@ -505,7 +505,7 @@ def test_a_compiler_that_cannot_be_started_is_one_line(monkeypatch, call):
         patch.setattr(call, fail)
         with pytest.raises(KernelError, match="cannot be started: Resource temporarily unavailable"):
             compiler_client.compile_groups(GROUPS, None, None, lambda: None)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer: garbage of tests before
 
 
 @pytest.mark.parametrize("way", ["frozen", "", "/usr/bin/uwsgi", "compiler"])

@@ -114,7 +114,7 @@ def test_descriptors_are_given_back(tmp_path: Path) -> None:
     for _ in range(20):
         text_of(read_source(str(tmp_path / "x")))
         text_of(Source.of_text("y", "b\n"))
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer: garbage of tests before
 
 
 # -- as it comes -----------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -256,14 +257,16 @@ def test_no_descriptor_is_left() -> None:
 
     with Supervisor(1, 1, start_method="forkserver"):
         pass
+    gc.collect()  # what tests before have dropped is not closed in between
     before = open_files()
     server_files = Path(f"/proc/{fork_server()._process.pid}/fd")
     server_before = len(list(server_files.iterdir()))
     for _ in range(3):
         with Supervisor(4, 1, start_method="forkserver") as engine:
             engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
-    assert open_files() == before
-    assert len(list(server_files.iterdir())) == server_before
+    gc.collect()
+    assert open_files() <= before
+    assert len(list(server_files.iterdir())) <= server_before
 
 
 def test_fork_is_for_programs_without_threads() -> None:

@@ -85,7 +85,7 @@ def test_nothing_is_left_behind() -> None:
     for _ in range(3):
         with ended_with_parent(os.getppid()):
             assert threading.active_count() == threads + 1
-    assert (open_files(), threading.active_count()) == (before, threads)
+    assert open_files() <= before and threading.active_count() == threads  # fewer files: garbage of tests before
 
 
 def test_a_pidfd_tells_of_an_end() -> None:
