@@ -54,6 +54,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from psearch.cli.numbers import whole_number
+from psearch.processes.signals import signals_blocked
 from psearch.results import PsearchError
 from psearch.studies.raw_log import machine
 
@@ -69,17 +70,6 @@ _REPORT_EVERY = 10
 """games between lines of progress where stderr is no terminal"""
 
 
-@contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C before they have said that it is not for them."""
-    resource_tracker.ensure_running()  # else the first start does it, and hears Ctrl-C again too soon
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class _Slot:
     """A process that plays, and the game it plays."""
 
@@ -87,7 +77,8 @@ class _Slot:
         context = multiprocessing.get_context("spawn")  # a fork would hold the other slots' connections open
         self.connection, other = context.Pipe()
         self.process = context.Process(target=run_slot, args=(other, specs, rules))
-        with _ctrl_c_held_back():
+        resource_tracker.ensure_running()  # else the start does it, which ends the block too soon
+        with signals_blocked({signal.SIGINT}):
             self.process.start()
         other.close()
         self.pairing: Pairing | None = None

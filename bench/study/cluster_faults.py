@@ -98,7 +98,7 @@ class Machine:
         numbers = []
         for word in _do("ip", "netns", "pids", self.space).split():
             with contextlib.suppress(OSError):
-                if name in Path(f"/proc/{word}/cmdline").read_bytes().replace(b"\0", b" ").decode():
+                if name in Path(f"/proc/{word}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace"):
                     numbers.append(int(word))
         return numbers
 

@@ -9,5 +9,6 @@ process can be had this one searches alone (`inline`).
 
 Below that `pool` talks to the workers of one arena, and `wake` ends its waits from outside. They are started by
 `launcher`: by `fork`, in programs with threads through `fork_client` by the `fork_server`; `worker_process` is one of
-them seen from the program, and `lifetime` ends each with its parent. See docs/design/processes.md.
+them seen from the program, `lifetime` ends each with its parent, and `signals` keeps from them what is for the program.
+See docs/design/processes.md.
 """

@@ -16,18 +16,9 @@ from multiprocessing.connection import Connection
 from psearch.arena.arena import Arena
 from psearch.arena.memory import drop_blocks_but
 from psearch.processes.lifetime import end_with_forking_thread, outlives_its_forks
+from psearch.processes.signals import GROUP_SIGNALS, ignore_blocked, signals_blocked
 from psearch.processes.worker import worker_main
 
-GROUP_SIGNALS = {
-    signal.SIGINT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGQUIT,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-}
-"""What a terminal, a service manager or a batch system sends to the whole group. Workers leave it to the program what
-becomes of them: one that survives the end of its terminal keeps them."""
 _OOM_SCORE = 300
 """Of 1,000: when memory runs out, the kernel ends a worker, which can be replaced, rather than the program, unless that
 has taken a third of the memory for itself."""
@@ -35,13 +26,6 @@ has taken a third of the memory for itself."""
 _STDERR = 2
 _MOST_DESCRIPTORS = 1 << 16
 """Looked at where there is no /proc."""
-
-
-def ignore_group_signals() -> None:
-    """For a process begun with these signals blocked: what arrived meanwhile is dropped."""
-    for number in GROUP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, GROUP_SIGNALS)
 
 
 def _reset_handlers() -> None:
@@ -95,8 +79,7 @@ def _fork(run: Callable[[int], None]) -> int:
     """run: what the new process does, given the number of this one."""
     parent = os.getpid()
     is_bound = outlives_its_forks()
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
-    try:
+    with signals_blocked(GROUP_SIGNALS):
         with warnings.catch_warnings():
             # Python 3.12 warns of any thread; those left are numpy's, which know about fork
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -104,8 +87,6 @@ def _fork(run: Callable[[int], None]) -> int:
         if pid == 0:
             _be_forked(run, parent, is_bound)
         return pid
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _be_forked(run: Callable[[int], None], parent: int, is_bound: bool) -> None:
@@ -117,7 +98,7 @@ def _be_forked(run: Callable[[int], None], parent: int, is_bound: bool) -> None:
     try:
         if is_bound:
             end_with_forking_thread()
-        ignore_group_signals()
+        ignore_blocked(GROUP_SIGNALS)
         _reset_handlers()
         _prefer_for_oom_killer()
         run(parent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import signal
 import socket
 import subprocess
 import sys
@@ -18,9 +17,9 @@ from typing import Any
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
 from psearch.core import kernels
-from psearch.processes.fork import GROUP_SIGNALS
 from psearch.processes.fork_server import MARK, MESSAGE_BYTES
 from psearch.processes.lifetime import GONE, process_state
+from psearch.processes.signals import GROUP_SIGNALS, signals_blocked
 from psearch.processes.worker_process import WorkerProcess, check_time
 from psearch.results import PsearchError
 
@@ -71,20 +70,18 @@ class ForkServer:
             MARK: "1",
         }
         # blocked until it ignores them: a Ctrl-C meant for the program must not hit it while it starts
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, GROUP_SIGNALS)
-        try:
-            return subprocess.Popen(
-                [*interpreter, "-c", program],
-                env=environment,
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # the program's may be a protocol
-            )
-        except BaseException:
-            self._link.close()
-            raise
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        with signals_blocked(GROUP_SIGNALS):
+            try:
+                return subprocess.Popen(
+                    [*interpreter, "-c", program],
+                    env=environment,
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,  # the program's may be a protocol
+                )
+            except BaseException:
+                self._link.close()
+                raise
 
     @property
     def is_usable(self) -> bool:

@@ -21,8 +21,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.arena import Arena
-from psearch.processes.fork import fork_process, fork_worker, ignore_group_signals
+from psearch.processes.fork import fork_process, fork_worker
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
+from psearch.processes.signals import GROUP_SIGNALS, ignore_blocked
 from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
@@ -34,7 +35,7 @@ MOST_DESCRIPTORS = 4
 
 def main(descriptor: int, parent: int) -> None:
     """Run the fork server on a socket; `parent` is the process number of the program."""
-    ignore_group_signals()
+    ignore_blocked(GROUP_SIGNALS)
     os.environ.pop(MARK, None)
     link = socket.socket(fileno=descriptor)
     watched = open_pidfd(parent)

@@ -261,7 +261,7 @@ def engines_left(folder: Path) -> list[str]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                 if str(FAKE) in line and (entry / "cwd").resolve() == folder.resolve():
                     found.append(line)
             except OSError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -546,9 +545,9 @@ def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     # one after the other: two that end together would be shown together
     text, rows, status = at_terminal(100, ["--movetime", "400", "--jobs", "1", str(suite)], stdout_too=False)
     assert status == 0
-    assert re.search("[123]/4", text)
+    assert "2/4" in text
     assert " left" in text
-    assert re.search("solved 0/[123]", text)
+    assert "solved 0/3" in text
     assert "/s" in text
     assert "\x1b[?25h" in text, "the cursor is back"
     assert "\x1b" not in rows

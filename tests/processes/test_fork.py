@@ -18,10 +18,10 @@ from pages import resident_kb
 from timing import wait_for_ends
 
 from psearch.arena import arena as arena_module
-from psearch.processes.fork import GROUP_SIGNALS
 from psearch.processes.fork_client import fork_server
 from psearch.processes.lifetime import process_state
 from psearch.processes.request import SearchRequest
+from psearch.processes.signals import GROUP_SIGNALS
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import os
 import signal
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from limits import open_files
 from timing import When, assert_no_processor_time, least, wait_for_ends
 
 from psearch.processes.fork_client import fork_server
@@ -252,21 +252,15 @@ def test_the_fork_server_uses_no_processor_time_between_requests() -> None:
 
 
 def test_no_descriptor_is_left() -> None:
-    def open_files() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     with Supervisor(1, 1, start_method="forkserver"):
         pass
-    gc.collect()  # what tests before have dropped is not closed in between
-    before = open_files()
-    server_files = Path(f"/proc/{fork_server()._process.pid}/fd")
-    server_before = len(list(server_files.iterdir()))
+    server = fork_server()._process.pid
+    before, server_before = open_files(), open_files(server)
     for _ in range(3):
         with Supervisor(4, 1, start_method="forkserver") as engine:
             engine.search(SearchRequest(chess.Board(), Limits(depth=2)))
-    gc.collect()
-    assert open_files() <= before
-    assert len(list(server_files.iterdir())) <= server_before
+    assert open_files() == before
+    assert open_files(server) == server_before
 
 
 def test_fork_is_for_programs_without_threads() -> None:

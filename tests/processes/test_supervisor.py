@@ -83,16 +83,17 @@ def test_perft_deeper_than_a_stack_is_refused(depth: int) -> None:
 @NEEDS_POPULATE
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
 def test_workers_have_mapped_the_table_before_they_search(method: str) -> None:
-    with Supervisor(2, 64, start_method=method) as engine:
-        for worker in engine.pool.workers:
-            (resident,) = resident_kb(worker.pid, 64 << 10)
-            # where one worker makes a large page of small ones, the kernel takes it from the other's page table
-            assert 60 << 10 <= resident <= 64 << 10
+    for _ in range(3):
+        with Supervisor(2, 64, start_method=method) as engine:
+            resident = [resident_kb(worker.pid, 64 << 10) for worker in engine.pool.workers]
+        if resident == [[64 << 10]] * 2:
+            break  # else one made a large page of small ones, which takes them out of the other's page table
+    assert resident == [[64 << 10]] * 2
 
 
 def _command(pid: int) -> str:
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""  # gone already
 

@@ -14,7 +14,7 @@ def processes_in_session(session: int) -> list[str]:
                 # field 3 is the state, field 6 the session; the name in field 2 may contain blanks
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 if int(fields[3]) == session and fields[0] != "Z":
-                    found.append((entry / "cmdline").read_text())
+                    found.append((entry / "cmdline").read_text(errors="replace"))
             except OSError:
                 continue
     return found

@@ -18,6 +18,7 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
+from timing import last_bound
 
 from psearch.arena.arena import Arena
 from psearch.core.constants import BOUND_EXACT, CLOSED_CUTOFF
@@ -550,17 +551,20 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
 
 def test_a_search_that_is_stopped(tmp_path: Path) -> None:
     with Supervisor(3, 16, trace=True) as engine:
-        assert engine.recorder is not None
-        for movetime_ms in (300, 310, 320):  # the time may be over between two depths: then none is cut short
-            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=movetime_ms)))
-            engine.recorder.write(tmp_path / "t.json", {})
+        movetimes = itertools.count(300, 10)
+
+        def search() -> str:
+            engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(movetime_ms=next(movetimes))))
+            engine.recorder.write(tmp_path / "t.json", {})  # type: ignore[union-attr]
             trace = Trace((tmp_path / "t.json").read_text())
             check_tracks(trace, max(part.end for part in trace.worker(0)))
-            if trace.iterations[-1].args["bound"] == "stopped":
-                break
-        assert trace.iterations[-1].args["bound"] == "stopped"
-        assert [len(trace.joins(number)) for number in range(3)] == engine.arena.worker["counters"]["joins"].tolist()
-        assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
+            assert [len(trace.joins(number)) for number in range(3)] == (
+                engine.arena.worker["counters"]["joins"].tolist()
+            )
+            assert 0.25 < trace.worker(0)[-1].end / 1e9 < 3
+            return str(trace.iterations[-1].args["bound"])
+
+        assert last_bound(search) == "stopped"
 
 
 def test_a_worker_is_halted_and_killed(tmp_path: Path) -> None:
@@ -664,18 +668,19 @@ def test_search_command(tmp_path: Path) -> None:
 def test_ctrl_c_writes_the_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     words = ["--threads", "2", "--movetime", "100000", "--trace", str(path), KIWIPETE]
-    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline().startswith("depth 1")
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "interrupted" in out and err == f"trace: {path}\n"
-    trace = Trace(path.read_text())
-    # between two depths it cuts none short
-    last = trace.iterations[-1].args
-    assert last["bound"] == "stopped" or (last["bound"] == "exact" and f"depth {last['depth']}" in out)
+
+    def search() -> str:
+        process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("depth 1")
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "interrupted" in out and err == f"trace: {path}\n"
+        return str(Trace(path.read_text()).iterations[-1].args["bound"])
+
+    assert last_bound(search) == "stopped"
 
 
 def test_a_killed_worker_leaves_a_trace(tmp_path: Path) -> None:

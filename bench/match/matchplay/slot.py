@@ -15,6 +15,8 @@ from multiprocessing.connection import Connection
 
 import chess.engine
 
+from psearch.processes.signals import ignore_blocked
+
 from .engines import Engine, EngineSpec
 from .errors import MatchError
 from .game import Complaint, Game, Pairing, Record, Rules
@@ -135,8 +137,7 @@ def make_seat(
 
 def run_slot(connection: Connection, specs: tuple[EngineSpec, EngineSpec], rules: Rules) -> None:
     """The process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    ignore_blocked({signal.SIGINT})  # Ctrl-C is for the process that started this one
     chess.engine.LOGGER.setLevel(logging.CRITICAL + 1)  # what engines say amiss is kept with the complaint
     with contextlib.suppress(asyncio.CancelledError):
         asyncio.run(_serve(connection, specs, rules))
