@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from psearch.core.interpreter import NotPython, python_command
 from psearch.core.kernel_cache import KernelError, Object, Progress
 from psearch.core.trusted_folder import Folder
 
@@ -72,9 +73,11 @@ class _Compiler:
         folder: Folder | None,
         most_processes: int,
     ) -> None:
-        name = os.path.basename(sys.executable or "")
-        if _STARTED_BY in os.environ or getattr(sys, "frozen", False) or "py" not in name.lower():
-            raise KernelError(f"the kernels need a Python interpreter to compile them, and sys.executable is {name!r}")
+        try:
+            self._python = python_command(_STARTED_BY)
+        except NotPython as other:
+            text = f"the kernels need a Python interpreter to compile them, and sys.executable is {other}"
+            raise KernelError(text) from None
         self._objects: dict[str, Object] = {}
         self._files: dict[str, str] | None = None
         self._error = ""
@@ -111,13 +114,12 @@ class _Compiler:
             most_processes=most_processes,
             parent=os.getpid(),
         )
-        flags = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # no public twin; multiprocessing calls it too
         # numba's own switches are for the host program: some change the machine code, some break it
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
         environment["OPENBLAS_NUM_THREADS"] = "1"  # numpy starts no threads in a process that forks
         environment[_STARTED_BY] = "1"
         return subprocess.Popen(
-            [sys.executable, *flags, "-c", program],
+            [*self._python, "-c", program],
             cwd="/",  # numba reads a file of settings in the working folder
             env=environment,
             pass_fds=[pipe] if inner is None else [pipe, inner],

@@ -6,8 +6,9 @@ switches. In it lie
 - `NAME-DIGEST.o`: the machine code of a group of kernels; the digest covers the text of every function in it, without
   comments and docstrings, and the value of every constant that is frozen into it.
 - `DIGEST.bc`: one kernel as LLVM's bitcode before optimisation. A change of one kernel compiles that kernel only.
-- `NAME-PATH.json`: the files that this installation's group was made from, with a hash of each, and its object. While
-  all of them are the same nothing has to be imported to know which object is right.
+- `NAME-DIGEST.json`: the files that a group was made from, with a hash of each, and its object. The digest covers the
+  installation, and the modules and replaced kernels of the group. While all files are the same nothing has to be
+  imported to know which object is right.
 
 Every file is sealed with a checksum and replaced as a whole: one that is torn, cut short, emptied by a power cut or of
 another make is as good as none, and is made again. Only folders that nobody else can change are used
@@ -80,7 +81,8 @@ def _wanted_root() -> str | None:
     if home:
         return os.path.join(home, "psearch")
     home = os.path.expanduser("~")
-    return os.path.join(home, ".cache", "psearch") if os.path.isabs(home) else None
+    # a home that is not there (`/nonexistent` of a service) is none: it is not for us to make
+    return os.path.join(home, ".cache", "psearch") if os.path.isabs(home) and os.path.lexists(home) else None
 
 
 def _absolute(path: str) -> str | None:
@@ -225,9 +227,9 @@ def _digest(name: str, content: bytes) -> bytes:
 # -- the files that an object was made from ------------------------------------------------------------------------
 
 
-def _record_name(group: str) -> str:
+def _record_name(group: str, made_of: str) -> str:
     """Two installations may share a cache, and the objects in it: each has a record of its own."""
-    place = hashlib.sha256(__file__.encode()).hexdigest()[:12]
+    place = hashlib.sha256(f"{__file__}\0{made_of}".encode()).hexdigest()[:12]
     return f"{group}-{place}.json"
 
 
@@ -240,17 +242,18 @@ def file_hash(path: str) -> str:
         return ""
 
 
-def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str) -> None:
-    """Note that the group is `object_name` while these files have these hashes."""
-    write_sealed(folder, _record_name(group), json.dumps({"files": dict(files), "object": object_name}).encode())
+def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str, made_of: str = "") -> None:
+    """Note that the group is `object_name` while these files have these hashes. made_of: see `Group`."""
+    record = json.dumps({"files": dict(files), "object": object_name})
+    write_sealed(folder, _record_name(group, made_of), record.encode())
 
 
-def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = None) -> str | None:
+def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = None, made_of: str = "") -> str | None:
     """The name of the group's object, if none of the files that it was made from has changed.
 
-    known: hashes found already, by path; filled on the way.
+    known: hashes found already, by path; filled on the way. made_of: see `Group`.
     """
-    content = read_sealed(folder, _record_name(group))
+    content = read_sealed(folder, _record_name(group, made_of))
     if content is None:
         return None
     record: dict[str, Any] = json.loads(content)
@@ -280,7 +283,7 @@ def read_object(folder: Folder, name: str) -> Object | None:
     return Object(name, json.loads(entries), code)
 
 
-def keep(folder: Folder, group: str, found: Object, files: Mapping[str, str]) -> None:
-    """Keep what was compiled for a group, of these files. Raises OSError."""
+def keep(folder: Folder, group: str, found: Object, files: Mapping[str, str], made_of: str = "") -> None:
+    """Keep what was compiled for a group, of these files. made_of: see `Group`. Raises OSError."""
     write_object(folder, found)
-    write_record(folder, group, files, found.name)
+    write_record(folder, group, files, found.name, made_of)

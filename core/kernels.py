@@ -62,6 +62,11 @@ class Group:
     def is_loaded(self) -> bool:
         return bool(self._functions)
 
+    @property
+    def made_of(self) -> str:
+        """The modules and what is replaced, in words: another program may mean other kernels by the same name."""
+        return repr((self.modules, sorted(self.replaced.items())))
+
     def entry(self, name: str) -> Entry:
         """One of its functions, which need not be there yet."""
         return Entry(self, name)
@@ -125,7 +130,7 @@ def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
     for root in kernel_cache.roots():
         with kernel_cache.open_cache(root, key()) as folder:
             if folder is not None:
-                name = kernel_cache.recorded_object(folder, group.name, hashes)
+                name = kernel_cache.recorded_object(folder, group.name, hashes, group.made_of)
                 found = None if name is None else kernel_cache.read_object(folder, name)
                 if found is not None:
                     return found
@@ -163,7 +168,7 @@ def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[
         if folder is not None:
             try:
                 for group in missing:
-                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files)
+                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files, group.made_of)
                 prune(root)
             except OSError as error:
                 problems.insert(0, kernel_cache.told(root, error))

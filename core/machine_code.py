@@ -10,7 +10,10 @@ Source: System V Application Binary Interface, AMD64 Architecture Processor Supp
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
+import fcntl
 import mmap
 import os
 import struct
@@ -29,10 +32,14 @@ _RELOCATABLE = 1
 _STUB = b"\xff\x25\x00\x00\x00\x00"
 """jmp to the address that follows"""
 _STUB_BYTES = 16
-_PROT_READ_EXECUTE = 5
+_READ_EXECUTE = 5
+_MAP_PRIVATE = 2
+_MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
+_ADD_SEALS, _ALL_SEALS = 1033, 15
+"""Numbers of the kernel; Python has names only for what the machine had that built it."""
 
 _kept: list[Any] = []
-"""The memory of all that was placed: it lives as long as the process."""
+"""What holds the memory of all that was placed: it lives as long as the process."""
 
 
 class NotSimple(Exception):
@@ -70,8 +77,7 @@ def place_simple(code: bytes) -> dict[str, int]:
         raise NotSimple("no symbols")
     symbols = _symbols(code, sections, symbol_table)
     outside = sorted({name for name, index, _ in symbols if index == 0 and name})
-    memory = mmap.mmap(-1, size + _STUB_BYTES * len(outside))
-    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    memory = bytearray(size + _STUB_BYTES * len(outside))
     for number, offset in places.items():
         section = sections[number]
         if section.type != _NOBITS:
@@ -92,11 +98,43 @@ def place_simple(code: bytes) -> dict[str, int]:
     for section in sections:
         if section.type == _RELOCATIONS and section.info in places:
             _relocate(memory, code, section, places[section.info], where)
-    if ctypes.CDLL(None, use_errno=True).mprotect(ctypes.c_void_p(base), len(memory), _PROT_READ_EXECUTE):
-        raise OSError(ctypes.get_errno(), "cannot make memory executable")
-    _kept.append(memory)
+    base = _make_executable(memory)
     named = zip(symbols, where, strict=True)
     return {name: base + offset for (name, index, _), offset in named if index and name and offset is not None}
+
+
+def _make_executable(image: bytearray) -> int:
+    """The address of a copy that can be executed; no page of it is ever writable and executable. Raises OSError."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    with contextlib.suppress(OSError, AttributeError):
+        return _map_file(libc, image)
+    # no memfd, or no room for one; some systems do not allow this (`MemoryDenyWriteExecute` of systemd)
+    memory = mmap.mmap(-1, len(image))
+    memory.write(image)
+    base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    if libc.mprotect(ctypes.c_void_p(base), ctypes.c_size_t(len(memory)), _READ_EXECUTE):
+        raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+    _kept.append(memory)
+    return base
+
+
+def _map_file(libc: ctypes.CDLL, image: bytearray) -> int:
+    """By an anonymous file, which nobody can write to any more when it is mapped. Raises OSError, AttributeError."""
+    descriptor = libc.memfd_create(b"kernels", _MFD_CLOEXEC | _MFD_NOEXEC_SEAL)
+    if descriptor < 0 and ctypes.get_errno() == errno.EINVAL:  # Linux before 6.3
+        descriptor = libc.memfd_create(b"kernels", _MFD_CLOEXEC | _MFD_ALLOW_SEALING)
+    if descriptor < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    with open(descriptor, "wb") as file:
+        file.write(image)
+        file.flush()
+        fcntl.fcntl(descriptor, _ADD_SEALS, _ALL_SEALS)
+        libc.mmap.restype = ctypes.c_void_p
+        size, begin = ctypes.c_size_t(len(image)), ctypes.c_long(0)
+        base = libc.mmap(None, size, _READ_EXECUTE, _MAP_PRIVATE, descriptor, begin)
+    if base == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return int(base)
 
 
 def _sections(code: bytes) -> list[_Section]:
@@ -135,7 +173,7 @@ def _symbols(code: bytes, sections: list[_Section], table: _Section) -> list[tup
     return found
 
 
-def _relocate(memory: mmap.mmap, code: bytes, table: _Section, start: int, where: list[int | None]) -> None:
+def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where: list[int | None]) -> None:
     for offset in range(table.offset, table.offset + table.size, 24):
         place, info, addend = struct.unpack_from("<QQq", code, offset)
         target = where[info >> 32]

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import (
+    DEFAULT_HASH_MB,
     DEFAULT_MOVETIME_MS,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
@@ -25,14 +26,14 @@ from psearch.defaults import (
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    import chess
-
     from psearch.engine.analysis_result import Analysis
-    from psearch.engine.arguments import RootMoves
+    from psearch.engine.arguments import Place, RootMoves
     from psearch.engine.asynchronous import AsyncAnalysis, AsyncEngine
     from psearch.engine.blocking import Engine
+    from psearch.engine.counting import evaluate, perft
     from psearch.farm.answers import PositionResult
     from psearch.farm.many import AsyncManyResults, ManyResults, analyse_many, analyse_many_async
+    from psearch.farm.positions import Position
     from psearch.notation.wdl import pov_wdl as wdl
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 
@@ -52,6 +53,7 @@ __all__ = [
     "Info",
     "Limits",
     "ManyResults",
+    "Position",
     "PositionResult",
     "PsearchError",
     "Result",
@@ -60,6 +62,8 @@ __all__ = [
     "__version__",
     "analyse_many",
     "analyse_many_async",
+    "evaluate",
+    "perft",
     "search",
     "wdl",
 ]
@@ -69,6 +73,8 @@ _LAZY = {
     "Analysis": "psearch.engine.analysis_result",
     **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.engine.asynchronous"),
     "Engine": "psearch.engine.blocking",
+    **dict.fromkeys(("evaluate", "perft"), "psearch.engine.counting"),
+    "Position": "psearch.farm.positions",
     "PositionResult": "psearch.farm.answers",
     **dict.fromkeys(("AsyncManyResults", "ManyResults", "analyse_many", "analyse_many_async"), "psearch.farm.many"),
 }
@@ -76,12 +82,12 @@ _LAZY = {
 
 
 def search(
-    position: str | chess.Board,
+    position: Place,
     threads: int = 1,
     depth: int | None = None,
     movetime_ms: float | None = None,
     nodes: int | None = None,
-    hash_mb: int = 64,
+    hash_mb: int | None = None,
     mate: int | None = None,
     multipv: int = 1,
     root_moves: RootMoves | None = None,
@@ -93,21 +99,23 @@ def search(
     `position` is `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack
     counts as the game's history. Every limit that is given applies, the first one reached ends the search;
     with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
-    size of the transposition table in MiB, `multipv` the number of lines wanted (`Result.lines`), `root_moves`
-    the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what is left out
-    (`PRUNING_MODES`, docs/design/search.md).
+    size of the transposition table in MiB (None: 64 for a limit of depth, nodes or mate, so that counts are the
+    same everywhere, else a share of the free memory), `multipv` the number of lines wanted (`Result.lines`),
+    `root_moves` the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what
+    is left out (`PRUNING_MODES`, docs/design/search.md).
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
 
     >>> import psearch
     >>> result = psearch.search("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", threads=2, depth=4, hash_mb=1)
-    >>> result.bestmove, result.info.score
+    >>> result.bestmove, result.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
     from psearch.engine.arguments import MAX_LINES, board_of, moves_of, number, whole
     from psearch.engine.settings import Settings
     from psearch.notation.report import finished_result
+    from psearch.notation.wdl import pov_wdl
     from psearch.options import DEFAULT_SPLIT_DEPTH
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
@@ -121,6 +129,8 @@ def search(
     )
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
+    if hash_mb is None and limits != Limits(movetime_ms=limits.movetime_ms):
+        hash_mb = DEFAULT_HASH_MB
     settings = Settings.of(threads, hash_mb, policy, pruning, DEFAULT_SPLIT_DEPTH)
     lines = whole("multipv", multipv, 1, MAX_LINES)
     request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
@@ -130,7 +140,13 @@ def search(
 
         with Supervisor(settings.threads, settings.hash_mb) as supervisor:
             result = supervisor.search(request)
-    return replace(result, board=board)
+    best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
+    return replace(result, board=board, info=best, lines=others)
+
+
+def __dir__() -> list[str]:
+    """The API, for Tab and `help`: most of it is imported when it is asked for."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ MAX_CORE = 8_191
 MAX_DEPTH = 100
 """Plies of nominal depth, for a search and for perft."""
 DEFAULT_HASH_MB = 64
+"""Where counts have to be the same everywhere; the least of what else depends on the memory that is free."""
 MAX_HASH_MB = 2**24
 """MiB of transposition table."""
 DEFAULT_MOVETIME_MS = 5_000

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import chess
     import chess.engine
 
+WON_CP = 20_000
+"""The score of a position that is won, where nothing is known of how long it takes."""
 _MOVES_SHOWN = 6
 _PICTURE_SIZE = 320
 
@@ -79,6 +81,10 @@ class Info:
     """its number at the root, from 1"""
     machines: int = 1
     """that search together; `nodes` are those of all, `workers` and `hashfull` of the one that was asked"""
+    tbhits: int = 0
+    """root moves that were looked up in endgame tables"""
+    wdl: chess.engine.PovWdl | None = None
+    """chances by psearch's own model, in what callers of the Python API get"""
 
     def __repr__(self) -> str:
         return f"<psearch.Info {self._summary()}>"
@@ -106,9 +112,12 @@ class Info:
             "nodes": self.nodes,
             "nps": self.nps,
             "hashfull": self.hashfull,
+            "tbhits": self.tbhits,
             "time": self.time_s,
             "pv": list(self.pv),
         }
+        if self.wdl is not None:
+            info["wdl"] = self.wdl
         if self.bound != "exact":  # python-chess sets these keys too, without declaring them
             info[f"{self.bound}bound"] = True  # type: ignore[literal-required]  # one of two keys
         if self.currmove is not None:
@@ -129,29 +138,84 @@ class MachineStats:
     """the deepest that it has finished; 0 none"""
 
 
-@dataclass(frozen=True, repr=False)
-class Result:
-    """The answer to a search."""
+class BestLine:
+    """What all results have alike: the figures of the best line."""
 
-    bestmove: chess.Move | None
-    """None when the game is already over on the board"""
-    info: Info
-    interrupted: bool = False
-    """True when the caller's stop request, not a limit, ended the search"""
-    lines: list[Info] = field(default_factory=list)
-    """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
-    notes: list[str] = field(default_factory=list)
-    """what went wrong on the way, a line each: workers that were lost and replaced"""
+    if TYPE_CHECKING:
 
-    board: chess.Board | None = None
-    """what was searched, if `psearch.search` was asked"""
-    machines: list[MachineStats] = field(default_factory=list)
-    """where several have searched: what each of them did, the one that was asked first"""
+        @property
+        def bestmove(self) -> chess.Move | None: ...
 
-    def __repr__(self) -> str:
-        move = self.bestmove.uci() if self.bestmove else None
-        more = f" lines={len(self.lines)}" * (len(self.lines) > 1) + " interrupted" * self.interrupted
-        return f"<psearch.Result bestmove={move} {self.info._summary()}{more}>"
+        @property
+        def board(self) -> chess.Board | None: ...
+
+        @property
+        def info(self) -> Info: ...
+
+        @property
+        def lines(self) -> list[Info]: ...
+
+        @property
+        def notes(self) -> list[str]: ...
+
+    @property
+    def score(self) -> chess.engine.PovScore:
+        """Of the best move."""
+        return self.info.score
+
+    @property
+    def depth(self) -> int:
+        """That was reached."""
+        return self.info.depth
+
+    @property
+    def pv(self) -> list[chess.Move]:
+        """The best line."""
+        return self.info.pv
+
+    @property
+    def nodes(self) -> int:
+        """That were searched."""
+        return self.info.nodes
+
+    @property
+    def time_s(self) -> float:
+        """Seconds that it took."""
+        return self.info.time_s
+
+    @property
+    def wdl(self) -> chess.engine.PovWdl | None:
+        """Chances by psearch's own model."""
+        return self.info.wdl
+
+    @property
+    def ponder(self) -> chess.Move | None:
+        """The reply that is expected to `bestmove`."""
+        return self.pv[1] if len(self.pv) > 1 else None
+
+    def as_dict(self) -> chess.engine.InfoDict:
+        """Return the best line as `Engine.analyse` does: in the dictionary of python-chess's engines."""
+        found = self.info.as_dict()
+        if self.notes:
+            found["string"] = "; ".join(self.notes)
+        return found
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the best line as a row of a table: numbers and text by name. `cp` (centipawns) and `mate` are for the
+        side to move, one of them is None; moves are UCI."""
+        score = self.score.relative
+        return {
+            "fen": None if self.board is None else self.board.fen(),
+            "bestmove": None if self.bestmove is None else self.bestmove.uci(),
+            "cp": score.score(),
+            "mate": score.mate(),
+            "bound": self.info.bound,
+            "depth": self.depth,
+            "seldepth": self.info.seldepth,
+            "nodes": self.nodes,
+            "time_s": self.time_s,
+            "pv": " ".join(move.uci() for move in self.pv),
+        }
 
     def _repr_html_(self) -> str | None:
         """For notebooks: the board with the best move, and the lines."""
@@ -173,7 +237,27 @@ class Result:
         ]
         return "".join([picture, *lines])
 
-    @property
-    def ponder(self) -> chess.Move | None:
-        """The reply that is expected to `bestmove`."""
-        return self.info.pv[1] if len(self.info.pv) > 1 else None
+
+@dataclass(frozen=True, repr=False)
+class Result(BestLine):
+    """The answer to a search."""
+
+    bestmove: chess.Move | None
+    """None when the game is already over on the board"""
+    info: Info
+    interrupted: bool = False
+    """True when the caller's stop request, not a limit, ended the search"""
+    lines: list[Info] = field(default_factory=list)
+    """the best lines, best first, each with another first move: as many as were requested, if there are so many"""
+    notes: list[str] = field(default_factory=list)
+    """what went wrong on the way, a line each: workers that were lost and replaced"""
+
+    board: chess.Board | None = None
+    """what was searched, if `psearch.search` was asked"""
+    machines: list[MachineStats] = field(default_factory=list)
+    """where several have searched: what each of them did, the one that was asked first"""
+
+    def __repr__(self) -> str:
+        move = self.bestmove.uci() if self.bestmove else None
+        more = f" lines={len(self.lines)}" * (len(self.lines) > 1) + " interrupted" * self.interrupted
+        return f"<psearch.Result bestmove={move} {self.info._summary()}{more}>"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import chess
 import pytest
-from fingerprint import BENCH_NODES
 
 from psearch import bench
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.bench import BENCH_POSITIONS, run_bench
+from psearch.bench import BENCH_NODES, BENCH_POSITIONS, run_bench
 from psearch.core.pruning.modes import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits

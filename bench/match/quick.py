@@ -24,12 +24,12 @@ from importlib import import_module
 from pathlib import Path
 
 import chess
-from matchplay.elo import Sprt, strength
+from matchplay.elo import Sprt
 from matchplay.errors import MatchError, Parser
 from matchplay.in_process import play
 from matchplay.openings import Opening, read_books
 from matchplay.sharing import add_where, share
-from matchplay.tally import elo_text
+from matchplay.tally import pairs_text
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -124,11 +124,8 @@ def _read(words: Sequence[str] | None) -> tuple[argparse.Namespace, list[Opening
 
 
 def _line(counts: Sequence[int], sprt: Sprt | None) -> str:
-    found = strength(counts)
-    if found is None:
-        return "no pair was finished"
-    text = f"{2 * found.pairs} games, pairs {list(counts)}: Elo {elo_text(found)} (95%), LOS {found.los:.1%}"
-    return text if sprt is None else f"{text}, LLR {sprt.llr(counts):+.2f} of {sprt.bounds[1]:.2f}"
+    text = pairs_text(counts)
+    return text if sprt is None or not any(counts) else f"{text}, LLR {sprt.llr(counts):+.2f} of {sprt.bounds[1]:.2f}"
 
 
 def run(words: Sequence[str] | None = None) -> int:

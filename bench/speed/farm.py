@@ -93,7 +93,7 @@ def by_farm(fens: list[str], nodes: int, workers: int, reads: bool) -> Spent:
             next(results)
         watch = Stopwatch()
         for number, result in enumerate(results, start=1):
-            if result.error is not None or (reads and not result.info["pv"]):
+            if result.error is not None or (reads and not result.pv):
                 raise RuntimeError("no answer")
             if number == len(fens):
                 spent = watch.spent()

@@ -7,7 +7,7 @@ import numpy as np
 try:
     from scipy.stats import bootstrap
 except ImportError:
-    raise SystemExit("the intervals need scipy: pip install 'psearch[study]'") from None
+    raise SystemExit("the intervals need scipy: pip install scipy") from None
 
 _RESAMPLES = 2000
 

@@ -52,7 +52,7 @@ PATIENCE_S = 30.0
 LEAVING_S = 5.0
 _MEASURED_EVERY = 10
 _PERCENTILES = (50, 90, 99, 100)
-_POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).legal_moves.count() > 1]
+POSITIONS = [fen for fen in BENCH_POSITIONS if chess.Board(fen, chess960=True).legal_moves.count() > 1]
 
 
 class Tormentor(threading.Thread):
@@ -173,7 +173,7 @@ class Trial:
 
     def searches(self, number: int) -> list[Answer]:
         """The next position: searched by both."""
-        fen = _POSITIONS[number % len(_POSITIONS)]
+        fen = POSITIONS[number % len(POSITIONS)]
         found = []
         if self.quiet is not None:
             found.append(self._ask(self.quiet, fen, tormented=False))

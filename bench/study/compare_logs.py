@@ -13,49 +13,19 @@ comes by which rule each log's depths were chosen.
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-
-import numpy as np
-from bootstrap import mean_interval
 
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
 from psearch.studies.depths import depth_rule
+from psearch.studies.pairs import paired, speedups
 from psearch.studies.plots import check_plot, plot_simulation
 from psearch.studies.raw_log import log_name, read_log
-from psearch.studies.speedup import Row, mean_logs, summarise
+from psearch.studies.speedup import Row, summarise
 from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")
-
-Speedups = dict[str, float]
-"""Logarithm of the speedup of each position, by FEN."""
-
-
-def speedups(samples: Sequence[VirtualSample]) -> dict[tuple[int, str], Speedups]:
-    """By worker count and policy, against one worker to the same depth: the means over repeats."""
-    alone = mean_logs([sample for sample in samples if sample.threads == 1], "seconds")
-    groups: dict[tuple[int, str], list[VirtualSample]] = {}
-    for sample in samples:
-        if sample.threads > 1 and sample.fen in alone:
-            groups.setdefault((sample.threads, sample.policy), []).append(sample)
-    return {
-        group: {fen: alone[fen] - seconds for fen, seconds in mean_logs(of_group, "seconds").items()}
-        for group, of_group in groups.items()
-    }
-
-
-def paired(first: Speedups, other: Speedups) -> tuple[int, float, float, float] | None:
-    """Positions in both, and how much faster the other is: geometric mean and interval. None without two of them."""
-    both = sorted(first.keys() & other.keys())
-    if len(both) < 2:
-        return None
-    differences = np.array([other[fen] - first[fen] for fen in both])
-    low, high = mean_interval(differences)
-    return len(both), math.exp(differences.mean()), math.exp(low), math.exp(high)
 
 
 def table(rows: dict[str, list[Row]]) -> str:
@@ -91,12 +61,9 @@ def comparisons(logs: dict[str, list[VirtualSample]]) -> list[str]:
                     continue
                 if label == first_label and other_policy < policy:
                     continue  # said the other way round
-                if found := paired(base, other):
-                    positions, ratio, low, high = found
+                if pair := paired(base, other):
                     names = f"{label} ({other_policy}) over {first_label} ({policy})"
-                    lines.append(
-                        f"{count} workers, {names}: x{ratio:.3f} ({low:.3f} to {high:.3f}), {positions} positions"
-                    )
+                    lines.append(f"{count} workers, {names}: {pair}")
     return lines
 
 

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from psearch.cli.arguments import add_hash
-from psearch.defaults import DEFAULT_POLICY
+from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--nearest-only", action="store_true", help="not the old rules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes for the rule that is used")
-    add_hash(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     if options.tree_nodes < 1000 or options.repeat < 1 or options.workers < 0 or options.workers == 1:

@@ -22,6 +22,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from psearch.cli.arguments import add_hash
+from psearch.defaults import DEFAULT_HASH_MB
 from psearch.notation.epd import read_suite
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
@@ -170,7 +171,7 @@ def main() -> None:
     parser.add_argument("--tree-nodes", type=int, default=500_000)
     sizes = ",".join(str(value) for value in PANELS[-1].values)
     parser.add_argument("--tree-sizes", default=sizes, metavar="N,N", help=f"of the last panel (default {sizes})")
-    add_hash(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
     parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

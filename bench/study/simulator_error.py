@@ -22,6 +22,7 @@ import numpy as np
 from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
+from psearch.defaults import DEFAULT_HASH_MB
 from psearch.notation.epd import SuitePosition
 from psearch.notation.own_kind import check_replaceable
 from psearch.simulation.costs import Costs
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--policy", default="calibrated")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--costs", type=Path)
-    add_hash(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -27,6 +27,7 @@ from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
 from psearch.cli.kernels import prepare_kernels
+from psearch.defaults import DEFAULT_HASH_MB
 from psearch.notation.epd import SuitePosition, read_suite
 from psearch.notation.own_kind import check_replaceable
 from psearch.options import SearchOptions
@@ -56,7 +57,7 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--calibrate", action="store_true")
     source.add_argument("--costs", type=Path)
-    add_hash(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     if options.out:

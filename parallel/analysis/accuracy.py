@@ -47,11 +47,19 @@ class ScoredMove:
     """the search would have played it: it loses nothing, whatever the two searches say"""
     mark: str | None = None
     """?!, ? or ??"""
+    compared_cp: tuple[int, int] | None = None
+    """the scores of the best move and of this one, seen from White as well, where they were compared: by these it is
+    judged"""
+
+    @property
+    def _best_and_played_cp(self) -> tuple[int, int]:
+        return self.compared_cp or (self.before_cp, self.after_cp)
 
     @property
     def loss_cp(self) -> int:
         """Centipawns that the mover lost, at least 0."""
-        lost = self.before_cp - self.after_cp if self.mover else self.after_cp - self.before_cp
+        best, played = self._best_and_played_cp
+        lost = best - played if self.mover else played - best
         return 0 if self.is_best else max(0, lost)
 
     @property
@@ -59,7 +67,7 @@ class ScoredMove:
         """0 to 100."""
         if self.is_best:
             return 100.0
-        before, after = win_percent(self.before_cp), win_percent(self.after_cp)
+        before, after = (win_percent(cp) for cp in self._best_and_played_cp)
         return move_accuracy(before, after) if self.mover else move_accuracy(100 - before, 100 - after)
 
 

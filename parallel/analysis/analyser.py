@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -18,9 +18,10 @@ import chess.engine
 from psearch.analysis.journal import AnalysisJournal, check_moves
 from psearch.farm.answers import score_of
 from psearch.farm.boards import board_of, from_board
+from psearch.farm.comparing import estimate_of
 from psearch.farm.crew import Crew
 from psearch.farm.flow import rounds
-from psearch.farm.jobs import Chain, Choice, Found, Outcome, Pause, Task
+from psearch.farm.jobs import Chain, Choice, Comparison, Found, Outcome, Pause, Task
 from psearch.results import Limits, PsearchError
 
 _MOST_PV_PLIES = 20
@@ -54,11 +55,20 @@ class Answer:
     exact_mate: int | None = None
     tbhits: int = 0
     """root moves that were looked up in endgame tables"""
+    compared: Comparison | None = None
+    """with the move that was played, where that may be a mistake"""
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Answer:
         """From what `asdict` made of one."""
-        return cls(**{**values, "choices": [Choice(**choice) for choice in values["choices"]]})
+        compared = values["compared"]
+        return cls(
+            **{
+                **values,
+                "choices": [Choice(**choice) for choice in values["choices"]],
+                "compared": None if compared is None else Comparison(**compared),
+            }
+        )
 
     @property
     def score(self) -> chess.engine.Score:
@@ -68,11 +78,7 @@ class Answer:
     @property
     def estimate(self) -> tuple[chess.engine.Score, str]:
         """For formats that have no bounds: the last exact score if it may still be right, else the bound; and which."""
-        if self.exact_cp is None and self.exact_mate is None:
-            return self.score, self.bound
-        exact = score_of(self.exact_cp, self.exact_mate)
-        holds = exact >= self.score if self.bound == "lower" else exact <= self.score
-        return (exact, "exact") if holds else (self.score, self.bound)
+        return estimate_of(self.cp, self.mate, self.bound, self.exact_cp, self.exact_mate)
 
 
 class Stopped(Exception):
@@ -98,6 +104,7 @@ def answer_of(found: Found) -> Answer:
         exact_mate=found.exact_mate,
         choices=found.choices,
         tbhits=found.tbhits,
+        compared=found.compared,
     )
 
 
@@ -109,8 +116,8 @@ class Form(Generic[A]):
     dump: Callable[[A], dict[str, Any]]
     """as JSON values"""
     load: Callable[[dict[str, Any]], A]
-    moves: Callable[[A], tuple[str, list[str], list[str]]]
-    """the move, its line, and other moves of the same position"""
+    moves: Callable[[A], list[tuple[str, list[str], list[str]]]]
+    """the move, its line, and other moves of the same position; of each search"""
     depth: Callable[[A], int]
 
 
@@ -118,15 +125,23 @@ ANSWERS = Form(
     answer_of,
     asdict,
     Answer.from_json,
-    lambda answer: (answer.best, answer.pv, [choice.move for choice in answer.choices]),
+    lambda answer: [
+        (answer.best, answer.pv, [choice.move for choice in answer.choices]),
+        *([] if answer.compared is None else [(answer.compared.best, answer.compared.pv, [])]),
+    ],
     lambda answer: answer.depth,
 )
 
 
-def position_task(key: str, board: chess.Board, limits: Limits) -> Task:
-    """A position with its history, to be searched."""
+def position_task(key: str, board: chess.Board, limits: Limits, line: Sequence[chess.Move] = ()) -> Task:
+    """A position with its history, to be searched. line: what was played there in a game, which may be compared."""
     fen, moves = from_board(board)
-    return Task(key, fen, moves, limits, chess960=board.chess960)
+    walk = board.copy(stack=False)
+    words = []
+    for move in line:
+        words.append(walk.uci(move))
+        walk.push(move)
+    return Task(key, fen, moves, limits, line=tuple(words), chess960=board.chess960)
 
 
 @dataclass(frozen=True)
@@ -178,7 +193,9 @@ class Analyser(Generic[A]):
 
     is_stopped: asked now and then; on_answer: called with every answer, True if it comes from a search; on_note: called
     with a line when something went wrong in a search and was mended; assist: threads that may search in all when
-    fewer positions are left than hands, 0: hands help nobody.
+    fewer positions are left than hands, 0: hands help nobody; is_exact: figures are to be those of a run that nobody
+    interrupts. A work that was begun is searched again from its start then, for what the table had at that point is
+    lost.
     """
 
     def __init__(
@@ -190,14 +207,18 @@ class Analyser(Generic[A]):
         on_answer: Callable[[bool], None] = lambda searched: None,
         on_note: Callable[[str], None] = lambda note: None,
         assist: int = 0,
+        is_exact: bool = False,
     ) -> None:
         self.crew = crew
         self.form = form
         self.is_stopped = is_stopped
         self.journal = journal
         self.on_answer = on_answer
+        self.on_found: Callable[[str, A], None] = lambda key, answer: None
+        """called with what was searched just now, before `on_answer`"""
         self.on_note = on_note
         self.assist = assist
+        self.is_exact = is_exact
 
     def answered(self, works: Iterable[Work[T, A] | Pause], awaited: int | None = None) -> Iterator[Answered[T, A]]:
         """Everything with its answers, in the order of `works`, which is read some way ahead.
@@ -213,8 +234,10 @@ class Analyser(Generic[A]):
         def take(outcome: Outcome) -> None:
             """At once, whatever its turn is."""
             if outcome.found is not None:
+                answer = self.form.make(outcome.found)
                 if self.journal is not None:
-                    self.journal.add(str(outcome.id), self.form.dump(self.form.make(outcome.found)))
+                    self.journal.add(str(outcome.id), self.form.dump(answer))
+                self.on_found(str(outcome.id), answer)
                 for note in outcome.found.notes:
                     self.on_note(note)
             self.on_answer(True)
@@ -263,20 +286,24 @@ class Analyser(Generic[A]):
 
     def _tasks(self, opened: _Pending[T, A], at: dict[str, _Pending[T, A]]) -> Iterator[Task]:
         """What is to be searched for it."""
+        known: list[Task] = []
         for task in opened.work.tasks:
             key = str(task.id)
-            if self.journal is not None and key in self.journal:
+            if self.journal is not None and key in self.journal and not (self.is_exact and opened.was_searched):
                 self._check(key, task)
-                opened.kept.append(key)
+                known.append(task)
                 continue
             older = opened.work.older.get(key)
             if older is not None and task.limits.depth is not None and self.form.depth(older) >= task.limits.depth:
                 self.on_answer(False)
                 continue
-            opened.missing += 1
-            opened.was_searched = True
-            at[key] = opened
-            yield task
+            again, known = (known, []) if self.is_exact else ([], known)
+            for missing in (*again, task):
+                opened.missing += 1
+                opened.was_searched = True
+                at[str(missing.id)] = opened
+                yield missing
+        opened.kept = [str(task.id) for task in known]
         opened.is_read = True
 
     def _ready(self, done: _Pending[T, A]) -> Answered[T, A]:
@@ -303,8 +330,8 @@ class Analyser(Generic[A]):
     def _check(self, key: str, task: Task) -> None:
         """Raise PsearchError when what the journal has is of another position."""
         assert self.journal is not None
-        best, line, others = self.form.moves(self._kept(key))
         try:
-            check_moves(board_of(task), best, line, others)
+            for best, line, others in self.form.moves(self._kept(key)):
+                check_moves(board_of(task), best, line, others)
         except ValueError as error:
             raise PsearchError(f"{self.journal.path}: not an answer for {key}: {error}") from None

@@ -18,6 +18,11 @@ _TIMES_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 
 _MOST_GROUPS = 50
 _LONGEST_NAME = 30
 _LONGEST_WANTED = 24
+_GAP = "  "
+_LEFT = ("position", "result", "move", "wanted", "points")
+"""columns that are aligned to the left"""
+_NARROWEST = {"position": 10, "wanted": 6}
+"""how far columns may be cut on a narrow terminal"""
 
 
 # -- judging ---------------------------------------------------------------------------------------------------------
@@ -91,33 +96,53 @@ class Survey:
 
 
 class Table:
-    """Rows as they come."""
+    """Rows as they come. width: of the terminal that they go to; None: it is none, and nothing is left out."""
 
-    def __init__(self, survey: Survey) -> None:
+    def __init__(self, survey: Survey, width: int | None = None) -> None:
         self._name = survey.name_width
-        self._wanted = survey.wanted_width
-        self._points = survey.has_points
+        self._widths = {"position": survey.name_width, "result": 9, "move": 7, "wanted": survey.wanted_width}
+        self._widths |= {"found, s": 8, "depth": 7, "score": 8, "nodes": 13}
+        if survey.has_points:
+            self._widths["points"] = 7
+        if width is not None:
+            self._fit(width)
+
+    def _fit(self, width: int) -> None:
+        """Cut names first; leave out figures where that is not enough."""
+        for dispensable in (None, "score", "nodes", "depth"):
+            if dispensable is not None:
+                del self._widths[dispensable]
+            surplus = sum(self._widths.values()) + len(_GAP) * (len(self._widths) - 1) - width
+            spare = {name: max(0, self._widths[name] - least) for name, least in _NARROWEST.items()}
+            if surplus <= sum(spare.values()):
+                break
+        for name, most in spare.items():
+            cut = min(most, max(0, surplus))
+            self._widths[name] -= cut
+            surplus -= cut
+
+    def _line(self, cells: dict[str, str]) -> str:
+        shown = [(name, cells[name], width) for name, width in self._widths.items() if name in cells]
+        aligned = (text.ljust(width) if name in _LEFT else text.rjust(width) for name, text, width in shown)
+        return _GAP.join(aligned).rstrip() + "\n"
 
     def head(self) -> str:
-        columns = f"{'position':<{self._name}}  result     move     {'wanted':<{self._wanted}}  {'found, s':>8}"
-        columns += f"  {'depth':>7}  {'score':>8}  {'nodes':>13}"
-        return columns + ("  points\n" if self._points else "\n")
+        return self._line({name: name for name in self._widths})
 
     def row(self, verdict: Verdict) -> str:
         """One position; the line ends with a line feed."""
         position, answer = verdict.position, verdict.answer
-        name = _cut(position.name, self._name)
-        line = f"{name:<{self._name}}  {verdict.result:<9}"
-        if answer is None:
-            return line.rstrip() + "\n"
-        move = position.board.san(position.board.parse_uci(answer.best))
-        found = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
-        line += f"  {move:<7}  {_cut(_wanted(position), self._wanted):<{self._wanted}}  {found:>8}"
-        score = relative_text(answer.score, answer.bound)
-        line += f"  {f'{answer.depth}/{answer.seldepth}':>7}  {score:>8}  {answer.nodes:>13,}"
-        if position.points:
-            line += f"  {verdict.points}/{position.most_points}"
-        return line.rstrip() + "\n"
+        name = _end_of(_cut(position.name, self._name), self._widths["position"])
+        cells = {"position": name, "result": verdict.result}
+        if answer is not None:
+            cells["move"] = position.board.san(position.board.parse_uci(answer.best))
+            cells["wanted"] = _cut(_wanted(position), self._widths["wanted"])
+            cells["found, s"] = f"{verdict.solved_by.time_s:.2f}" if verdict.solved_by is not None else ""
+            cells["depth"] = f"{answer.depth}/{answer.seldepth}"
+            cells["score"] = relative_text(answer.score, answer.bound)
+            cells["nodes"] = f"{answer.nodes:,}"
+            cells["points"] = f"{verdict.points}/{position.most_points}" if position.points else ""
+        return self._line(cells)
 
 
 def _cut(text: str, width: int) -> str:

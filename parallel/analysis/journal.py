@@ -17,7 +17,7 @@ import chess
 from psearch.notation.journal import DamagedLine, Journal
 from psearch.results import PsearchError
 
-_FORMAT = "psearch analysis 3"
+_FORMAT = "psearch analysis 4"
 _SYNC_INTERVAL_S = 1.0
 """least time between two waits for the disk: searches can be shorter than those"""
 
@@ -170,7 +170,25 @@ def _has_fields(value: Any, fields: Mapping[str, Callable[[Any], bool]]) -> bool
     )
 
 
+def _is_depths(value: Any) -> bool:
+    return value in (1, 2, 3)
+
+
+def _is_compared(value: Any) -> bool:
+    return value is None or _has_fields(value, _COMPARISON)
+
+
 _CHOICE = {"move": _is_text, "time_s": _is_time, "depth": _is_count, "nodes": _is_count}
+_COMPARISON = {
+    "depth": _is_count,
+    "depths": _is_depths,
+    "best": _is_text,
+    "cp": _is_score,
+    "mate": _is_score,
+    "played_cp": _is_score,
+    "played_mate": _is_score,
+    "pv": _is_line,
+}
 _ANSWER = {
     "best": _is_text,
     "cp": _is_score,
@@ -185,6 +203,7 @@ _ANSWER = {
     "exact_mate": _is_score,
     "choices": _are_choices,
     "tbhits": _is_count,
+    "compared": _is_compared,
 }
 
 

@@ -119,7 +119,7 @@ RESULTS: Form[Found] = Form(
     lambda found: found,
     asdict,
     _load,
-    lambda found: (found.best or "", found.lines[0].pv, []),
+    lambda found: [(found.best or "", found.lines[0].pv, [])],
     lambda found: found.lines[0].depth,
 )
 

@@ -11,6 +11,8 @@ import chess
 from psearch.analysis.accuracy import PlayerSummary
 from psearch.analysis.analyser import Answer
 from psearch.analysis.judgement import MARK_NAMES, JudgedGame, Tally
+from psearch.farm.comparing import scores_of
+from psearch.farm.jobs import Comparison
 from psearch.notation.report import score_object, terminal_kind
 from psearch.results import PsearchError
 
@@ -77,6 +79,21 @@ def _mark_counts(marks: Mapping[str, int]) -> dict[str, int]:
     return {name: marks.get(mark, 0) for mark, name in MARK_NAMES.items()}
 
 
+def _compared_object(compared: Comparison | None) -> dict[str, Any] | None:
+    """The two moves; of a position as it was searched, so that a later run can go on with it."""
+    if compared is None:
+        return None
+    best, played = scores_of(compared)
+    return {
+        "depth": compared.depth,
+        "depths": compared.depths,
+        "bestmove": compared.best,
+        "score": score_object(best, "exact"),
+        "played": score_object(played, "exact"),
+        "pv": compared.pv,
+    }
+
+
 def _positions(judged: JudgedGame) -> Iterator[dict[str, Any]]:
     """The positions of the main line, each with the move that was played in it."""
     board = judged.work.game.board()
@@ -91,5 +108,6 @@ def _positions(judged: JudgedGame) -> Iterator[dict[str, Any]]:
             move, found = played[ply], judged.moves[ply]
             values |= {"move": board.uci(move), "san": board.san(move), "mark": found.mark}
             values["loss"] = None if found.loss is None else round(found.loss, 4)
+            values["compared"] = None if ply not in judged.answers else _compared_object(judged.answers[ply].compared)
             board.push(move)
         yield values

@@ -14,13 +14,14 @@ import chess.pgn
 
 from psearch.analysis.accuracy import PlayerSummary, ScoredMove, capped_cp, summarise
 from psearch.analysis.analyser import Answer
+from psearch.farm.comparing import LEAST_LOSS, compared_loss, loss_of, scores_of, sure_loss
+from psearch.farm.jobs import Comparison
 from psearch.notation.pgn import PgnGame
-from psearch.notation.wdl import expected_points
 
 MARKS = (
     (0.15, chess.pgn.NAG_BLUNDER, "??"),
     (0.10, chess.pgn.NAG_MISTAKE, "?"),
-    (0.05, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
+    (LEAST_LOSS, chess.pgn.NAG_DUBIOUS_MOVE, "?!"),
 )
 """Least loss of expected points (0 to 1), NAG, and how people write it; the worst first. The thresholds are those of
 lichess.org (0.3, 0.2 and 0.1 on its scale from -1 to 1), the expected points those of `psearch.notation.wdl`."""
@@ -39,6 +40,8 @@ class JudgedMove:
     """the search would have played it"""
     loss: float | None
     """expected points that it gave away, 0 to 1; None where that cannot be said"""
+    compared: Comparison | None
+    """with the best move, where it may be a mistake"""
     mark: str | None
     """?!, ? or ??"""
 
@@ -101,8 +104,13 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
         best, reached = answers.get(ply), answers.get(ply + 1)
         is_best = best is not None and bool(move) and board.parse_uci(best.best) == move
         loss = 0.0 if is_best else _loss(board, move, after, best, reached)
-        marks = (mark for least, _, mark in MARKS if loss is not None and loss >= least)
-        yield JudgedMove(board.turn, _score_of(after, reached), is_best, loss, next(marks, None))
+        compared = mark = None
+        if loss is not None and loss >= LEAST_LOSS and best is not None:
+            compared = best.compared
+        if compared is not None:
+            loss, sure = compared_loss(board, compared), sure_loss(board, compared)
+            mark = next((mark for least, _, mark in MARKS if sure >= least), None)
+        yield JudgedMove(board.turn, _score_of(after, reached), is_best, loss, compared, mark)
         board = after
 
 
@@ -118,14 +126,15 @@ def _score_of(board: chess.Board, answer: Answer | None) -> chess.engine.PovScor
 def _loss(
     board: chess.Board, move: chess.Move, after: chess.Board, best: Answer | None, reached: Answer | None
 ) -> float | None:
-    """Expected points that a move gave away; there is nothing to say about a null move."""
-    if best is None or not move:
+    """Expected points that a move gave away; there is nothing to say about a null move, and none before a position that
+    was not searched."""
+    if best is None or not move or (reached is None and any(after.legal_moves)):
         return None
-    if reached is not None:
-        kept = 1 - expected_points(reached.estimate[0], after)
-    else:
-        kept = 1.0 if after.is_checkmate() else 0.5
-    return max(0.0, expected_points(best.estimate[0], board) - kept)
+    return loss_of(board, after, best.estimate[0], _estimate(reached))
+
+
+def _estimate(answer: Answer | None) -> chess.engine.Score | None:
+    return None if answer is None else answer.estimate[0]
 
 
 def _scored_moves(moves: list[JudgedMove], first: Answer | None) -> Iterator[ScoredMove]:
@@ -136,5 +145,12 @@ def _scored_moves(moves: list[JudgedMove], first: Answer | None) -> Iterator[Sco
     for move in moves:
         if before is not None and move.score is not None and move.loss is not None:
             before_cp, after_cp = capped_cp(before.white()), capped_cp(move.score.white())
-            yield ScoredMove(move.mover, before_cp, after_cp, move.is_best, move.mark)
+            yield ScoredMove(move.mover, before_cp, after_cp, move.is_best, move.mark, _compared_cp(move))
         before = move.score
+
+
+def _compared_cp(move: JudgedMove) -> tuple[int, int] | None:
+    if move.compared is None:
+        return None
+    best, played = (chess.engine.PovScore(score, move.mover).white() for score in scores_of(move.compared))
+    return capped_cp(best), capped_cp(played)

@@ -13,7 +13,7 @@ import chess
 from psearch.analysis.journal import check_moves
 from psearch.analysis.json_objects import json_object_of
 from psearch.farm.boards import board_of
-from psearch.farm.jobs import Choice, Found, Line, Task
+from psearch.farm.jobs import Choice, Comparison, Found, Line, Task
 from psearch.notation.source import Line as SourceLine
 from psearch.notation.source import Source
 from psearch.results import PsearchError
@@ -79,7 +79,8 @@ class OlderResults:
         found = {}
         positions = self._values(place)["positions"]
         for ply, values in enumerate(positions):
-            if _has_result(values):
+            # without a comparison there would be no mark: what was written before there were any is searched again
+            if _has_result(values) and (ply >= len(words) or "compared" in values):
                 found[ply] = self._found(place, values, walk)
             if ply < len(words):
                 walk.push_uci(words[ply])
@@ -93,6 +94,8 @@ class OlderResults:
             found = _found_of(values)
             if found.best is not None:
                 check_moves(board, found.best, found.lines[0].pv, [])
+                if found.compared is not None:
+                    check_moves(board, found.compared.best, found.compared.pv, [])
             elif any(board.legal_moves):
                 raise ValueError("no move")
             return found
@@ -135,9 +138,21 @@ def _found_of(values: dict[str, Any]) -> Found:
         hashfull=0,
         tbhits=values.get("tbhits", 0),
         choices=[] if best is None else [Choice(best, since["time"], since["depth"], since["nodes"])],
+        compared=_comparison_of(values.get("compared")),
         notes=tuple(map(str, values.get("notes", ()))),
         version=str(values.get("version", "")),
     )
+
+
+def _comparison_of(values: dict[str, Any] | None) -> Comparison | None:
+    if values is None:
+        return None
+    best = _line_of(values, 0)
+    played = _line_of({**values, "score": values["played"]}, 0)
+    depths = values["depths"]
+    if depths not in (1, 2, 3):
+        raise ValueError("its depths are none")
+    return Comparison(best.depth, depths, values["bestmove"], best.cp, best.mate, played.cp, played.mate, best.pv)
 
 
 def _line_of(values: dict[str, Any], seldepth: int) -> Line:

@@ -6,6 +6,7 @@ and web sites read them; a move that cost much gets the mark ?!, ? or ?? and the
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from psearch.analysis.accuracy import PlayerSummary
 from psearch.analysis.analyser import Answer
 from psearch.analysis.judgement import MARKS, JudgedGame
 from psearch.core.records import MAX_HISTORY
+from psearch.farm.comparing import MOST_BEHIND, scores_of
+from psearch.farm.jobs import Comparison
 from psearch.notation.pgn import PgnGame, Where
 from psearch.notation.report import relative_text
 
@@ -39,6 +42,8 @@ class Place:
     """moves played before it"""
     board: chess.Board
     """with the last moves of the game on its stack, as many as a search looks at"""
+    line: list[chess.Move]
+    """the first moves that follow in the game, up to a null move"""
 
 
 def positions(work: PgnGame) -> Iterator[Place]:
@@ -47,8 +52,11 @@ def positions(work: PgnGame) -> Iterator[Place]:
     A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
     whole game is in memory, beside what the caller keeps.
     """
+    moves = list(work.game.mainline_moves())
     for board in _positions(work):
-        yield Place(len(board.move_stack), board.copy(stack=MAX_HISTORY))
+        ply = len(board.move_stack)
+        line = list(itertools.takewhile(bool, moves[ply : ply + MOST_BEHIND]))
+        yield Place(ply, board.copy(stack=MAX_HISTORY), line)
 
 
 def count_positions(work: PgnGame) -> int:
@@ -86,10 +94,10 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
     for ply, found in enumerate(judged.moves):
         child = node.next()
         assert child is not None
-        if found.mark is not None:
+        if found.mark is not None and found.compared is not None:
             if not child.nags & _ASSESSMENTS:
                 child.nags.add(_NAGS[found.mark])
-            _add_line(node, board, judged.answers[ply])
+            _add_line(node, board, found.compared)
         board.push(child.move)
         if found.score is not None:
             _set_eval(child, found.score, judged.answers.get(ply + 1))
@@ -126,17 +134,18 @@ def _set_eval(node: chess.pgn.GameNode, score: chess.engine.PovScore, answer: An
         node.comment = _EVAL.sub(rf"\g<0> {words} {relative_text(score.white())}", node.comment, count=1)
 
 
-def _add_line(parent: chess.pgn.GameNode, board: chess.Board, best: Answer) -> None:
+def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparison) -> None:
     """The better line as a variation, unless there is one that begins so."""
     walk = board.copy(stack=False)
     node = parent
-    for number, word in enumerate(best.pv[:_LINE_PLIES]):
+    for number, word in enumerate(compared.pv[:_LINE_PLIES]):
         move = walk.parse_uci(word)
         if number == 0 and parent.has_variation(move):
             return
         node = node.add_variation(move)
         if number == 0:
-            _set_eval(node, chess.engine.PovScore(best.estimate[0], board.turn), best)
+            best, _ = scores_of(compared)
+            node.set_eval(chess.engine.PovScore(best, board.turn), compared.depth)
         walk.push(move)
 
 

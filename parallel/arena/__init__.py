@@ -5,5 +5,6 @@ Begin with `arena`, which lays out blocks taken from `memory` (docs/design/memor
 takes out what the search has reported;
 `table_exchange` gives its entries to arenas on other machines and takes theirs;
 `perturbation` gives a search other luck.
+`owner` keeps forks of the program away from what is the program's own.
 `control_groups` tells what the system allows this process to take, `system_calls` calls what a Python may lack.
 """

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from psearch.arena.control_groups import usable_cores
-from psearch.arena.memory import LARGE_PAGE, MIB, SharedBlock, available_memory
+from psearch.arena.control_groups import available_memory, usable_cores
+from psearch.arena.memory import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.system_calls import refusal
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
@@ -41,6 +41,10 @@ STACKS_PER_WORKER = 4
 """One to run, the rest parked. When none is free a worker stays idle until one is: slower, never wrong."""
 _TOUCHED_PLIES = 40
 """Frames of a stack that a search is expected to touch; the rest of the mapping costs no memory."""
+
+
+class MemoryShortage(PsearchError):
+    """There is less memory than is needed now."""
 
 
 def stack_pool_size(workers: int) -> int:
@@ -114,8 +118,8 @@ class Arena:
         For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
         may go on writing there. The table's entries verify themselves; the histories are small numbers at any moment.
         What was learnt of node types is sums that belong together, and begins anew. Afterwards this arena can only be
-        closed, which leaves the table alone. Raises PsearchError when the memory is not there: this arena stays as it
-        is.
+        closed, which leaves the table alone. Raises PsearchError when the memory is not there, MemoryShortage
+        when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
         renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events)
@@ -133,10 +137,11 @@ class Arena:
         needed = with_table * self.hash_mb * MIB + touched + self._trace_bytes()
         available = available_memory()
         if needed > available:
-            raise PsearchError(
-                f"not enough memory: a hash of {self.hash_mb} MB and {self.workers} threads need about "
-                f"{needed // MIB:,} MB, {max(available, 0) // MIB:,} MB are available"
-            )
+            in_mb = f"about {-(-needed // MIB):,} MB, {max(available, 0) // MIB:,} MB are available"
+            who = f"{self.workers} workers need" if self.workers > 1 else "1 worker needs"
+            if with_table:
+                who = f"a hash of {self.hash_mb} MB and {self.workers} threads need"
+            raise MemoryShortage(f"not enough memory: {who} {in_mb}")
 
     def _trace_bytes(self) -> int:
         log = trace_log_dtype.itemsize + self.trace_events * trace_event_dtype.itemsize

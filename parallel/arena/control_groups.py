@@ -1,4 +1,4 @@
-"""What the control groups of this process leave it of memory and processor time, in versions 1 and 2.
+"""What the system and the control groups of this process, in versions 1 and 2, leave it of memory and processor time.
 
 A limit may be set at the group that the process is in, or at any of its ancestors: a service of systemd, a job of
 Slurm and a container have theirs somewhere below the root. All functions take the root of the file tree.
@@ -10,16 +10,35 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
+from psearch.defaults import DEFAULT_HASH_MB
+
 _MEMORY_FILES = {
     1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
     2: (("memory.max", "memory.high"), "memory.current", "inactive_file"),
 }
 """Limits, usage, and the field of `memory.stat` with the cached files, which give way."""
 _UNLIMITED = 1 << 60
+_HASH_SHARE = 16
+_MOST_HASH_MB = 1024
 _GROUP = re.compile(r"^\d+:([^:]*):(/.*)$", re.MULTILINE)
 """Controllers and path; version 2 names none."""
 _MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S* (\S+)$")
 """Of a line of mountinfo. Topmost group, folder, kind, options."""
+
+
+def available_memory(root: str = "") -> int:
+    """Return the bytes that can be taken without swapping: what the kernel says, or what the control groups leave."""
+    in_system, in_groups = _available_in_system(root), memory_left(root)
+    return in_system if in_groups is None else min(in_system, in_groups)
+
+
+def default_hash_mb() -> int:
+    """Return the MiB of table that a search takes if nobody says how many: a share of the memory that can be taken.
+
+    A power of two, so that it is the same again while the memory is about as free.
+    """
+    share = available_memory() // _HASH_SHARE >> 20
+    return max(DEFAULT_HASH_MB, min(_MOST_HASH_MB, 1 << max(0, share.bit_length() - 1)))
 
 
 def memory_left(root: str = "") -> int | None:
@@ -58,6 +77,19 @@ def usable_cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     share = cores_left()
     return cores if share is None else min(cores, max(1, int(share)))
+
+
+def _available_in_system(root: str) -> int:
+    try:
+        with open(f"{root}/proc/meminfo") as meminfo:
+            for line in meminfo:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    # without /proc nobody tells how much of what is not free would give way, as cached files do
+    pages = max(os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PHYS_PAGES") // 2)
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _groups(controller: str, root: str) -> Iterator[tuple[int, str]]:

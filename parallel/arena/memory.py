@@ -1,4 +1,4 @@
-"""Memory from the system: how much there is to take, and blocks of it that processes share.
+"""Memory from the system: blocks of it that processes share.
 
 A block is anonymous (memfd): it has no name to leave behind, dies with the last process that maps it even after a
 SIGKILL, and is not limited by the size of /dev/shm.
@@ -18,7 +18,6 @@ from contextlib import suppress
 import numpy as np
 
 from psearch.arena import system_calls
-from psearch.arena.control_groups import memory_left
 from psearch.results import PsearchError
 
 MIB = 1 << 20
@@ -32,25 +31,6 @@ _FILES_FOLDER = "/dev/shm"
 
 _blocks: weakref.WeakSet[SharedBlock] = weakref.WeakSet()
 """all of this process"""
-
-
-def available_memory(root: str = "") -> int:
-    """Bytes that can be taken without swapping: what the kernel says, or what the control groups leave."""
-    in_system, in_groups = _available_in_system(root), memory_left(root)
-    return in_system if in_groups is None else min(in_system, in_groups)
-
-
-def _available_in_system(root: str) -> int:
-    try:
-        with open(f"{root}/proc/meminfo") as meminfo:
-            for line in meminfo:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    # without /proc nobody tells how much of what is not free would give way, as cached files do
-    pages = max(os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PHYS_PAGES") // 2)
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _anonymous_file(size: int) -> int:

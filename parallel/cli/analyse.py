@@ -84,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="older results, of JSON lines or --json: where one is deeper than what is found, it is kept",
     )
-    add_on(parser, "search")
+    add_on(parser, "search on a Ray cluster")
     parser.add_argument(
         "--json",
         action="store_true",

@@ -8,14 +8,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import chess
+import chess.engine
+
 from psearch.analysis.analyser import ANSWERS, Answer, Stopped, Work, answer_of, position_task
 from psearch.analysis.json_objects import game_object, games_summary
 from psearch.analysis.judgement import Tally, counted, judge_game
 from psearch.analysis.pgn import annotate, count_positions, positions
-from psearch.analysis.player_table import PLAYER_COLUMNS, game_title, player_rows
+from psearch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
 from psearch.cli.analysis_session import (
     Input,
-    Session,
     complain_beside,
     hash_of,
     limit_text,
@@ -26,6 +28,7 @@ from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
 from psearch.farm.jobs import Task
 from psearch.notation.pgn import PgnGame, read_games
+from psearch.notation.report import relative_text
 from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.version import __version__
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from psearch.analysis.older_results import OlderResults
     from psearch.cli.signals import Signals
 
+_UnderWay = dict[str, tuple[str, chess.Color]]
+"""By the key of a position: its game and move, and whose turn it is."""
 _MOST_PROBLEMS = 10
 """broken games that are reported one by one"""
 
@@ -42,6 +47,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     """The exit status."""
     older = older_results(options)
     survey = _survey(inputs)
+    players = Players()
+    under_way: _UnderWay = {}
     tally = Tally(kept=None if older is None else 0)
     annotator = f"psearch {__version__}, {limit_text(options)}"
 
@@ -51,10 +58,18 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     hash_mb = hash_of(options, is_emptied=False)
     failed = 0
     with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
+
+        def tell(key: str, answer: Answer) -> None:
+            """Which position was searched last, and its score seen from White."""
+            where, turn = under_way[key]
+            score = chess.engine.PovScore(answer.estimate[0], turn).white()
+            session.progress.say(f"{where} {relative_text(score, 'exact')}")
+
+        session.analyser.on_found = tell
         for problem in survey.told():
             complain_beside(session.progress, problem)
         try:
-            for done in session.analyser.answered(_works(inputs, session, older)):
+            for done in session.analyser.answered(_works(inputs, session.limits, older, under_way)):
                 entry = done.item
                 name = inputs[entry.file - 1].name
                 judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
@@ -62,6 +77,8 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                     failed += 1
                     place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
                     complain_beside(session.progress, f"{place}: {problem}")
+                for key in (*done.answers, *done.problems):
+                    under_way.pop(key, None)
                 tally.add(judged, done.from_older)
                 if options.json:
                     session.put(json.dumps(game_object(judged, name)) + "\n")
@@ -70,6 +87,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
                 if judged.moves:
                     title = game_title(judged, name if len(inputs) > 1 else None)
                     session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+                    players.add(judged)
         except Stopped:
             session.progress.close()
             if not session.has_journal:
@@ -79,7 +97,10 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         session.progress.close()
         session.put(summary())
         session.finish()
-        say(tally.text())
+        if rows := players.rows():
+            session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
+        cut = f"; {counted(survey.broken, 'game')} could not be read to the end" if survey.broken else ""
+        say(f"{tally.text()}{cut}")
     return EXIT_WRONG if survey.broken or failed else 0
 
 
@@ -145,16 +166,15 @@ class _Entry:
 
 
 def _works(
-    inputs: Sequence[Input], session: Session[Answer], older: OlderResults | None
+    inputs: Sequence[Input], limits: Limits, older: OlderResults | None, under_way: _UnderWay
 ) -> Iterator[Work[_Entry, Answer]]:
-    """Each game by itself, its positions from the last to the first."""
+    """Each game by itself, its positions from the last to the first. under_way: is told where each of them is."""
     count = 0
     for file, one in enumerate(inputs, start=1):
         for work in read_games(one.source):
             count += 1
-            session.progress.say(f"game {count}")
             entry = _Entry(file, work)
-            yield Work(entry, _tasks(entry, session.limits), _known(entry, older))
+            yield Work(entry, _tasks(entry, limits, f"game {count}", under_way), _known(entry, older))
 
 
 def _known(entry: _Entry, older: OlderResults | None) -> dict[str, Answer]:
@@ -166,6 +186,8 @@ def _known(entry: _Entry, older: OlderResults | None) -> dict[str, Answer]:
     return {entry.key(ply): answer_of(one) for ply, one in found.items() if one.best is not None}
 
 
-def _tasks(entry: _Entry, limits: Limits) -> Iterator[Task]:
+def _tasks(entry: _Entry, limits: Limits, game: str, under_way: _UnderWay) -> Iterator[Task]:
     for place in positions(entry.work):
-        yield position_task(entry.key(place.ply), place.board, limits)
+        key, board = entry.key(place.ply), place.board
+        under_way[key] = (f"{game}, {board.fullmove_number}{'.' if board.turn else '...'}", board.turn)
+        yield position_task(key, board, limits, place.line)

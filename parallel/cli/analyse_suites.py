@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +18,7 @@ from psearch.cli.exit_status import EXIT_WRONG
 from psearch.cli.output import say
 from psearch.notation.epd import SuitePosition, read_positions
 from psearch.results import Limits, PsearchError
-from psearch.terminal.streams import printable
+from psearch.terminal.streams import is_terminal, printable
 
 if TYPE_CHECKING:
     from psearch.analysis.older_results import OlderResults
@@ -28,7 +30,8 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     older = older_results(options)
     survey = Survey.of(itertools.chain.from_iterable(map(_positions_of, inputs)))
     figures = Summary(kept=None if older is None else 0)
-    table = Table(survey)
+    shown = options.out is None and is_terminal(sys.stdout)
+    table = Table(survey, shutil.get_terminal_size().columns if shown else None)
 
     def summary() -> str:
         facts = figures.figures(survey.positions)

@@ -93,6 +93,7 @@ def open_session(
     """Output, journal, farm and bar, opened in the order in which they can fail. hash_mb: of each job; form: of
     the answers; check: raises ValueError for what is no answer in the journal."""
     search_options(options)
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
     with ExitStack() as stack:
         place = place_of(options.out)
         journal: AnalysisJournal | None = None
@@ -125,8 +126,9 @@ def open_session(
             progress.advance,
             tell[0],
             0 if options.threads is not None or options.on is not None else jobs_of(options),
+            options.threads == 1 and limits.movetime_ms is None,
         )
-        yield Session(analyser, limits_of(options, DEFAULT_MOVETIME_MS), output, progress, total)
+        yield Session(analyser, limits, output, progress, total)
         progress.close()
         if crew.work_done():
             complain(f"positions by machine: {crew.work_done()}")
@@ -187,13 +189,14 @@ def complain_beside(progress: AnalysisProgress, message: str) -> None:
 
 
 def limit_text(options: argparse.Namespace) -> str:
-    """`depth 12`, `1.5 s a position`, `200,000 nodes a position`."""
+    """`depth 12`, `1.5 s a position`, `depth 12 or 200,000 nodes a position`."""
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
-    if limits.depth is not None:
-        return f"depth {limits.depth}"
-    if limits.nodes is not None:
-        return f"{limits.nodes:,} nodes a position"
-    return f"{(limits.movetime_ms or 0) / 1000:g} s a position"
+    words = [
+        f"depth {limits.depth}" if limits.depth is not None else "",
+        f"{limits.movetime_ms / 1000:g} s a position" if limits.movetime_ms is not None else "",
+        f"{limits.nodes:,} nodes a position" if limits.nodes is not None else "",
+    ]
+    return " or ".join(filter(None, words))
 
 
 def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from psearch.arena.control_groups import usable_cores
+from psearch.arena.control_groups import default_hash_mb, usable_cores
 from psearch.cli.numbers import Duration, duration, whole_number
 from psearch.defaults import (
     DEFAULT_HASH_MB,
@@ -51,7 +51,7 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     """Everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
     add_threads(parser)
     add_limits(parser, scope)
-    add_hash(parser)
+    add_hash(parser, None)
     add_policy(parser)
     add_pruning(parser)
 
@@ -92,19 +92,18 @@ class _Threads(argparse.Action):
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """`--depth D`, `--movetime TIME` or `--nodes N`."""
-    limit = parser.add_mutually_exclusive_group()
+    """`--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
     depth, nodes = (whole_number(1, high) for high in (MAX_DEPTH, MAX_NODES))
     after = f" {scope}" if scope else ""
-    limit.add_argument("--depth", type=depth, metavar="D", help=f"plies{after}, 1 to {MAX_DEPTH}")
-    limit.add_argument(
+    parser.add_argument("--depth", type=depth, metavar="D", help=f"plies{after}, 1 to {MAX_DEPTH}")
+    parser.add_argument(
         "--movetime",
         action=_MoveTime,
         type=duration(1, MAX_MOVETIME_MS),
         metavar="TIME",
         help=f"milliseconds{after}, or a time like 5s, 500ms, 2m",
     )
-    limit.add_argument("--nodes", type=nodes, metavar="N", help=f"nodes of all workers together{after}")
+    parser.add_argument("--nodes", type=nodes, metavar="N", help=f"nodes of all workers together{after}")
 
 
 class _MoveTime(argparse.Action):
@@ -125,22 +124,35 @@ class _MoveTime(argparse.Action):
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
-    """The limit that was given, else the default time."""
+    """The limits that were given, else the default time."""
     from psearch.results import Limits
 
     limits = Limits(options.depth, options.movetime, options.nodes)
     return limits if limits != Limits() else Limits(movetime_ms=default_movetime_ms)
 
 
-def add_hash(parser: argparse.ArgumentParser) -> None:
-    """`--hash MB`."""
+def add_hash(parser: argparse.ArgumentParser, default: int | None) -> None:
+    """`--hash MB`; None: a share of the free memory, for `hash_or_default`."""
+    share = f"1/16 of the free memory, here {default_hash_mb()}; {DEFAULT_HASH_MB} with --depth or --nodes"
     parser.add_argument(
         "--hash",
         type=whole_number(1, MAX_HASH_MB),
-        default=DEFAULT_HASH_MB,
+        default=default,
         metavar="MB",
-        help=f"size of the transposition table in MiB (default {DEFAULT_HASH_MB})",
+        help=f"size of the transposition table in MiB (default: {default or share})",
     )
+
+
+def hash_or_default(options: argparse.Namespace) -> int:
+    """`--hash`, or its default: to a depth or node count the same everywhere, else what the memory gives.
+
+    Raises PsearchError for what cannot fit.
+    """
+    if options.hash is not None:
+        check_hash(options.hash)
+        return int(options.hash)
+    is_counted = options.depth is not None or options.nodes is not None
+    return DEFAULT_HASH_MB if is_counted else default_hash_mb()
 
 
 def check_hash(hash_mb: int) -> None:
@@ -174,11 +186,11 @@ def add_pruning(parser: argparse.ArgumentParser) -> None:
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
-    """`--on CLUSTER`; what: words for what is done there."""
+    """`--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
     parser.add_argument(
         "--on",
         metavar="CLUSTER",
-        help=f"{what} on a Ray cluster: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local",
+        help=f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local",
     )
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
 from psearch.cli.kernels import prepare_kernels
+from psearch.cli.output import complain
 from psearch.cli.signals import Signals
+
+_QUIET_LOAD = 0.5
+"""Mean number of jobs in the last minute from which on the machine is not quiet."""
 
 DESCRIPTION = """\
 Measure on this machine what `psearch simulate` charges for each action, in about a minute:
@@ -34,6 +39,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.simulation.costs import Costs
 
         Costs.check_place(options.out)
+    load = os.getloadavg()[0]  # before kernels are compiled, which is load of our own
+    if load >= _QUIET_LOAD:
+        complain(f"other jobs are running (load {load:.1f}): what is measured beside them is too large or too small")
     from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
 
     prepare_kernels(MICRO_COSTS, TIMED_LOCKS)

@@ -55,7 +55,8 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
     if first is not None:
         check_position(words, first)
         if is_file(first):
-            complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
+            if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
+                complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
             return _parsed(ANALYSE, words)
     return command, options
 

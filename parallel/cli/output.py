@@ -9,8 +9,11 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TextIO, cast
 
 from psearch.cli.exit_status import EXIT_BAD_INPUT
-from psearch.terminal.streams import printable
+from psearch.terminal.streams import folded, printable
 
+_INDENT = 4
+_NAME = "psearch: "
+_NO_BREAK = "\xa0"
 _LONGEST_COMPLAINT = 2000
 """characters"""
 
@@ -70,13 +73,14 @@ def counted(number: int, noun: str) -> str:
 def say(text: str) -> None:
     """Lines on stderr, if there is one."""
     if sys.stderr is not None:  # print() would turn to stdout
-        print(printable(text), file=sys.stderr, flush=True)
+        whole = printable(text).replace(_NAME, _NAME.replace(" ", _NO_BREAK), 1)  # a long path stays behind the name
+        print(folded(whole, sys.stderr, _INDENT).replace(_NO_BREAK, " "), file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:
     """One line on stderr, whatever the message contains."""
     line = " ".join(message.split())
-    say("psearch: " + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
+    say(_NAME + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
 
 
 def refuse(message: str) -> NoReturn:

@@ -50,8 +50,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     prepare_kernels(PREDICTION)
     from psearch.core.pruning.modes import pruning_text
-    from psearch.studies.prediction_study import WORKERS, as_json, legend, study, table
-    from psearch.studies.tree_sizes import counted, scale, scale_line
+    from psearch.studies.prediction_study import OWN_NODES, WORKERS, as_json, legend, study, table
+    from psearch.studies.tree_sizes import counted, scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
 
     reports: list[RuleReport] = []
@@ -76,5 +76,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.plot is not None and reports:
         from psearch.studies.plots import plot_prediction
 
-        plot_prediction(options.plot, reports, f"{scale(len(positions), nodes)}, depth {options.depth}")
+        title = f"{scale(len(positions), nodes)}, depth {options.depth}"
+        plot_prediction(options.plot, reports, title, [OWN_NODES, *warnings(len(positions), nodes, WORKERS)])
     return signals.exit_status

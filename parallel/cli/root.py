@@ -39,7 +39,7 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
         help="the N best moves with their lines",
     )
     parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
-    parser.add_argument("--board", action="store_true", help="draw the position")
+    parser.add_argument("--board", action="store_true", help="draw the position, White below")
 
 
 def moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -14,7 +15,7 @@ from psearch.cli.arguments import (
     add_on,
     add_position,
     add_search_options,
-    check_hash,
+    hash_or_default,
     limits_of,
     position_words,
     search_options,
@@ -42,9 +43,10 @@ Search a chess position with several worker processes and print the best move.
 
 FEN may be quoted or given as bare words; `startpos` is the initial position. Chess960
 castling rights may be written as X-FEN or Shredder-FEN. Scores are in pawns from the
-side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3, and after
->= or <= stands a bound (in JSON "bound": "lower" or "upper"). Without a limit the
-search takes {DEFAULT_MOVETIME_MS // 1000} seconds. Ctrl-C ends it with the best line so far."""
+side to move's point of view; #5 is mate in 5 moves, #-3 is being mated in 3, won is a
+mate in nobody knows how many (in JSON "cp": 20000), and after >= or <= stands a bound
+(in JSON "bound": "lower" or "upper"). Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds.
+Ctrl-C ends it with the best line so far."""
 
 _COMMAND_LINES = "\n".join(f"  psearch {name:<14}{summary}" for name, summary in COMMANDS.items())
 
@@ -56,7 +58,7 @@ examples:
   psearch startpos
   psearch --threads 2 --movetime 10000 "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
-  psearch --depth 10 --trace trace.json startpos
+  psearch --depth 20 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --on auto --movetime 60s startpos
@@ -96,6 +98,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     words = position_words(options) or ([] if options.moves is None else ["startpos"])
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
+    if words[0] == "startpos" and len(words) > 1:
+        refuse(f"startpos stands by itself; moves go to --moves: psearch --moves {shlex.quote(' '.join(words[1:]))}")
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     board = parse_position(words)
@@ -137,15 +141,28 @@ def _search(
     if not options.json:
         from psearch.terminal.display import search_display
 
-        display = search_display(board)
+        display = search_display(board, limits_of(options, DEFAULT_MOVETIME_MS).movetime_ms)
+        if found is not None:
+            display = _scored_display(display, found)
     only = candidates(named, found)
     wanted = (only, options.multipv, options.trace, options.on)
     with searched(board, options, signals, display, *wanted) as (result, engine):
+        if found is not None:
+            result = found.scored_result(result)
         if options.json:
             _print_json(board, options, result, engine, found)
         else:
             _print_text(board, options, result, engine, found)
     return signals.exit_status
+
+
+@contextmanager
+def _scored_display(
+    display: AbstractContextManager[Callable[[Info], None]], found: RootProbe
+) -> Iterator[Callable[[Info], None]]:
+    """A display of what the search reports, with the scores of the endgame tables."""
+    with display as show:
+        yield lambda info: show(found.scored(info))
 
 
 @contextmanager
@@ -165,12 +182,12 @@ def searched(
     answer is out; on: a cluster, whose machines search as well. Raises PsearchError for what cannot be searched, or
     when no other machine is there, WorkerDied.
     """
-    check_hash(options.hash)
+    hash_mb = hash_or_default(options)
     how = search_options(options)
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
     with (
-        ready_engine(threads=options.threads, hash_mb=options.hash, trace=trace is not None) as engine,
-        _ready_team(on, options) as team,
+        ready_engine(threads=options.threads, hash_mb=hash_mb, trace=trace is not None) as engine,
+        _ready_team(on, options, hash_mb) as team,
     ):
         from psearch.processes.request import SearchRequest
 
@@ -192,7 +209,7 @@ def searched(
 
 
 @contextmanager
-def _ready_team(on: str | None, options: argparse.Namespace) -> Iterator[Team | None]:
+def _ready_team(on: str | None, options: argparse.Namespace, hash_mb: int) -> Iterator[Team | None]:
     """The machines of a cluster, ready to search; None without one."""
     if on is None:
         yield None
@@ -200,7 +217,7 @@ def _ready_team(on: str | None, options: argparse.Namespace) -> Iterator[Team | 
     from psearch.joint.team import Team
 
     most_threads = options.threads if options.threads_given else None
-    with Team(on, options.hash, most_threads, on_note=complain) as team:
+    with Team(on, hash_mb, most_threads, on_note=complain) as team:
         team.wait()
         yield team
 

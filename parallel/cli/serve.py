@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 
+from psearch.arena.control_groups import default_hash_mb
 from psearch.cli.arguments import add_hash, add_threads, check_hash
 from psearch.cli.numbers import whole_number
 from psearch.cli.output import complain, say
@@ -19,7 +20,7 @@ DESCRIPTION = """\
 Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
 with the lines, the evaluation and the workers of the search, live. It listens on 127.0.0.1
 only, and the address has a token without which it answers nobody. Ctrl-C ends it.
-It needs what `pip install 'psearch[web]'` installs."""
+It needs what `pip install starlette uvicorn websockets` installs."""
 
 EXAMPLES = """\
 examples:
@@ -39,14 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     add_threads(parser)
-    add_hash(parser)
+    add_hash(parser, default_hash_mb())
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Serve until a signal comes. Raises PsearchError when the extra is not installed, or the port is taken."""
     from psearch.results import PsearchError
 
-    check_hash(options.hash)
+    if options.hash is not None:
+        check_hash(options.hash)
     try:
         import websockets  # noqa: F401  # which uvicorn takes
 
@@ -56,7 +58,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
             raise
-        raise PsearchError(f"{error.name} is not installed: pip install 'psearch[web]'") from None
+        raise PsearchError(f"{error.name} is not installed: pip install starlette uvicorn websockets") from None
 
     def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
         from psearch.web.desk import EngineSettings

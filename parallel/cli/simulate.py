@@ -22,6 +22,7 @@ from psearch.cli.study import (
     add_seed,
     add_study_options,
     check_study,
+    left_out,
     log_text,
     policies,
     print_table,
@@ -107,7 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="processes to run the searches in; the results are the same (default 1)",
     )
-    add_on(parser, "run the searches")
+    add_on(parser, "run the searches on a Ray cluster")
     parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
     add_trace(parser, "; of one position, worker count and policy")
 
@@ -145,6 +146,8 @@ class _Simulated:
     interrupted: bool = False
     about: dict[str, Any] = field(default_factory=dict)
     """as the first line of a log has it"""
+    costs: str = ""
+    """whose they are"""
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -154,7 +157,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
     found = _read(options.from_log) if options.from_log is not None else _simulate(options)
-    from psearch.studies.speedup import summarise
+    from psearch.studies.speedup import most_workers, summarise
     from psearch.studies.time_fit import fit_times
 
     rows = summarise(found.samples)
@@ -162,16 +165,27 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     _print(options, found, rows, fits)
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_simulation
-        from psearch.studies.tree_sizes import scale, searched
+        from psearch.studies.tree_sizes import scale, searched, warnings
 
-        plot_simulation(options.plot, rows, f"Virtual time to depth\n{scale(*searched(found.samples))}")
+        size = searched(found.samples)
+        title = f"Virtual time to depth\n{scale(*size)}"
+        plot_simulation(options.plot, rows, title, [found.costs, *warnings(*size, most_workers(rows))])
     if options.html is not None:
         from psearch.studies.html_report import Report
 
         title = "psearch: time to depth in virtual time"
         write_html(
             options,
-            Report(title, found.samples, rows, found.rule, found.about, fits=fits, interrupted=found.interrupted),
+            Report(
+                title,
+                found.samples,
+                rows,
+                found.rule,
+                found.about,
+                fits=fits,
+                costs=found.costs,
+                interrupted=found.interrupted,
+            ),
         )
     return signals.exit_status
 
@@ -196,17 +210,33 @@ def _read(path: Path) -> _Simulated:
 
     samples, facts = read_log(path, VirtualSample)
     about = facts.get("about")
-    return _Simulated(depth_rule(facts), samples, about=about if isinstance(about, dict) else {})
+    about = about if isinstance(about, dict) else {}
+    return _Simulated(depth_rule(facts), samples, about=about, costs=_costs_of_log(about))
+
+
+def _costs_of_log(about: dict[str, Any]) -> str:
+    """Whose costs a log was made with."""
+    from psearch.simulation.costs import Costs
+    from psearch.studies.raw_log import machine_name
+
+    machine = about.get("machine")
+    try:
+        return Costs.of(about.get("costs")).told(machine_name(machine if isinstance(machine, dict) else {}))
+    except ValueError:
+        return "costs: the log does not say"
 
 
 def _simulate(options: argparse.Namespace) -> _Simulated:
     """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.studies.depths import depth_rule, rule_name
+    from psearch.studies.raw_log import machine, machine_name
 
     study = _study(options)
     depths = rule_name(options.depth)
     costs = asdict(study.costs)
     found = _Simulated(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
+    file = {} if options.costs is None else {"file": options.costs.name}
+    found.costs = study.costs.told(machine_name(machine()), **file)
     with raw_log("simulate", options, costs=costs, depths=depths) as log:
         if options.on is None:
             from psearch.simulation.entries import VIRTUAL
@@ -231,6 +261,10 @@ def _simulate(options: argparse.Namespace) -> _Simulated:
             with StatusLine() as status:
                 on_trace = write_trace if options.trace is not None else None
                 run_study(study, options.jobs, keep, status, on_trace, _share(options, study, status))
+            names = left_out(study.suite, found.samples)
+            found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
+            if names and log is not None:
+                log.note(left_out=names)
         except KeyboardInterrupt:
             found.interrupted = True
         finally:
@@ -303,7 +337,8 @@ def _print(
     rows: Sequence[Row],
     fits: Sequence[Fit],
 ) -> None:
-    from psearch.studies.speedup import legend, table
+    from psearch.studies.pairs import pair_lines, pair_objects
+    from psearch.studies.speedup import legend, most_workers, table
     from psearch.studies.time_fit import fit_lines
     from psearch.studies.tree_sizes import scale_line, searched
 
@@ -317,14 +352,17 @@ def _print(
                 "tree_nodes": nodes,
                 "pruning": pruning,
                 "depths": found.rule,
+                "costs": found.costs,
+                "pairs": pair_objects(found.samples),
                 "fits": [asdict(fit) for fit in fits],
                 "log": log_text(options),
                 "interrupted": found.interrupted,
             }
         )
     else:
-        notes = [legend(rows), fit_lines(fits) if fits else ""] if rows else []
-        print_table(table(rows), scale_line(positions, nodes), pruning, *notes, depths=found.rule)
+        notes = [pair_lines(found.samples), legend(rows), fit_lines(fits) if fits else ""] if rows else []
+        below = f"{found.rule}\n{found.costs}"
+        print_table(table(rows), scale_line(positions, nodes), pruning, *notes, depths=below)
         report_log(options, found.interrupted)
     if rows:
-        warn(positions, nodes, max(row.threads for row in rows))
+        warn(positions, nodes, most_workers(rows))

@@ -22,6 +22,7 @@ from psearch.cli.study import (
     add_seed,
     add_study_options,
     check_study,
+    left_out,
     log_text,
     policies,
     print_table,
@@ -108,15 +109,17 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
     check_study("speedup", options, ["suite"])
     found = _read(options.from_log) if options.from_log is not None else _measure(options)
-    from psearch.studies.speedup import summarise
+    from psearch.studies.speedup import most_workers, summarise
 
     rows = summarise(found.samples)
     _print(options, rows, found)
     if options.plot is not None and rows:
         from psearch.studies.plots import plot_speedup
-        from psearch.studies.tree_sizes import scale, searched
+        from psearch.studies.tree_sizes import scale, searched, warnings
 
-        plot_speedup(options.plot, rows, found.ceilings, f"Time to depth\n{scale(*searched(found.samples))}")
+        size = searched(found.samples)
+        title = f"Time to depth\n{scale(*size)}"
+        plot_speedup(options.plot, rows, found.ceilings, title, warnings(*size, most_workers(rows)))
     if options.html is not None:
         from psearch.studies.html_report import Report
 
@@ -146,7 +149,7 @@ def _read(path: Path) -> _Measured:
 def _measure(options: argparse.Namespace) -> _Measured:
     """Search everything, each search in the log when it is finished, if there is one."""
     suite = read_positions(options)
-    names = policies(options.policy)
+    chosen = policies(options.policy)
     from psearch.options import pruning_named
     from psearch.studies.depths import depth_rule, rule_name
 
@@ -156,7 +159,7 @@ def _measure(options: argparse.Namespace) -> _Measured:
     with raw_log("speedup", options, depths=depths) as log:
         prepare_kernels()
         try:
-            _time_searches(options, suite, names, pruning, found, log)
+            _time_searches(options, suite, chosen, pruning, found, log)
             _measure_ceilings(options, suite, pruning, found)
         except KeyboardInterrupt:
             found.interrupted = True
@@ -164,12 +167,10 @@ def _measure(options: argparse.Namespace) -> _Measured:
         finally:
             if log is not None:
                 log.note(ceilings=found.ceilings)
-        searched = {sample.fen for sample in found.samples}
-        left_out = [position.name for position in suite if position.board.fen() not in searched]
-        if left_out:
-            if log is not None:
-                log.note(left_out=left_out)
-            say(f"left out, too quick at any depth: {', '.join(left_out)}")
+        names = left_out(suite, found.samples)
+        found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
+        if names and log is not None:
+            log.note(left_out=names)
     return found
 
 
@@ -227,7 +228,8 @@ def _measure_ceilings(
 
 
 def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -> None:
-    from psearch.studies.speedup import legend, table
+    from psearch.studies.pairs import pair_lines, pair_objects
+    from psearch.studies.speedup import legend, most_workers, table
     from psearch.studies.tree_sizes import scale_line, searched
 
     positions, nodes = searched(found.samples)
@@ -241,15 +243,16 @@ def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -
                 "pruning": pruning,
                 "depths": found.rule,
                 "ceilings": found.ceilings,
+                "pairs": pair_objects(found.samples),
                 "log": log_text(options),
                 "interrupted": found.interrupted,
             }
         )
     else:
-        notes = [legend(rows, ceilings=True)] if rows else []
+        notes = [pair_lines(found.samples), legend(rows, ceilings=True)] if rows else []
         print_table(table(rows, found.ceilings), scale_line(positions, nodes), pruning, *notes, depths=found.rule)
         report_log(options, found.interrupted)
-    most = max((row.threads for row in rows), default=1)
+    most = most_workers(rows)
     if most > usable_cores() and options.from_log is None:
         say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
     if rows:

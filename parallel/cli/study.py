@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.cli.numbers import whole_number
 from psearch.cli.output import complain, refuse, say
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
 
 if TYPE_CHECKING:
     from psearch.notation.epd import SuitePosition
@@ -39,6 +39,12 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
     return list(reversed(once.values()))
 
 
+def left_out(suite: Sequence[SuitePosition], samples: Sequence[Any]) -> list[str]:
+    """Names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    searched = {sample.fen for sample in samples}
+    return [position.name for position in suite if position.board.fen() not in searched]
+
+
 def add_study_options(parser: argparse.ArgumentParser) -> None:
     """What is measured, and where the figures go."""
     add_suite(parser)
@@ -49,7 +55,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         help=f"when nodes are split: {', '.join(_POLICIES)} (default {DEFAULT_POLICY})",
     )
     add_pruning(parser)
-    add_hash(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
     parser.add_argument(

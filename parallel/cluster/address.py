@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import queue
 import re
 import socket
+import threading
+import time
+from collections.abc import Callable
 from importlib import metadata
 
 from psearch.results import PsearchError
@@ -18,38 +22,59 @@ _CLIENT_PORT = 10001
 _OLDEST_RAY = (2, 60)
 """the first with which this was tried; with 2.50.1 a test with a stopped process did not end"""
 _REACH_S = 5.0
-_INSTALL = "pip install 'psearch[cluster]'"
+_LOOK_S = 0.05
+_INSTALL = "pip install 'ray[client]>=2.60'"
 
 
-def cluster_address(text: str) -> str:
-    """The address in full. Raises PsearchError for what is none, and where Ray is missing or too old."""
+def cluster_address(text: str, name: str = "--on ") -> str:
+    """The address in full. name: how whoever gave it calls it. Raises PsearchError for what is none, and where Ray is
+    missing or too old."""
     word = text.strip()
     if word not in (AUTO, LOCAL):
-        host, port = _host_and_port(word)
-        name = f"[{host}]" if ":" in host else host
-        word = f"{CLIENT * word.startswith(CLIENT)}{name}:{port}"
+        host, port = _host_and_port(word, name)
+        host = f"[{host}]" if ":" in host else host
+        word = f"{CLIENT * word.startswith(CLIENT)}{host}:{port}"
     _check_ray(word)
     return word
 
 
-def check_reachable(address: str) -> None:
-    """Raise PsearchError when nothing listens there; waits 5 s at most. For `cluster_address`es."""
+def check_reachable(address: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    """Raise PsearchError when nothing listens there; waits 5 s at most, and until `is_stopped`. For
+    `cluster_address`es."""
     if address in (AUTO, LOCAL):
         return
-    host, port = _host_and_port(address)
+    found: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    # in a thread of its own, for the resolver of names knows no time limit
+    threading.Thread(target=lambda: found.put(_obstacle(*_host_and_port(address))), daemon=True).start()
+    end = time.monotonic() + _REACH_S
+    obstacle: str | None = "no answer"
+    while time.monotonic() < end and not is_stopped():
+        try:
+            obstacle = found.get(timeout=_LOOK_S)
+        except queue.Empty:
+            continue
+        break
+    if obstacle is not None:
+        raise PsearchError(f"no Ray cluster can be reached at {address}: {obstacle}")
+
+
+def _obstacle(host: str, port: int) -> str | None:
+    """Why nobody can be connected to there; None: there is somebody."""
     try:
         socket.create_connection((host, port), _REACH_S).close()
+    except TimeoutError:
+        return "no answer"
     except OSError as error:
-        reason = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
-        raise PsearchError(f"no Ray cluster can be reached at {address}: {reason}") from None
+        return error.strerror or str(error)
+    return None
 
 
-def _host_and_port(address: str) -> tuple[str, int]:
+def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
     is_client = address.startswith(CLIENT)
     form = re.fullmatch(r"(\[[0-9A-Fa-f:.%a-z]+\]|[^\s\[\]:/@]+)(?::([0-9]{1,5}))?", address.removeprefix(CLIENT))
     port = int(form[2] or _CLIENT_PORT * is_client) if form is not None else 0
     if form is None or not 0 < port < 2**16:
-        raise PsearchError(f"--on {address}: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]")
+        raise PsearchError(f"{name}{address}: neither auto nor local, nor HOST:PORT or ray://HOST[:PORT]")
     return form[1].strip("[]"), port
 
 

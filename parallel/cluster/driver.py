@@ -1,13 +1,14 @@
 """The process in which Ray runs: `python -m psearch.cluster.driver FD`. See `psearch.cluster.link`.
 
 FD is a socket to the program; the first message from there is `HandsWanted`. When its other end is closed, this process
-leaves the cluster and ends, and with it its hands.
+leaves the cluster and ends, and with it its hands. As long as it connects it ends at once.
 """
 
 from __future__ import annotations
 
 import os
 import queue
+import shutil
 import signal
 import sys
 import threading
@@ -42,6 +43,8 @@ def main() -> None:
     wanted = program.recv()
     assert isinstance(wanted, HandsWanted)
     events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    connected = threading.Event()
+    threading.Thread(target=_listen, args=(program, wanted.folder, events, connected), daemon=True).start()
     try:
         stay_on_loopback(wanted.address)
         from psearch.cluster.ray_cluster import RayCluster
@@ -51,8 +54,19 @@ def main() -> None:
         program.send(Failed(explain(error, wanted.address)))
         return
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
+    connected.set()
     program.send(Connected(wanted.address))
     _Session(program, cluster, wanted, events).run()
+
+
+def _listen(program: Connection, folder: str, events: queue.SimpleQueue[Any], connected: threading.Event) -> None:
+    """The program's messages become events. While Ray connects nobody looks at those, perhaps for ever."""
+    with suppress(EOFError, OSError):
+        while True:
+            events.put(program.recv())
+    events.put(None)
+    if not connected.is_set():
+        end(folder)
 
 
 @dataclass(frozen=True)
@@ -75,11 +89,11 @@ class _Session:
         self._program = program
         self._cluster = cluster
         self._fleet = Fleet(cluster, wanted, self._tell)
+        self._folder = wanted.folder
         self._events = events
         self._told_at = 0.0
 
     def run(self) -> None:
-        threading.Thread(target=self._listen, daemon=True).start()
         ticked_at = 0.0
         try:
             while self._take_events():
@@ -99,14 +113,7 @@ class _Session:
             with suppress(_ProgramGone):
                 self._tell(Failed(f"the connection to the cluster is lost: {one_line(error)}"))
         finally:
-            leave(self._cluster, self._fleet)
-
-    def _listen(self) -> None:
-        """The program's messages become events."""
-        with suppress(EOFError, OSError):
-            while True:
-                self._events.put(self._program.recv())
-        self._events.put(None)
+            leave(self._cluster, self._fleet, self._folder)
 
     def _take_events(self) -> bool:
         """Deal with what has happened, and wait for it a little; False when the program has said that it is the end."""
@@ -139,15 +146,22 @@ class _Session:
             raise _ProgramGone from None
 
 
-def leave(cluster: Any, fleet: Fleet) -> None:
+def leave(cluster: Any, fleet: Fleet, folder: str) -> None:
     """End all hands and leave, in bounded time."""
-    timer = threading.Timer(_LEAVE_S, os._exit, (0,))
+    timer = threading.Timer(_LEAVE_S, end, (folder,))
     timer.daemon = True
     timer.start()
     with suppress(Exception):  # there may be nobody left to tell
         fleet.close()
         cluster.close()
-    os._exit(0)
+    end(folder)
+
+
+def end(folder: str) -> None:
+    """End this process, at once, and what is left of a cluster that it has begun: that is in its process group."""
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
 
 
 def explain(error: BaseException, address: str) -> str:

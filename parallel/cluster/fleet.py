@@ -25,6 +25,7 @@ from psearch.cluster.messages import (
     NodeJoined,
     NodeLost,
     NodeRefused,
+    NodesKnown,
     Raised,
     Told,
 )
@@ -146,7 +147,7 @@ class _Hand:
 class _Node:
     facts: NodeFacts
     asked_at: float
-    look: Ref
+    look: Ref | None = None
     works: bool = False
     is_refused: bool = False
     room: int = 0
@@ -168,6 +169,7 @@ class Fleet:
         self._wanted = wanted
         self._tell = tell
         self._nodes: dict[str, _Node] = {}
+        self._are_nodes_known = False
         self._hands: dict[int, _Hand] = {}
         self._next_hand = 0
         self._awaited: dict[Ref, Callable[[Outcome], None]] = {}
@@ -200,6 +202,10 @@ class Fleet:
         for hand in list(self._hands.values()):
             self._look_after(hand)
         self._begin_hands()
+        nodes = self._nodes.values()
+        if not self._are_nodes_known and nodes and all(node.works or node.is_refused for node in nodes):
+            self._are_nodes_known = True
+            self._tell(NodesKnown())
 
     def give(self, message: Give) -> None:
         """Work for a hand; for one that was lost, which the program has been told or will be, nothing is done."""
@@ -245,8 +251,12 @@ class Fleet:
                 self._tell(NodeLost(key, node.facts.name))
         for key, facts in alive.items():
             if key not in self._nodes:
-                node = self._nodes[key] = _Node(facts, self._time, self._cluster.look(key))
-                self._awaited[node.look] = partial(self._looked, node)
+                node = self._nodes[key] = _Node(facts, self._time)
+                if facts.cores == 0 or self._is_ours(facts):  # a head that only leads, or who asks: nobody is told
+                    node.is_refused = True
+                else:
+                    node.look = self._cluster.look(key)
+                    self._awaited[node.look] = partial(self._looked, node)
 
     def _looked(self, node: _Node, outcome: Outcome) -> None:
         if node.is_refused:
@@ -266,8 +276,7 @@ class Fleet:
     def _admit(self, node: _Node, theirs: Mapping[str, str]) -> None:
         wanted, facts = self._wanted, node.facts
         node.room = 1 if wanted.cores is None else facts.cores // wanted.cores
-        is_here = wanted.cores is None and self._is_ours(facts, theirs)
-        if facts.cores == 0 or is_here:  # a head that only leads, or who asks; nobody needs to be told
+        if self._is_here(theirs):
             node.is_refused = True
             return
         if node.room == 0:
@@ -282,11 +291,16 @@ class Fleet:
         node.works = True
         self._tell(NodeJoined(facts.node, facts.name, facts.cores, node.room))
 
-    def _is_ours(self, facts: NodeFacts, theirs: Mapping[str, str]) -> bool:
-        """Whether a node is on the program's machine. A cluster for one command is there to be used."""
-        if self._wanted.address.startswith(CLIENT):
-            return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")
-        return facts.is_ours and self._wanted.address != LOCAL
+    def _is_ours(self, facts: NodeFacts) -> bool:
+        """Whether a node needs no hand, being on the program's machine. A cluster for one command is there to be
+        used."""
+        return self._wanted.cores is None and facts.is_ours and self._wanted.address != LOCAL
+
+    def _is_here(self, theirs: Mapping[str, str]) -> bool:
+        """The same by what the node says, for Ray's client is connected to no node."""
+        if self._wanted.cores is not None or not self._wanted.address.startswith(CLIENT):
+            return False
+        return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")
 
     def _refuse(self, node: _Node, reason: str) -> None:
         node.is_refused, node.works = True, False

@@ -27,7 +27,7 @@ def identity() -> dict[str, str]:
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
     """Why what a node is does not do, in one line; None: it does. Of Python only major and minor version count."""
     if "psearch" not in theirs:
-        return theirs.get("problem", "psearch is not installed there: pip install 'psearch[cluster]'")
+        return theirs.get("problem", "psearch is not installed there: install there what this machine has")
     if theirs["psearch"] != ours["psearch"]:
         return f"psearch {theirs['psearch']} is installed there, here {ours['psearch']}"
     if theirs.get("code") != ours["code"]:

@@ -9,9 +9,11 @@ import os
 import pickle
 import queue
 import secrets
+import shutil
+import signal
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -20,10 +22,12 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
+from psearch.arena.owner import Owner
 from psearch.cluster.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
 from psearch.cluster.identity import identity
 from psearch.cluster.messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
 from psearch.cluster.sources import Sources
+from psearch.core.interpreter import NotPython, python_command
 from psearch.results import PsearchError
 
 CONNECT_S = 15.0
@@ -33,8 +37,12 @@ _START_S = 60.0
 _SILENCE_S = 60.0
 """A driver that has not said anything for so long is given up."""
 _CLOSE_S = 6.0
-_LOOK_S = 0.5
-"""between two looks at what Ray says on stderr while it connects"""
+_LOOK_S = 0.1
+"""between two looks at what Ray says on stderr while it connects, and at whether that is wanted"""
+_STARTED_BY = "PSEARCH_CONNECTING"
+"""Set in the driver's environment: where the interpreter is the program itself, it must not start another."""
+_FOLDERS = "/tmp"
+"""where the files of a cluster that is begun here are: the names of its sockets may have 107 bytes"""
 _LAST_LINES = 30
 """of what Ray says on stderr"""
 
@@ -45,8 +53,8 @@ class Link:
     address: what `cluster_address` takes; make: picklable, called once in each hand, gives what is called there with
     each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time; silence_s: a hand
     that has not answered for so long is lost; sources: modules that are not installed on the nodes; on_message: called
-    by another thread when `messages` has some. Raises PsearchError when the cluster cannot be had, within 15 seconds or
-    so. All methods are for one thread.
+    by another thread when `messages` has some; is_stopped: whether to give up, asked while it connects. Raises
+    PsearchError when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
     """
 
     def __init__(
@@ -59,25 +67,36 @@ class Link:
         silence_s: float = 15.0,
         sources: Sources | None = None,
         on_message: Callable[[], None] = lambda: None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.address = cluster_address(address)
-        check_reachable(self.address)
+        try:
+            python = python_command(_STARTED_BY)
+        except NotPython as other:
+            text = f"several machines need a Python interpreter to run Ray in, and sys.executable is {other}"
+            raise PsearchError(text) from None
+        check_reachable(self.address, is_stopped)
         self._incoming: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=_LAST_LINES)
         self._on_message = on_message
         self._is_open = True
+        self._owner = Owner("connection to a cluster")
+        self._is_connected = False
+        """the driver does what it is told"""
         self._heard_at = time.monotonic()
+        # Ray lets all users of the machine write into its folders, and has sockets there: nobody gets as far as that
+        self._folder = tempfile.mkdtemp(prefix="psearch-", dir=_FOLDERS) if self.address == LOCAL else ""
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "psearch.cluster.driver", str(theirs.fileno())],
+                [*python, "-P", "-m", "psearch.cluster.driver", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,  # Ray prints there what it likes
                 stderr=subprocess.PIPE,
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
-                env={**os.environ, **_QUIET, **(_closed() if self.address == LOCAL else {})},
+                env={**os.environ, **_QUIET, _STARTED_BY: "1", **(_closed() if self.address == LOCAL else {})},
                 text=True,
                 errors="replace",
             )
@@ -88,9 +107,11 @@ class Link:
         for thread in self._threads:
             thread.start()
         made = pickle.dumps(make)
-        self._outgoing.put(HandsWanted(self.address, made, sources or {}, cores, memory, most, silence_s, identity()))
+        self._outgoing.put(
+            HandsWanted(self.address, made, sources or {}, cores, memory, most, silence_s, identity(), self._folder)
+        )
         try:
-            self._await_connection()
+            self._await_connection(is_stopped)
         except BaseException:
             self.close()
             raise
@@ -103,18 +124,23 @@ class Link:
 
     def give(self, hand: int, number: int, work: Any, limit_s: float | None = None) -> None:
         """Send a piece of work to a hand."""
-        self._outgoing.put(Give(hand, number, pickle.dumps(work), limit_s))
+        self._put(Give(hand, number, pickle.dumps(work), limit_s))
 
     def ask(self, hand: int, number: int, question: Any) -> None:
         """Ask a hand something beside its work."""
-        self._outgoing.put(Ask(hand, number, pickle.dumps(question)))
+        self._put(Ask(hand, number, pickle.dumps(question)))
 
     def dismiss(self, hand: int, reason: str) -> None:
         """Have a hand ended."""
-        self._outgoing.put(Dismiss(hand, reason))
+        self._put(Dismiss(hand, reason))
+
+    def _put(self, message: object) -> None:
+        self._owner.check()
+        self._outgoing.put(message)
 
     def messages(self, timeout_s: float) -> list[Any]:
         """What has been heard; waits for the first one. Raises PsearchError when the cluster is gone."""
+        self._owner.check()
         messages: list[Any] = []
         end = time.monotonic() + timeout_s
         while True:
@@ -126,47 +152,58 @@ class Link:
                 if messages:
                     self._incoming.put(message)
                     break
+                self._is_connected = False
                 raise PsearchError(message.reason)
             messages.append(message)
         if not messages and time.monotonic() - self._heard_at > _SILENCE_S:
+            self._is_connected = False
             raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
         return messages
 
     def close(self) -> None:
-        """End all hands and leave the cluster, in bounded time. May be called twice."""
-        if not self._is_open:
+        """End all hands and leave the cluster, in bounded time; at once where there is none. May be called twice."""
+        if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
+        if not self._is_connected:
+            self._kill()
         self._outgoing.put(Close())
         self._outgoing.put(None)
         try:
             self._process.wait(_CLOSE_S)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._kill()
             self._process.wait()
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
         for thread in self._threads:
             thread.join(1.0)
         self._connection.close()
         assert self._process.stderr is not None
         self._process.stderr.close()
 
-    def _await_connection(self) -> None:
+    def _kill(self) -> None:
+        """End the driver, with what it has begun on this machine: that is in its process group."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def _await_connection(self, is_stopped: Callable[[], bool]) -> None:
         limit_s = _START_S if self.address == LOCAL else CONNECT_S
         end = time.monotonic() + limit_s
         reason = f"no answer within {limit_s:.0f} s"
         if self.address not in (AUTO, LOCAL) and not self.address.startswith(CLIENT):
             reason += f"; where no node of it runs, {CLIENT}HOST is the way"
-        while time.monotonic() < end:
+        while time.monotonic() < end and not is_stopped():
             with suppress(queue.Empty):
                 message = self._incoming.get(timeout=_LOOK_S)
                 if isinstance(message, Failed):
                     raise PsearchError(message.reason)
                 assert isinstance(message, Connected)
+                self._is_connected = True
                 return
             if any("AuthToken" in line for line in list(self._stderr)):  # Ray tries again for long
                 reason = "it wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
                 break
-        self._process.kill()  # Ray does not hear anything meanwhile
         raise PsearchError(f"no Ray cluster can be had at {self.address}: {reason}")
 
     def _receive(self) -> None:

@@ -30,6 +30,8 @@ class HandsWanted:
     """a hand of which nothing was heard for so long has stalled"""
     identity: dict[str, str] = field(default_factory=dict)
     """what a node must be (`psearch.cluster.identity`); empty: anything"""
+    folder: str = ""
+    """for the files of a cluster that is begun for this program; removed in the end"""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,11 @@ class NodeRefused:
     node: str
     name: str
     reason: str
+
+
+@dataclass(frozen=True)
+class NodesKnown:
+    """Of each node that the cluster had at first it has been told whether it may work, the program's own included."""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ class RayCluster:
 
     def __init__(self, wanted: HandsWanted, on_outcome: Callable[[Ref, Outcome], None]) -> None:
         cloudpickle.register_pickle_by_value(probe)
-        _connect(wanted.address)
+        _connect(wanted.address, wanted.folder)
         self._on_outcome = on_outcome
         self._ours = "" if wanted.address.startswith(CLIENT) else ray.get_runtime_context().get_node_id()
         self._hand_is = wanted.make, dict(wanted.sources)
@@ -116,7 +117,7 @@ def _outcome(future: Future[Any]) -> Outcome:
         return Gone(one_line(error))
 
 
-def _connect(address: str) -> None:
+def _connect(address: str, folder: str) -> None:
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
     if address != LOCAL:
         ray.init(address=address, **quiet)
@@ -127,6 +128,7 @@ def _connect(address: str) -> None:
         object_store_memory=_STORE_BYTES,
         include_dashboard=False,
         _node_ip_address="127.0.0.1",
+        _temp_dir=os.path.join(folder, "ray"),  # Ray makes it, and opens it to all users
         **quiet,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psearch.cluster.fleet import NODE_GONE
-from psearch.cluster.messages import HandJoined, HandLost, NodeJoined, NodeLost, NodeRefused
+from psearch.cluster.messages import HandJoined, HandLost, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.results import PsearchError
 
 _NOBODY_S = 10.0
@@ -75,7 +75,10 @@ class Standing:
         self._refusals: dict[str, str] = {}
         self._done: dict[str, int] = {}
         """by name of the node"""
-        self._changed_at = now
+        self.changed_at = now
+        """when nodes or hands last came or went"""
+        self.are_nodes_known = False
+        """all that the cluster had at first"""
         self._said_busy = False
 
     @property
@@ -104,9 +107,11 @@ class Standing:
                 home.hands.discard(hand)
                 if reason != NODE_GONE:
                     self._on_note(f"a process on node {home.name} was lost ({reason}); {self._after_loss}")
+            case NodesKnown():
+                self.are_nodes_known = True
             case _:
                 return
-        self._changed_at = now
+        self.changed_at = now
 
     def line(self, now: float) -> str:
         """Nodes, hands, and what the quickest nodes do, for people: `2 nodes, 3 processes: a 12.1/s, b 6.0/s`."""
@@ -134,16 +139,20 @@ class Standing:
     def check(self, now: float) -> None:
         """Raise PsearchError when nobody can work and nobody seems to be coming."""
         if self.hands:
-            self._changed_at = now
+            self.changed_at = now
             return
-        waited = now - self._changed_at
+        waited = now - self.changed_at
         if not self.nodes and waited > _NOBODY_S:
-            reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
-            what = reasons[0] if len(reasons) == 1 else f"{len(reasons)} cannot work, {reasons[0]}" if reasons else ""
-            raise PsearchError(f"no {self._wanted} of the cluster can work" + f" ({what})" * bool(what))
+            raise self.nobody()
         if self.nodes and waited > _BUSY_S and not self._said_busy:
             self._said_busy = True
             self._on_note("waiting for processes to begin: other programs may have the cores, or kernels are compiled")
+
+    def nobody(self) -> PsearchError:
+        """Return what is raised when nobody can work, with the reasons."""
+        reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
+        what = reasons[0] if len(reasons) == 1 else f"{len(reasons)} cannot work, {reasons[0]}" if reasons else ""
+        return PsearchError(f"no {self._wanted} of the cluster can work" + f" ({what})" * bool(what))
 
 
 def _count(number: int, what: str, plural: str = "s") -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import chess.engine
 
+from psearch.arena.owner import Owner
 from psearch.processes.control import SearchControl
 from psearch.results import Result
 
@@ -26,7 +27,10 @@ class Analysis:
     multipv: list[chess.engine.InfoDict]
     """the latest of each line, best first; the counters of the first are present"""
 
-    def __init__(self, control: SearchControl, start: Callable[[OnFound, OnEnd], threading.Thread]) -> None:
+    def __init__(
+        self, control: SearchControl, start: Callable[[OnFound, OnEnd], threading.Thread], owner: Owner
+    ) -> None:
+        self._owner = owner
         self.multipv = [{}]
         self._infos: queue.SimpleQueue[chess.engine.InfoDict | None] = queue.SimpleQueue()
         self._control = control
@@ -56,10 +60,12 @@ class Analysis:
 
     def stop(self) -> None:
         """End the search; the iteration ends with what was found by then."""
-        self._control.stop()
+        if self._owner.is_here:
+            self._control.stop()
 
     def wait(self) -> chess.engine.BestMove:
         """Wait for the end of the search: its move and the expected reply."""
+        self._check_owner()
         self._thread.join()
         if self._error is not None:
             self._is_raised = True
@@ -72,8 +78,14 @@ class Analysis:
         """Wait for the end of the search, whatever it was."""
         self._thread.join()
 
+    def _check_owner(self) -> None:
+        """Raise PsearchError in a fork of the program: the thread that searches is not there."""
+        if not self._has_ended:
+            self._owner.check()
+
     def get(self) -> chess.engine.InfoDict:
         """Wait for the next info. Raises `chess.engine.AnalysisComplete` when there are no more."""
+        self._check_owner()
         info = None if self._is_over else self._infos.get()
         if info is not None:
             return info

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import sys
 from collections.abc import Iterable
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 import chess
 
@@ -14,20 +15,37 @@ from psearch.results import PsearchError
 
 MAX_LINES = 1000
 """More than any position has moves."""
+if TYPE_CHECKING:
+    import chess.pgn  # which takes long
+
+Place: TypeAlias = "str | chess.Board | chess.pgn.GameNode"
+"""A FEN or `startpos`, a board, whose moves count, or a node of a game."""
 RootMoves = Iterable[chess.Move | str]
 
 
-def board_of(position: str | chess.Board) -> chess.Board:
-    """A board of one's own, with the game's history: of a `chess.Board`, a FEN or `startpos`.
+def board_of(position: Place) -> chess.Board:
+    """A board of one's own, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
 
     Raises PsearchError when it is none of these, or no legal position.
     """
     if isinstance(position, str):
         return parse_position(position)
-    if not isinstance(position, chess.Board):
+    board = board_of_node(position)
+    if not isinstance(board, chess.Board):
         raise PsearchError(f"a position is a chess.Board, a FEN or 'startpos', not {shown(position)}")
-    check_position(position)
-    return position.copy()
+    check_position(board)
+    return board.copy()
+
+
+def board_of_node(position: object) -> object:
+    """The board of a node of a `chess.pgn` game, anything else as it is."""
+    pgn = sys.modules.get("chess.pgn")  # it takes long to import, and who has a node has done so
+    if pgn is None or not isinstance(position, pgn.GameNode):
+        return position
+    try:
+        return position.board()
+    except ValueError as error:
+        raise PsearchError(f"a game that begins nowhere: {error}") from None
 
 
 def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None) -> list[chess.Move] | None:
@@ -59,6 +77,15 @@ def _move_of(board: chess.Board, move: object) -> chess.Move:
         except ValueError:
             continue
     raise PsearchError(f"{shown(move)} is not a legal move in {board.fen()}")
+
+
+def check_cluster(address: object) -> None:
+    """Raise PsearchError for what is no address of a cluster, and where there is no Ray."""
+    if not isinstance(address, str):
+        raise PsearchError(f"cluster must be an address, as 'auto', not {shown(address)}")
+    from psearch.cluster.address import cluster_address
+
+    cluster_address(address, "cluster ")
 
 
 def is_real(value: object) -> TypeGuard[float]:

@@ -16,8 +16,8 @@ import chess.engine
 
 from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.engine.analysis_result import keep_latest
-from psearch.engine.arguments import RootMoves
-from psearch.engine.blocking import Engine, default_limit, identity
+from psearch.engine.arguments import Place, RootMoves
+from psearch.engine.blocking import Engine, identity
 from psearch.engine.declared_options import option_map
 from psearch.engine.infos import result_dicts
 from psearch.engine.question import ask
@@ -53,7 +53,7 @@ class AsyncEngine:
     def __init__(
         self,
         threads: int = 1,
-        hash_mb: int = 64,
+        hash_mb: int | None = None,
         policy: str = DEFAULT_POLICY,
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
@@ -62,7 +62,7 @@ class AsyncEngine:
         cluster: str | None = None,
     ) -> None:
         self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
-        make = partial(Engine, threads, hash_mb, policy, pruning, split_depth)
+        make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
         self._make = partial(make, watched=watched, cluster=cluster)
         self._engine: Engine | None = None
         self._is_closed = False
@@ -147,7 +147,7 @@ class AsyncEngine:
     @overload
     async def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = ...,
         *,
         multipv: None = ...,
@@ -160,7 +160,7 @@ class AsyncEngine:
     @overload
     async def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = ...,
         *,
         multipv: int,
@@ -172,7 +172,7 @@ class AsyncEngine:
 
     async def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = None,
         *,
         multipv: int | None = None,
@@ -182,8 +182,6 @@ class AsyncEngine:
         options: Options = _NO_OPTIONS,
     ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
         """As `Engine.analyse`."""
-        if limit is None:
-            limit = default_limit()
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
@@ -195,7 +193,7 @@ class AsyncEngine:
 
     async def play(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit,
         *,
         game: object = None,
@@ -216,7 +214,7 @@ class AsyncEngine:
 
     async def analysis(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = None,
         *,
         multipv: int | None = None,
@@ -226,10 +224,17 @@ class AsyncEngine:
         options: Options = _NO_OPTIONS,
     ) -> AsyncAnalysis:
         """Begin to search in the background, as `Engine.analysis`."""
-        if limit is None:
-            limit = chess.engine.Limit()
         settings = self._settings.for_one_search(options)
-        question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
+        question = ask(
+            board,
+            limit,
+            settings,
+            is_endless=True,
+            multipv=multipv,
+            game=game,
+            info=info,
+            root_moves=root_moves,
+        )
         control = SearchControl()
         found = AsyncAnalysis(control.stop)
         engine = await self._started()

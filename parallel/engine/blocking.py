@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -12,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import chess
 import chess.engine
 
-from psearch.defaults import DEFAULT_MOVETIME_MS, DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.arena.owner import Owner
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.engine.analysis_result import Analysis, OnEnd, OnFound
-from psearch.engine.arguments import RootMoves
+from psearch.engine.arguments import Place, RootMoves, check_cluster
 from psearch.engine.declared_options import option_map
 from psearch.engine.infos import info_dict, result_dicts
+from psearch.engine.log import LOG
 from psearch.engine.question import Question, ask
 from psearch.engine.settings import Options, Settings, clears_hash
 from psearch.options import DEFAULT_SPLIT_DEPTH
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from psearch.joint.team import Team
     from psearch.trace.recorder import Recorder
 
-_LOG = logging.getLogger("psearch")
 _STOPPING_S = 5.0
 """How long a search that was stopped is waited for; it takes some milliseconds."""
 _NO_OPTIONS: Options = {}
@@ -39,17 +39,19 @@ _NO_OPTIONS: Options = {}
 class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
-    threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search;
-    policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least depth at which it is;
-    pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it (docs/design/search.md); watched: the
-    workers note what they do, for those who look on while they search (`psearch.watching`);
-    cluster: machines that search as well, each with a table of that size and all of its cores (docs/guides/cluster.md).
+    threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
+    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least
+    depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
+    (docs/design/search.md); watched: the workers note what they do, for those who look on while they search
+    (`psearch.watching`); cluster: machines that search as well, each with a table of that size and all of its cores
+    (docs/guides/cluster.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
     the search goes on: a warning is logged (`logging.getLogger("psearch")`), and is the `string` of what the call
     returns. Only if nothing can be had `psearch.WorkerDied` is raised.
-    Raises `psearch.PsearchError` for bad arguments or when the memory is not there.
+    Raises `psearch.PsearchError` for bad arguments, when the memory is not there, and in a fork of the process that has
+    made it: each process needs an engine of its own.
 
     >>> import chess, psearch
     >>> with psearch.Engine(threads=2, hash_mb=16) as engine:
@@ -62,7 +64,7 @@ class Engine:
     def __init__(
         self,
         threads: int = 1,
-        hash_mb: int = 64,
+        hash_mb: int | None = None,
         policy: str = DEFAULT_POLICY,
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
@@ -71,7 +73,10 @@ class Engine:
         cluster: str | None = None,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        if cluster is not None:
+            check_cluster(cluster)
         self._watched = watched
+        self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._control: SearchControl | None = None
         """of the present search, or the last one"""
@@ -117,7 +122,10 @@ class Engine:
         return identity()
 
     def close(self) -> None:
-        """Stop what is being searched, end the workers, give the memory back. May be called twice."""
+        """Stop what is being searched, end the workers, give the memory back. May be called twice. Without effect in a
+        fork of the process that has made this."""
+        if not self._owner.is_here:
+            return
         self.stop()
         self._end_pondering()
         supervisor, self._supervisor = self._supervisor, None
@@ -132,7 +140,7 @@ class Engine:
     def stop(self) -> None:
         """End the search that is running, if any; its caller gets the best found so far. From any thread."""
         control = self._control
-        if control is not None:
+        if control is not None and self._owner.is_here:
             control.stop()
 
     def new_game(self) -> None:
@@ -144,7 +152,7 @@ class Engine:
         """Return when the workers are there and idle; those that were lost are replaced."""
         with self._alone():
             for note in self._workers().restore():
-                _LOG.warning(note)
+                LOG.warning(note)
 
     def configure(self, options: Options) -> None:
         """Set options for all searches to come: names of `options`, and their values.
@@ -174,12 +182,13 @@ class Engine:
         game_complete: bool = True,
     ) -> None:
         """For programs that tell: this engine does not learn from results. It ends pondering."""
+        self._owner.check()
         self._end_pondering()
 
     @overload
     def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = ...,
         *,
         multipv: None = ...,
@@ -192,7 +201,7 @@ class Engine:
     @overload
     def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = ...,
         *,
         multipv: int,
@@ -204,7 +213,7 @@ class Engine:
 
     def analyse(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = None,
         *,
         multipv: int | None = None,
@@ -213,22 +222,20 @@ class Engine:
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
-        """Search until a limit is reached (5 seconds if None) and return what was found.
+        """Search until a limit is reached, 5 seconds without any, and return what was found.
 
         `board` is a `chess.Board`, whose move stack counts as the game's history, a FEN or `startpos`. With `multipv` a
         list: the best lines with different first moves, best first, no more than there are moves. `game`: anything;
         if it is another than in the last call, as `new_game`. `info`: what is wanted in the answer. `root_moves`:
         choose from these moves only (moves, UCI notation or SAN). `options`: for this search, as in `configure`.
         """
-        if limit is None:
-            limit = default_limit()
         question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
         infos = result_dicts(question.board, self._answer(question, SearchControl()), question.selector)
         return infos[0] if multipv is None else infos
 
     def play(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit,
         *,
         game: object = None,
@@ -244,7 +251,7 @@ class Engine:
         The result's `move` is None when the game is over on the board; `ponder` is the expected reply. With `ponder`
         the position after both is searched in the background until the next call, which finds its table filled.
         `draw_offered` and `opponent` do not matter: the engine neither takes draws nor offers them, nor resigns. The
-        rest is as in `analyse`.
+        rest is as in `analyse`, the 5 seconds, too.
 
         >>> import chess, psearch
         >>> with psearch.Engine(hash_mb=1) as engine:
@@ -256,7 +263,7 @@ class Engine:
 
     def analysis(
         self,
-        board: str | chess.Board,
+        board: Place,
         limit: chess.engine.Limit | None = None,
         *,
         multipv: int | None = None,
@@ -265,7 +272,7 @@ class Engine:
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> Analysis:
-        """Begin to search in the background, without end if `limit` is None; iterate over what is found.
+        """Begin to search in the background, until it is stopped if there is no limit; iterate over what is found.
 
         >>> import chess, psearch
         >>> with psearch.Engine(hash_mb=1) as engine, engine.analysis(chess.Board()) as analysis:
@@ -275,10 +282,8 @@ class Engine:
         ...     analysis.wait().move in chess.Board().legal_moves
         True
         """
-        if limit is None:
-            limit = chess.engine.Limit()
-        question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
-        return self._analysis(question)
+        arguments = {"multipv": multipv, "game": game, "info": info, "root_moves": root_moves}
+        return self._analysis(self._ask(board, limit, options, is_endless=True, **arguments))
 
     # -- what only programs of one's own have --------------------------------------------------------------------------
 
@@ -298,7 +303,7 @@ class Engine:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _ask(self, board: str | chess.Board, limit: chess.engine.Limit, options: Options, **arguments: Any) -> Question:
+    def _ask(self, board: Place, limit: chess.engine.Limit | None, options: Options, **arguments: Any) -> Question:
         return ask(board, limit, self._settings.for_one_search(options), **arguments)
 
     def _answer(self, question: Question, control: SearchControl, on_info: OnInfo | None = None) -> Result:
@@ -322,8 +327,9 @@ class Engine:
             self._pondering = self._analysis(
                 ask(
                     board,
-                    chess.engine.Limit(),
+                    None,
                     question.options,
+                    is_endless=True,
                     multipv=None,
                     game=question.game,
                     info=chess.engine.INFO_NONE,
@@ -339,7 +345,7 @@ class Engine:
 
     def _analysis(self, question: Question) -> Analysis:
         control = SearchControl()
-        return Analysis(control, partial(self._start, question, control))
+        return Analysis(control, partial(self._start, question, control), self._owner)
 
     def _start(self, question: Question, control: SearchControl, on_found: OnFound, on_end: OnEnd) -> threading.Thread:
         """Begin a search in a thread of its own. Raises PsearchError when there cannot be one."""
@@ -379,6 +385,7 @@ class Engine:
 
     def _claim(self) -> None:
         """Take the lock: one search at a time. Raises PsearchError when there is one that was not stopped."""
+        self._owner.check()
         self._end_pondering()
         if self._lock.acquire(blocking=False):
             return
@@ -443,7 +450,7 @@ class Engine:
             return
         from psearch.joint.team import Team
 
-        self._team = Team(self._cluster, hash_mb or self.hash_mb, on_note=_LOG.warning)
+        self._team = Team(self._cluster, hash_mb or self.hash_mb, on_note=LOG.warning)
         try:
             self._team.wait()
         except BaseException:
@@ -470,8 +477,3 @@ def _is_another(game: object, last: object) -> bool:
 def identity() -> dict[str, str]:
     """As `psearch uci` gives it."""
     return {"name": f"psearch {__version__}", "author": "the psearch authors"}
-
-
-def default_limit() -> chess.engine.Limit:
-    """What `analyse` has without one."""
-    return chess.engine.Limit(time=DEFAULT_MOVETIME_MS / 1000)

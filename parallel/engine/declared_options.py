@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import chess.engine
 
+from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import (
-    DEFAULT_HASH_MB,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     MAX_DEPTH,
@@ -17,7 +17,7 @@ from psearch.options import DEFAULT_SPLIT_DEPTH
 
 _OPTIONS = (
     chess.engine.Option("Threads", "spin", 1, 1, MAX_THREADS, None),
-    chess.engine.Option("Hash", "spin", DEFAULT_HASH_MB, 1, MAX_HASH_MB, None),
+    chess.engine.Option("Hash", "spin", default_hash_mb(), 1, MAX_HASH_MB, None),
     chess.engine.Option("Clear Hash", "button", None, None, None, None),
     chess.engine.Option("Policy", "combo", DEFAULT_POLICY, None, None, list(POLICY_NAMES)),
     chess.engine.Option("Pruning", "string", DEFAULT_PRUNING, None, None, None),

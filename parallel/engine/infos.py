@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import chess
 import chess.engine
 
@@ -13,8 +15,7 @@ def info_dict(board: chess.Board, info: Info, selector: int) -> chess.engine.Inf
     """An info with `wdl`. board: what was searched; selector: what is wanted, of `chess.engine.Info`."""
     if not selector:
         return {}
-    found = info.as_dict()
-    found["wdl"] = pov_wdl(info.score, board)
+    found = replace(info, wdl=pov_wdl(info.score, board)).as_dict()
     if not selector & chess.engine.INFO_SCORE:
         for key in ("score", "lowerbound", "upperbound"):
             found.pop(key, None)  # type: ignore[misc]  # python-chess sets the bounds without declaring them

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import chess
 import chess.engine
 
-from psearch.defaults import MAX_DEPTH, MAX_NODES
+from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_DEPTH, MAX_NODES
 from psearch.engine.arguments import is_real, whole
 from psearch.options import shown
 from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
@@ -28,6 +29,14 @@ def to_limits(limit: chess.engine.Limit) -> Limits:
         nodes=_count("nodes", limit.nodes, MAX_NODES),
         mate=_count("mate", limit.mate, MAX_NODES),
     )
+
+
+def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
+    """A limit that has been checked, with 5 seconds where it says nothing for the side to move."""
+    clock = limit.white_clock if turn == chess.WHITE else limit.black_clock
+    if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
+        return limit
+    return replace(limit, time=DEFAULT_MOVETIME_MS / 1000)
 
 
 def _count(name: str, value: object, high: int) -> int | None:

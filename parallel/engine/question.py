@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
 
 import chess
 import chess.engine
 
-from psearch.engine.arguments import MAX_LINES, RootMoves, board_of, moves_of, whole
-from psearch.engine.limits import time_manager, to_limits
+from psearch.engine.arguments import MAX_LINES, Place, RootMoves, board_of, moves_of, whole
+from psearch.engine.limits import bounded, time_manager, to_limits
+from psearch.engine.log import LOG
 from psearch.options import SearchOptions, shown
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo, SearchRequest
 from psearch.results import Limits, PsearchError
-
-_LOG = logging.getLogger("psearch")
 
 
 @dataclass(frozen=True)
@@ -38,23 +36,29 @@ class Question:
         moves = len(self.only) if self.only else self.board.legal_moves.count()
         control.clock = time_manager(self.board, self.limit, moves)
         return SearchRequest(
-            self.board, self.limits, self.options, self.only, self.multipv, on_info, control, on_note=_LOG.warning
+            self.board, self.limits, self.options, self.only, self.multipv, on_info, control, on_note=LOG.warning
         )
 
 
 def ask(
-    board: str | chess.Board,
-    limit: chess.engine.Limit,
+    board: Place,
+    limit: chess.engine.Limit | None,
     options: SearchOptions,
     *,
     multipv: int | None,
     game: object,
     info: int,
     root_moves: RootMoves | None,
+    is_endless: bool = False,
 ) -> Question:
-    """A question. Raises PsearchError for anything in it that makes no sense."""
+    """A question. is_endless: without a limit it is searched until it is stopped, and not for 5 seconds. Raises
+    PsearchError for anything in it that makes no sense."""
     own = board_of(board)
+    if limit is None:
+        limit = chess.engine.Limit()
     limits = to_limits(limit)
+    if not is_endless:
+        limit = bounded(limit, own.turn)
     time_manager(own, limit, 1)  # so that bad clocks are told here
     if not isinstance(info, int):
         raise PsearchError(f"info must be of chess.engine.Info, not {shown(info)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import MAX_DEPTH, MAX_HASH_MB, MAX_THREADS
 from psearch.engine.arguments import whole
 from psearch.options import SearchOptions, pruning_named, shown
@@ -36,13 +37,14 @@ class Settings:
 
     @classmethod
     def of(cls, threads: object, hash_mb: object, policy: object, pruning: object, split_depth: object) -> Settings:
-        """From what a caller gives. Raises PsearchError."""
+        """From what a caller gives; hash_mb None: what the memory gives. Raises PsearchError."""
         search = SearchOptions(
             policy=_text("policy", policy),
             split_depth=whole("split_depth", split_depth, 0, _MOST_SPLIT_DEPTH),
             pruning=pruning_named(_text("pruning", pruning)),
         )
-        return cls(whole("threads", threads, 1, MAX_THREADS), whole("hash_mb", hash_mb, 1, MAX_HASH_MB), search)
+        size = default_hash_mb() if hash_mb is None else whole("hash_mb", hash_mb, 1, MAX_HASH_MB)
+        return cls(whole("threads", threads, 1, MAX_THREADS), size, search)
 
     def changed(self, options: Options) -> Settings:
         """With these options set; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""

@@ -12,13 +12,14 @@ from psearch.farm.boards import board_of
 from psearch.farm.jobs import Found, Line, Task
 from psearch.notation.report import score_object
 from psearch.notation.wdl import pov_wdl
-from psearch.results import PsearchError
+from psearch.results import BestLine, Info, PsearchError
 
 
-class PositionResult:
+class PositionResult(BestLine):
     """One position of `psearch.analyse_many`, searched, or the reason why it could not be.
 
-    Moves, scores and infos are python-chess's types; they are made when they are asked for.
+    It has what `psearch.Result` has. Moves and scores are python-chess's types; they are made when they are asked for.
+    What was not found raises PsearchError for a position with an error.
     """
 
     def __init__(self, id: Any, index: int, task: Task, found: Found | None, error: str | None, hand: str = "") -> None:
@@ -40,6 +41,20 @@ class PositionResult:
         score = f"#{line.mate}" if line.mate is not None else f"{line.cp:+d}"
         return f"<psearch.PositionResult id={self.id!r} bestmove={self._found.best} score={score} depth={line.depth}>"
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PositionResult) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash((self.index, self._task.fen))
+
+    @property
+    def _values(self) -> tuple[Any, ...]:
+        return self.id, self.index, self.error, self.hand, self._task, self._found
+
+    def _repr_html_(self) -> str | None:
+        """For notebooks: the board with the best move, and the lines."""
+        return None if self._found is None else super()._repr_html_()
+
     @property
     def fen(self) -> str:
         """Of the position that was searched; the text that was given where it is no position."""
@@ -60,26 +75,27 @@ class PositionResult:
         return None if best is None else self.board.parse_uci(best)
 
     @property
-    def score(self) -> chess.engine.PovScore:
-        """Of the best move. Raises PsearchError for a position with an error."""
-        return self._score(self._have().lines[0])
-
-    @property
-    def info(self) -> chess.engine.InfoDict:
-        """The best line, as `Engine.analyse` reports it. Raises PsearchError for a position with an error."""
-        return self.infos[0]
+    def info(self) -> Info:
+        """The best line. Raises PsearchError for a position with an error."""
+        return self.lines[0]
 
     @cached_property
-    def infos(self) -> list[chess.engine.InfoDict]:
+    def lines(self) -> list[Info]:
         """All lines, best first: `multipv` of them, if there are so many moves. Raises PsearchError for a position with
         an error."""
         found = self._have()
         return [self._info(found, number, line) for number, line in enumerate(found.lines, start=1)]
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """What went wrong on the way and was mended, a line each."""
-        return self._found.notes if self._found is not None else ()
+        return list(self._found.notes) if self._found is not None else []
+
+    def as_row(self) -> dict[str, Any]:
+        """Return the best line as a row of a table, as `Result.as_row`, with `id` and `error`; that alone where the
+        position was not searched."""
+        found = {"fen": self.fen} if self._found is None else super().as_row()
+        return {"id": self.id, **found, "error": self.error}
 
     def as_json(self) -> dict[str, Any]:
         """What `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
@@ -91,29 +107,21 @@ class PositionResult:
             raise PsearchError(f"position {self.id!r} was not searched: {self.error}")
         return self._found
 
-    def _score(self, line: Line) -> chess.engine.PovScore:
-        return chess.engine.PovScore(score_of(line.cp, line.mate), self.board.turn)
-
-    def _info(self, found: Found, number: int, line: Line) -> chess.engine.InfoDict:
-        score = self._score(line)
-        info: chess.engine.InfoDict = {
-            "depth": line.depth,
-            "seldepth": line.seldepth,
-            "multipv": number,
-            "score": score,
-            "nodes": found.nodes,
-            "nps": round(found.nodes / found.time_s) if found.time_s > 0 else 0,
-            "hashfull": found.hashfull,
-            "tbhits": found.tbhits,
-            "time": found.time_s,
-            "pv": _moves(self.board, line.pv),
-            "wdl": pov_wdl(score, self.board),
-        }
-        if line.bound != "exact":  # python-chess sets these keys too, without declaring them
-            info[f"{line.bound}bound"] = True  # type: ignore[literal-required]  # one of two keys
-        if found.notes and number == 1:
-            info["string"] = "; ".join(found.notes)
-        return info
+    def _info(self, found: Found, number: int, line: Line) -> Info:
+        score = chess.engine.PovScore(score_of(line.cp, line.mate), self.board.turn)
+        return Info(
+            depth=line.depth,
+            seldepth=line.seldepth,
+            score=score,
+            bound=line.bound,
+            nodes=found.nodes,
+            time_s=found.time_s,
+            pv=_moves(self.board, line.pv),
+            multipv=number,
+            hashfull=found.hashfull,
+            tbhits=found.tbhits,
+            wdl=pov_wdl(score, self.board),
+        )
 
 
 def score_of(cp: int | None, mate: int | None) -> chess.engine.Score:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 
+from psearch.engine.log import LOG
 from psearch.farm.crew import Crew
 from psearch.farm.hand import HandSettings
-
-_LOGGER = logging.getLogger("psearch")
 
 
 def make_crew(
@@ -17,7 +15,7 @@ def make_crew(
     cores: Sequence[int] | None = None,
     nice: int = 0,
     cluster: str | None = None,
-    on_note: Callable[[str], None] = _LOGGER.warning,
+    on_note: Callable[[str], None] = LOG.warning,
 ) -> Crew:
     """So many hands; see `LocalCrew`. Or at most so many of a cluster, by its address; see `ClusterCrew`.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import chess
+import chess.engine
 
 from psearch.farm.boards import board_of
+from psearch.farm.comparing import LEAST_LOSS, Comparer, estimate_of, loss_of
 from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.fen import checked_moves
 from psearch.notation.report import uci_line
@@ -58,6 +60,9 @@ class Hand:
             from psearch.notation.syzygy import RootProber
 
             self._prober = RootProber(settings.syzygy)
+        self._comparer = Comparer(settings.options)
+        self._latest: tuple[chess.Board, Searched] | None = None
+        """what was searched last in this chain"""
         self._engine = Supervisor(settings.threads, settings.hash_mb, INLINE if settings.threads == 1 else None)
 
     def __enter__(self) -> Hand:
@@ -69,6 +74,7 @@ class Hand:
     def close(self) -> None:
         """Give the memory back, and end the processes if there are any."""
         self._engine.close()
+        self._comparer.close()
         if self._prober is not None:
             self._prober.close()
 
@@ -99,6 +105,7 @@ class Hand:
         if not self._is_new:
             self._engine.forget()
             self._is_new = True
+            self._latest = None
 
     def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
         """The outcome of a task; see `search`."""
@@ -122,10 +129,9 @@ class Hand:
         board = board_of(task)
         only = None if task.root_moves is None else [board.parse_uci(move) for move in task.root_moves]
         only = checked_moves(board, only)
-        if self._prober is not None and only is None:
-            probe = self._prober.probe(board)
-            if probe is not None:
-                only, searched.tbhits = probe.best, probe.hits
+        probe = self._prober.probe(board) if self._prober is not None and only is None else None
+        if probe is not None:
+            only, searched.tbhits = probe.best, probe.hits
         request = SearchRequest(
             board,
             task.limits,
@@ -140,9 +146,44 @@ class Hand:
         self._is_new = False
         self._is_searching = True
         try:
-            searched.result = self._engine.search(request)
+            result = self._engine.search(request)
+            searched.result = result if probe is None else probe.scored_result(result)
         finally:
             self._is_searching = False
+        latest, self._latest = self._latest, (board, searched)
+        if task.line:
+            searched.found = found_of(searched.result, searched.infos, searched.tbhits)
+            line = _moves(board, task.line)
+            if self._may_be_mistake(board, line[0], searched.found, latest):
+                compared = self._comparer.compare(board, line, task.limits, on_look)
+                searched.found = replace(searched.found, compared=compared)
+
+    def _may_be_mistake(
+        self, board: chess.Board, played: chess.Move, found: Found, latest: tuple[chess.Board, Searched] | None
+    ) -> bool:
+        """By the scores of this position and of the one after the move. It may, too, where that is not the one that was
+        searched before: where a journal has had it, or a hand that was lost."""
+        if found.best is None or board.parse_uci(found.best) == played:
+            return False
+        after = board.copy(stack=False)
+        after.push(played)
+        reached = None
+        if any(after.legal_moves):
+            behind = latest[1].outcome().found if latest is not None and latest[0] == after else None
+            if behind is None:
+                return True
+            reached = _estimate(behind)
+        return loss_of(board, after, _estimate(found), reached) >= LEAST_LOSS
+
+
+def _moves(board: chess.Board, words: Iterable[str]) -> list[chess.Move]:
+    walk = board.copy(stack=False)
+    return [walk.push_uci(word) for word in words]
+
+
+def _estimate(found: Found) -> chess.engine.Score:
+    best = found.lines[0]
+    return estimate_of(best.cp, best.mate, best.bound, found.exact_cp, found.exact_mate)[0]
 
 
 def _listener(infos: list[Info], on_look: Callable[[], None]) -> Callable[[Info], None]:
@@ -164,7 +205,7 @@ class Searched:
     processor are full of the search, that takes three times as long.
     """
 
-    __slots__ = ("error", "hand", "id", "infos", "number", "result", "tbhits")
+    __slots__ = ("error", "found", "hand", "id", "infos", "number", "result", "tbhits")
 
     def __init__(self, number: int, id: str | int, hand: str) -> None:
         self.number = number
@@ -173,13 +214,16 @@ class Searched:
         self.infos: list[Info] = []
         """what the search has reported"""
         self.result: Result | None = None
+        self.found: Found | None = None
+        """where it was put together already"""
         self.error: str | None = None
         self.tbhits = 0
 
     def outcome(self) -> Outcome:
         """What is kept of it."""
-        found = None if self.result is None else found_of(self.result, self.infos, self.tbhits)
-        return Outcome(self.number, self.id, found, self.error, self.hand)
+        if self.found is None and self.result is not None:
+            self.found = found_of(self.result, self.infos, self.tbhits)
+        return Outcome(self.number, self.id, self.found, self.error, self.hand)
 
 
 def found_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Found:

@@ -24,6 +24,9 @@ class Task:
     """lines to find, if there are so many moves"""
     root_moves: tuple[str, ...] | None = None
     """the moves to choose from, UCI; None: all"""
+    line: tuple[str, ...] = ()
+    """what was played from there, UCI, the first few moves, in a game whose positions a chain searches from the last to
+    the first: where the first of them may be a mistake it is compared with the best one. Empty: nothing is compared"""
     chess960: bool = False
     """how castling is written in moves: king takes rook, also where it is of normal chess"""
 
@@ -94,6 +97,24 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Comparison:
+    """The best move beside the one that was played, both with exact scores of the same depth, for the side to move."""
+
+    depth: int
+    depths: int
+    """how many of the last depths agree with these scores, or differ more"""
+    best: str
+    """UCI; may be the move that was played"""
+    cp: int | None
+    """of the best move, in centipawns; None for a mate, which is in `mate`"""
+    mate: int | None
+    played_cp: int | None
+    played_mate: int | None
+    pv: list[str]
+    """the line of the best move, UCI"""
+
+
+@dataclass(frozen=True)
 class Found:
     """What a search found."""
 
@@ -112,6 +133,8 @@ class Found:
     exact_cp: int | None = None
     """the last exact score of the best move, where its score is a bound and there is one; a mate is in `exact_mate`"""
     exact_mate: int | None = None
+    compared: Comparison | None = None
+    """with the move that was played, where that may be a mistake"""
     notes: tuple[str, ...] = ()
     """what went wrong on the way and was mended, a line each"""
     version: str = ""

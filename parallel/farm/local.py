@@ -11,13 +11,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.arena.memory import MIB, available_memory
+from psearch.arena.control_groups import available_memory
+from psearch.arena.memory import MIB
+from psearch.arena.owner import Owner
 from psearch.farm.crew import Done, Event, Joined, Lost
 from psearch.farm.hand import HandSettings
 from psearch.farm.hand_process import TARGET, Assist, Ready, Refused, Start, Told
 from psearch.farm.jobs import Batch
 from psearch.processes.launcher import launch_process
 from psearch.processes.lifetime import process_state
+from psearch.processes.pool import reap
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.entries import load_kernels
@@ -33,7 +36,10 @@ _START_LOOKS = 120
 """The same for one that begins: there may be kernels to compile."""
 _MOST_STILLBORN = 5
 """Hands that end before they are ready, one after the other."""
-_END_S = 0.2
+_LOSS_S = 0.2
+"""A hand that is killed while others search is waited for so long; if it takes longer, then behind the next looks."""
+_END_S = 5.0
+"""The same where all are."""
 _READ_BYTES = 1 << 18
 _HALTED = ("T", "t")
 _HEAD = struct.Struct("!i")
@@ -90,10 +96,13 @@ class LocalCrew:
         self._hands: dict[int, _Local] = {}
         self._places: dict[int, int] = {}
         """which share of the cores each hand has"""
+        self._ending: list[WorkerProcess] = []
+        """killed, and not gone yet"""
         self._events: list[Event] = []
         self._stillborn = 0
         self._look_at = time.monotonic() + _LOOK_S
         self._is_open = True
+        self._owner = Owner("analysis")
         self.lost = 0
         """hands, so far"""
         _check_memory(hands, settings.hash_mb)
@@ -118,6 +127,7 @@ class LocalCrew:
 
     def send(self, hand: int, batch: Batch) -> None:
         """See `Crew`."""
+        self._owner.check()
         local = self._hands.get(hand)
         if local is not None:
             local.tasks += batch.size
@@ -126,12 +136,14 @@ class LocalCrew:
 
     def assist(self, hand: int, threads: int) -> None:
         """See `Crew`."""
+        self._owner.check()
         local = self._hands.get(hand)
         if local is not None:
             self._put(local, Assist(threads))
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
         """See `Crew`."""
+        self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
         try:
@@ -173,14 +185,17 @@ class LocalCrew:
 
     def close(self) -> None:
         """End all hands at once: what they are at is nobody's any more. May be called twice."""
-        if not self._is_open:
+        if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
-        for local in self._hands.values():
-            local.process.kill()
-        for local in self._hands.values():
-            local.process.join(_END_S)
-            local.process.close()
+        self._ending += [local.process for local in self._hands.values()]
+        for process in self._ending:
+            process.kill()
+        end = time.monotonic() + _END_S
+        for process in self._ending:
+            process.join(end - time.monotonic())  # one that nobody has waited for stays in the system's list
+            process.close()
+        self._ending.clear()
         self._hands.clear()
         self._by_descriptor.clear()
         self._poll.close()
@@ -226,9 +241,9 @@ class LocalCrew:
                 self._poll.unregister(one)
                 del self._by_descriptor[one]
         local.process.kill()
-        local.process.join(_END_S)
+        local.process.join(_LOSS_S)
         why = reason or f"it {local.process.ending}"
-        local.process.close()
+        self._ending += reap([local.process])
         self.lost += 1
         self._on_note(f"process {local.process.pid} is replaced: {why}")
         if local.is_ready:
@@ -304,6 +319,7 @@ class LocalCrew:
 
     def _look(self) -> None:
         """Hands that do not run any more, though they have not ended, are given up."""
+        self._ending = reap(self._ending)
         for local in list(self._hands.values()):
             local.halted = local.halted + 1 if process_state(local.process.pid) in _HALTED else 0
             local.silent = local.silent + 1 if local.tasks or not local.is_ready else 0

@@ -19,6 +19,8 @@ BESIDE_MB = 200
 """MiB that a hand needs beside its table, and each of its processes if it has some"""
 _SLOWER = 3.0
 """So many times its time a batch may take on a machine that is busy,"""
+_COMPARED = 4
+"""and so many times that where a move of a game may have to be compared, by nodes that make another time there,"""
 _LATE_S = 30.0
 """and so many seconds more; then its hand has hung."""
 _AWAITED_S = 0.02
@@ -108,5 +110,5 @@ def _limit_s(batch: Batch) -> float | None:
         for _, task in piece.tasks:
             if task.limits.movetime_ms is None:
                 return None
-            seconds += task.limits.movetime_ms / 1000
+            seconds += task.limits.movetime_ms / 1000 * (_COMPARED if task.line else 1)
     return _SLOWER * seconds + _LATE_S

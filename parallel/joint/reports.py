@@ -31,7 +31,7 @@ def info_of(report: Report, turn: chess.Color) -> Info:
     return Info(
         depth=report.depth,
         seldepth=report.seldepth,
-        score=to_score(report.score, turn),
+        score=to_score(report.score, turn, report.bound),
         bound=BOUND_NAMES[report.bound],
         nodes=report.nodes,
         time_s=0.0,

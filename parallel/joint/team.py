@@ -28,8 +28,8 @@ _BESIDE_MB = 400
 """MiB that a machine's processes need beside the table"""
 _FORGETTING = 0
 """The number of work that is no search; searches are counted from 1."""
-_LATE_S = 30.0
-"""Machines that are not ready so long after the first are not waited for; they join when they are."""
+LATE_S = 30.0
+"""Machines are not waited for when nothing has changed for so long; they join when they are ready."""
 _WAIT_S = 0.1
 
 
@@ -83,8 +83,8 @@ class Team:
     there; a context manager.
 
     address: see `psearch.cluster.address`; hash_mb: of each machine's table; most_threads: that a machine uses, None:
-    all it has; on_note: called with a line for people when a machine comes to grief. Raises PsearchError when the
-    cluster cannot be had. For one thread at a time.
+    all it has; on_note: called with a line for people when a machine comes to grief; is_stopped: whether to give up,
+    asked while it connects. Raises PsearchError when the cluster cannot be had. For one thread at a time.
     """
 
     def __init__(
@@ -93,14 +93,18 @@ class Team:
         hash_mb: int,
         most_threads: int | None = None,
         on_note: Callable[[str], None] = lambda note: None,
+        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self._on_note = on_note
         self._most_threads = most_threads
         self._wake: Callable[[], None] | None = None
+        load_kernels(EXCHANGE)  # for `sharing`: not in a search
         settings = MachineSettings(hash_mb, most_threads)
         memory = (hash_mb + _BESIDE_MB) * 2**20
-        self._link: Link | None = Link(address, partial(_begin, settings), None, memory, on_message=self._has_news)
-        self._standing = Standing(on_note, time.monotonic(), "other machine", "another begins there")
+        self._link: Link | None = Link(
+            address, partial(_begin, settings), None, memory, on_message=self._has_news, is_stopped=is_stopped
+        )
+        self._standing = Standing(on_note, time.monotonic(), "other machine", "the search goes on without it")
         self._members: dict[int, Member] = {}
         """by hand"""
         self._searches = 0
@@ -130,24 +134,28 @@ class Team:
         """Those that are ready."""
         return list(self._members.values())
 
-    def wait(self, is_stopped: Callable[[], bool] = lambda: False) -> None:
-        """Until all machines that there are now are ready, or most of them and half a minute has passed since.
+    def wait(self, is_stopped: Callable[[], bool] = lambda: False, late_s: float = LATE_S) -> None:
+        """Wait until all machines that there are now are ready, or nothing has changed for `late_s` seconds: who is
+        not ready then is named, and joins later.
 
-        Raises PsearchError when none can work, or when the cluster is lost.
+        Raises PsearchError when there is none that can work, or when the cluster is lost.
         """
-        first_at: float | None = None
-        while self._link is not None and not is_stopped():
+        standing = self._standing
+        while not is_stopped():
             for _ in self.events(_WAIT_S):
                 continue
-            now = time.monotonic()
-            if self._members and first_at is None:
-                first_at = now
-            ready = all(node.hands for node in self._standing.nodes.values())
-            if first_at is not None and (ready or now > first_at + _LATE_S):
+            if self._link is None:
+                raise PsearchError("the cluster is lost")
+            waiting = [node.name for node in standing.nodes.values() if not node.hands]
+            if standing.are_nodes_known and not standing.nodes:
+                raise standing.nobody()
+            if standing.are_nodes_known and not waiting:
                 return
-            self._standing.check(now)
-        if not is_stopped():
-            raise PsearchError("the cluster is lost")
+            if time.monotonic() > standing.changed_at + late_s:
+                who = ", ".join(waiting) or "the other machines"
+                why = "other programs may have the cores, or kernels are compiled"
+                self._on_note(f"not ready yet: {who} ({why}); whoever gets ready joins")
+                return
 
     # -- a search ----------------------------------------------------------------------------------------------------
 
@@ -189,7 +197,6 @@ class Team:
         """This machine's side of the exchange, from one search to the next, with its workers' table as it is now."""
         arena = supervisor.arena
         if self._own is None or self._own_exchange is None:
-            load_kernels(EXCHANGE)
             self._own_exchange = TableExchange(arena)
             self._own = Sharing(0, 1, self._own_exchange)
         elif self._own_exchange.arena is not arena:

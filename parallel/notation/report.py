@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import chess
 
-from psearch.results import Info, MachineStats, Result, WorkerStats
+from psearch.results import WON_CP, Info, MachineStats, Result, WorkerStats
 
 if TYPE_CHECKING:
     import chess.engine
@@ -41,14 +41,17 @@ def terminal_line(board: chess.Board) -> str:
 
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
-    """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3; `>=` or `<=` before a bound."""
+    """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3, `won` or `lost` in nobody knows how many; `>=` or `<=`
+    before a bound."""
     return relative_text(score.pov(board.turn), bound)
 
 
 def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
     """A score from the point of view that it is already seen from, in the notation of `score_text`."""
-    mate = score.mate()
-    return _BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{(score.score() or 0) / 100:+.2f}")
+    mate, value = score.mate(), score.score() or 0
+    if abs(value) == WON_CP:
+        return "won" if value > 0 else "lost"
+    return _BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:

@@ -1,4 +1,4 @@
-"""Endgame tables at the root: which moves keep the result, and which of them make progress.
+"""Endgame tables at the root: which moves keep the result within the fifty-move rule.
 
 Probing itself is python-chess's (`chess.syzygy`), on files that `table_file.py` reads. What is added here is what a
 table cannot know: the half-move clock, the repetitions of the game so far, and mate. Inside the search nothing is
@@ -8,13 +8,13 @@ probed.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import chess
 import chess.syzygy
 
 from psearch.notation.table_file import Reads, TableFiles
-from psearch.results import PsearchError
+from psearch.results import WON_CP, Info, PsearchError, Result
 
 _FIFTY_MOVES = 100
 """plies without capture or pawn move after which the game is drawn"""
@@ -37,9 +37,28 @@ class RootProbe:
     """plies to the next capture or pawn move, or to mate, if both sides play for it; negative if lost, 0 if drawn.
     The tables may be one ply out."""
     best: list[chess.Move]
-    """the moves to choose from, in the order of python-chess's move generator"""
+    """the moves that keep the result, the one with the most progress first"""
     hits: int
     """root moves that were looked up"""
+
+    def scored(self, info: Info) -> Info:
+        """A report of the search with the tables' score: won or lost, unless the mate is in sight, else a draw.
+
+        Of moves that do not keep the result it is the search's own.
+        """
+        import chess.engine  # it takes long, for asyncio
+
+        relative = info.score.relative
+        if info.pv and info.pv[0] not in self.best:
+            return info
+        if abs(self.wdl) == WIN and relative.is_mate() and (relative > chess.engine.Cp(0)) == (self.wdl > 0):
+            return info
+        value = {WIN: WON_CP, LOSS: -WON_CP}.get(self.wdl, 0)
+        return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
+
+    def scored_result(self, result: Result) -> Result:
+        """The answer of the search with the tables' scores."""
+        return replace(result, info=self.scored(result.info), lines=[self.scored(line) for line in result.lines])
 
 
 @dataclass(frozen=True)
@@ -54,7 +73,7 @@ class _Outcome:
 
     @property
     def merit(self) -> tuple[int, ...]:
-        """The larger the better.
+        """How much progress it makes, the larger the better.
 
         A win: mate, then what has not been on the board before, then the shortest way to the next capture or pawn
         move. A loss: the longest. A draw is a draw.
@@ -62,6 +81,18 @@ class _Outcome:
         if self.wdl > 0:
             return (self.wdl, int(self.mates), int(not self.repeats), -self.dtz)
         return (self.wdl, 0, 0, -self.dtz)
+
+    def rank(self, clock: int, has_repeated: bool) -> tuple[int, ...]:
+        """What moves that are equally good have in common: Stockfish's rule.
+
+        All sure wins are one rank, until a position has come twice: from then on progress counts. All losses are one
+        rank as long as the fifty-move rule is far, then the longest is best.
+        """
+        if self.wdl == WIN and not has_repeated:
+            return (WIN,)
+        if self.wdl == LOSS and -2 * self.dtz + clock < _FIFTY_MOVES:
+            return (LOSS,)
+        return self.merit
 
 
 class RootProber:
@@ -100,7 +131,7 @@ class RootProber:
         self._tables.close()
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """The moves that are best by the tables; the board's move stack counts as the game's history.
+        """The moves that keep the result by the tables; the board's move stack counts as the game's history.
 
         None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
         and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is
@@ -121,8 +152,10 @@ class RootProber:
             raise PsearchError(f"damaged endgame table for {board.fen()}: {reason}") from None
         if not outcomes:
             return None
-        top = max(outcomes, key=lambda outcome: outcome.merit)
-        best = [outcome.move for outcome in outcomes if outcome.merit == top.merit]
+        outcomes.sort(key=lambda outcome: outcome.merit, reverse=True)
+        top = outcomes[0]
+        situation = board.halfmove_clock, _has_repeated(board)
+        best = [outcome.move for outcome in outcomes if outcome.rank(*situation) == top.rank(*situation)]
         hits = sum(not outcome.mates for outcome in outcomes)
         return RootProbe(top.wdl, top.dtz, best, hits)
 
@@ -148,6 +181,18 @@ class RootProber:
             return _Outcome(move, wdl, dtz, repeats=position.is_repetition(2))
         finally:
             position.pop()
+
+
+def _has_repeated(board: chess.Board) -> bool:
+    """Whether a position has come twice since the last capture or pawn move."""
+    position = board.copy()
+    seen = {position.epd()}
+    while position.halfmove_clock and position.move_stack:
+        position.pop()
+        if position.epd() in seen:
+            return True
+        seen.add(position.epd())
+    return False
 
 
 def _under_fifty_moves(dtz: int, clock: int, fresh: bool) -> int:

@@ -17,6 +17,7 @@ from typing import Any
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
 from psearch.core import kernels
+from psearch.core.interpreter import NotPython, python_command
 from psearch.processes.fork_server import MARK, MESSAGE_BYTES
 from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.signals import GROUP_SIGNALS, signals_blocked
@@ -240,17 +241,14 @@ class ForkServer:
 
 
 def _interpreter() -> list[str]:
-    """This Python, with the flags it was started with: an isolated one stays isolated.
-
-    Raises PsearchError in a frozen program, or one that embeds Python: it would start itself.
-    """
-    name = os.path.basename(sys.executable or "")
-    if MARK in os.environ or getattr(sys, "frozen", False) or "py" not in name.lower():
+    """See `python_command`. Raises PsearchError."""
+    try:
+        return python_command(MARK)
+    except NotPython as other:
         raise PsearchError(
-            f"a program with threads needs a Python interpreter to start workers, and sys.executable is {name!r}: "
+            f"a program with threads needs a Python interpreter to start workers, and sys.executable is {other}: "
             "start the engine while the program has a single thread, or with start_method='fork'"
-        )
-    return [sys.executable, *subprocess._args_from_interpreter_flags()]  # type: ignore[attr-defined]  # as multiprocessing
+        ) from None
 
 
 class _ServedWorker(WorkerProcess):

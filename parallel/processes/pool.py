@@ -174,15 +174,14 @@ class WorkerPool:
         """Kill all workers and close this without waiting for their ends: they are left to the caller."""
         self.kill()
         self._poll.close()
-        return self.workers
+        killed, self.workers = self.workers, []
+        return killed
 
     def close(self) -> None:
         """End all workers, and give their descriptors back. No thread may be waiting for them."""
         if not self.busy and not self.is_broken:
             self._ask_to_quit()
-        for worker in self.abandon():
-            worker.join(_DEATH_TIMEOUT_S)
-            worker.close()
+        end(self.abandon())
 
     def _ask_to_quit(self) -> None:
         for worker in self.workers:
@@ -193,6 +192,16 @@ class WorkerPool:
         deadline = time.monotonic() + _QUIT_TIMEOUT_S
         for worker in self.workers:
             worker.join(deadline - time.monotonic())
+
+
+def end(killed: Sequence[WorkerProcess]) -> None:
+    """Wait for the ends of processes that were killed, until one is late, and give their descriptors back."""
+    patience_s = _DEATH_TIMEOUT_S
+    for worker in killed:
+        worker.join(patience_s)
+        if worker.is_alive():  # the kernel does not let it go, nor others perhaps
+            patience_s = 0.0
+        worker.close()
 
 
 def reap(ended: Sequence[WorkerProcess]) -> list[WorkerProcess]:

@@ -19,13 +19,19 @@ from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, 
 from psearch.core.entries import evaluate_position
 from psearch.core.records import evaluation_dtype
 from psearch.processes.lines import whole_line
-from psearch.results import Info, Result, WorkerStats
+from psearch.results import WON_CP, Info, Result, WorkerStats
 
 BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 
 
-def to_score(value: int, turn: chess.Color) -> chess.engine.PovScore:
-    """Centipawns or mate distance, from the view of the side to move."""
+def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
+    """Centipawns or mate distance, from the view of the side to move.
+
+    A bound that tells of a mate says who wins; its distance is that of some line, often a far too long one, and is not
+    passed on.
+    """
+    if bound == (BOUND_LOWER if value > 0 else BOUND_UPPER) and abs(value) >= MATE_IN_MAX_PLY:
+        value = WON_CP if value > 0 else -WON_CP
     if abs(value) < MATE_IN_MAX_PLY:
         return chess.engine.PovScore(chess.engine.Cp(value), turn)
     moves = (MATE - abs(value) + 1) // 2
@@ -105,25 +111,26 @@ class Reports:
             return
         now_s, workers, hashfull = self.elapsed_s, self._worker_stats(), self.arena.fill_permille()
         for record in records:
-            bound = BOUND_NAMES[record.bound]
-            pv = [to_chess_move(code, self.board) for code in record.pv]
-            yield Info(
+            info = Info(
                 depth=record.depth,
                 seldepth=record.seldepth,
-                score=to_score(record.score, self.board.turn),
-                bound=bound,
+                score=to_score(record.score, self.board.turn, record.bound),
+                bound=BOUND_NAMES[record.bound],
                 nodes=self._never_less(self._earlier_nodes + record.nodes),
                 time_s=now_s,
-                pv=self._line(pv, bound, abs(record.score) >= MATE_IN_MAX_PLY),
+                pv=[to_chess_move(code, self.board) for code in record.pv],
                 workers=workers,
                 multipv=record.line + 1,
                 hashfull=hashfull,
             )
+            yield self._with_line(info, abs(record.score) >= MATE_IN_MAX_PLY)
 
     def complete(self, info: Info) -> list[Info]:
         """Take one that was read, and return what can be shown now: it, all lines of its depth from the best, or
-        nothing while lines are missing. Of several lines only exact values count."""
+        nothing while lines are missing or when nothing is new. Of several lines only exact values count."""
         if self.wanted_lines == 1:
+            if self._is_known_mate(info):
+                return []
             self._lines = [info]
         else:
             if info.bound != "exact":
@@ -139,6 +146,14 @@ class Reports:
         if info.bound == "exact":
             self.finished = self._lines
         return self._lines
+
+    def _is_known_mate(self, info: Info) -> bool:
+        """Whether a bound adds nothing to the mate that the last iteration has found: the next one was stopped after
+        the same move."""
+        if info.bound != "lower" or not self.finished:
+            return False
+        known = self.finished[0]
+        return known.score.is_mate() and info.pv[0] == known.pv[0] and info.score.relative <= known.score.relative
 
     def now(self) -> Info:
         """The latest report with present counters."""
@@ -191,13 +206,17 @@ class Reports:
         self._most_nodes = max(self._most_nodes, nodes)
         return self._most_nodes
 
-    def _line(self, pv: list[chess.Move], bound: str, is_mate: bool) -> list[chess.Move]:
-        """The line of a report; for a move that missed the window the last line that began with it."""
-        if bound == "exact" or len(pv) > 1:
-            self._known[pv[0]] = pv
-        elif not is_mate:  # the line before led elsewhere
-            return self._known.get(pv[0], pv)
-        return pv
+    def _with_line(self, info: Info, is_mate: bool) -> Info:
+        """A report with its line; of a move that missed the window the last line that began with it, or what the table
+        says next."""
+        first = info.pv[0]
+        if info.bound == "exact" or len(info.pv) > 1:
+            self._known[first] = info.pv
+            return info
+        known = self._known.get(first, [])
+        if len(known) < 2 or is_mate:  # of a mate: the line before led elsewhere
+            known = whole_line(self.arena, self.board, info, ())
+        return replace(info, pv=known)
 
     def _whole(self, info: Info) -> Info:
         """With all that is known of the line."""

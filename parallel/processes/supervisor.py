@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import os
 import sys
 import threading
 import time
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import chess
 
 from psearch.arena.arena import Arena
+from psearch.arena.owner import Owner
 from psearch.core import kernels
 from psearch.core.entries import PERFT
 from psearch.defaults import MAX_DEPTH
@@ -82,7 +82,7 @@ class Supervisor:
         watched: bool = False,
     ) -> None:
         self._is_open = False
-        self._owner = os.getpid()
+        self._owner = Owner("engine")
         self._lock = threading.Lock()
         self._busy_thread: int | None = None
         self._is_counting = False
@@ -119,7 +119,7 @@ class Supervisor:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_is_open", False) and self._owner == os.getpid():
+        if getattr(self, "_is_open", False) and self._owner.is_here:
             warnings.warn("an engine was not closed", ResourceWarning, stacklevel=2, source=self)
             self.close()
 
@@ -141,7 +141,7 @@ class Supervisor:
     def close(self) -> None:
         """End the workers and give the memory back. May be called twice, and while another thread searches: that one
         gives it back then, as soon as it can."""
-        if not self._is_open or self._owner != os.getpid():
+        if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
         if self._interrupt():
@@ -165,7 +165,8 @@ class Supervisor:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One search or perft at a time; raises PsearchError when there is one, or when this is closed."""
+        """One search or perft at a time; raises PsearchError when there is one, when this is closed, and in a fork."""
+        self._owner.check()
         if not self._lock.acquire(blocking=False):
             raise PsearchError("this engine is searching already")
         try:
@@ -221,8 +222,16 @@ class Supervisor:
         return notes
 
     def _make_whole(self, patience_s: float, may_go_on: Callable[[], bool] | None = None) -> list[str]:
-        lost = self.workers.settle(patience_s)
-        problem = self.workers.restore(may_go_on)
+        return self._restored(self.workers.settle(patience_s), may_go_on)
+
+    def _restored(
+        self,
+        lost: str | None,
+        may_go_on: Callable[[], bool] | None = None,
+        may_wait: Callable[[], bool] | None = None,
+    ) -> list[str]:
+        """What to tell of it. lost: what `settle` has found; the rest: see `Workers.restore`."""
+        problem = self.workers.restore(may_go_on, may_wait)
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 
@@ -258,13 +267,15 @@ class Supervisor:
         with self._alone():
             self.workers.settle(_SETTLE_PATIENCE_S)
 
-    def restore(self) -> list[str]:
+    def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
         """Between searches: replace workers that are late or have died since. What was found amiss, a line each.
 
-        Not needed before the next search, but while nobody waits it costs nobody's time.
+        Not needed before the next search, but while nobody waits it costs nobody's time. may_wait: asked meanwhile;
+        where it is false, who is late is left to the next search.
         """
         with self._alone():
-            return self._make_whole(_SETTLE_PATIENCE_S)
+            lost = self.workers.settle(_SETTLE_PATIENCE_S, may_wait)
+            return self._restored(lost, may_wait=may_wait) if self.pool.is_broken or not self.pool.busy else []
 
     def allow(self, threads: int) -> None:
         """Between searches: have so many workers from now on, if there are fewer."""

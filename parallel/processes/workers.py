@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from psearch.arena.arena import Arena
+from psearch.arena.arena import Arena, MemoryShortage
 from psearch.processes.heartbeat import find_halted
 from psearch.processes.inline import InlinePool
-from psearch.processes.pool import WorkerPool, reap
+from psearch.processes.pool import WorkerPool, end, reap
 from psearch.processes.wake import Wake
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import PsearchError, WorkerDied
@@ -24,8 +24,10 @@ from psearch.scheduler.entries import request_stop
 
 INLINE = "inline"
 """The start method without processes."""
-_SETTLE_INTERVAL_S = 0.01
-_END_TIMEOUT_S = 0.2
+_SETTLE_INTERVAL_S = 0.002
+_SHORTAGE_S = 10.0
+"""How long a search waits for the memory of a control block: those that had the last one may not have ended yet."""
+_SHORTAGE_INTERVAL_S = 0.01
 
 
 class Workers:
@@ -94,7 +96,8 @@ class Workers:
     def stop(self) -> None:
         """Have them leave the search."""
         with self._changing:
-            request_stop(self.arena.context)
+            if not self._is_closed:
+                request_stop(self.arena.context)
 
     def kill(self) -> None:
         """SIGKILL to all. The thread that searches sees it; no others come after them."""
@@ -104,16 +107,17 @@ class Workers:
 
     # -- after losses ------------------------------------------------------------------------------------------------
 
-    def settle(self, patience_s: float) -> str | None:
+    def settle(self, patience_s: float, may_wait: Callable[[], bool] = lambda: True) -> str | None:
         """Between searches: see that no worker is at the last one any more. What went wrong, None if nothing did.
 
         Who has not left it after `patience_s` seconds, or is halted, is killed, with all the others. Something that
-        goes on, though slowly, is waited for a while longer: many workers share few cores.
+        goes on, though slowly, is waited for a while longer: many workers share few cores. may_wait: asked meanwhile;
+        where it is false, who is late stays.
         """
         try:
             self.pool.check()
             deadline = time.monotonic() + patience_s
-            while self.pool.busy and not self.pool.is_broken:
+            while self.pool.busy and not self.pool.is_broken and may_wait():
                 before = len(self.pool.busy)
                 self.pool.collect(_SETTLE_INTERVAL_S)
                 if len(self.pool.busy) < before:
@@ -126,19 +130,28 @@ class Workers:
             return str(error)
         return None
 
-    def restore(self, may_go_on: Callable[[], bool] | None = None) -> str | None:
+    def restore(
+        self, may_go_on: Callable[[], bool] | None = None, may_wait: Callable[[], bool] | None = None
+    ) -> str | None:
         """Replace the workers if any is lost or late, in a new control block. Afterwards all of them take commands.
 
         Where no processes can be had, the caller's thread is to search alone (`InlinePool`), until the next call that
         gets some. What stands in the way is returned then; None when all are there. may_go_on: asked while processes
-        are started; None: nobody waits. Raises PsearchError when there is no memory for either.
+        are started; None: nobody waits. Raises PsearchError when there is no memory for either; before that, where
+        `may_wait` or else `may_go_on` is given, it is tried for a while. Those that were killed are not waited for: one
+        that the kernel does not let go (a disk that is gone, a frozen control group) may stay.
         """
-        try:
-            return self._restore(may_go_on)
-        finally:
-            if may_go_on is None:
-                self._wait_for_ends()
-            self._ending = reap(self._ending)
+        may_try = may_wait or may_go_on
+        deadline = time.monotonic() + _SHORTAGE_S
+        while True:
+            try:
+                return self._restore(may_go_on)
+            except MemoryShortage:
+                if may_try is None or not may_try() or time.monotonic() > deadline:
+                    raise
+                time.sleep(_SHORTAGE_INTERVAL_S)
+            finally:
+                self._ending = reap(self._ending)
 
     def _restore(self, may_go_on: Callable[[], bool] | None) -> str | None:
         if self.are_complete:
@@ -180,19 +193,13 @@ class Workers:
             self._ending = reap(self._ending)
         return None
 
-    def _wait_for_ends(self) -> None:
-        """For a little while, until those that were killed have ended."""
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        for worker in self._ending:
-            worker.join(deadline - time.monotonic())
-
     def close(self) -> None:
         """End all workers, and give the memory back. May be called twice."""
-        if self._is_closed:
-            return
-        self._is_closed = True
+        with self._changing:  # from here on `stop` does not touch the memory
+            if self._is_closed:
+                return
+            self._is_closed = True
         self.pool.close()
-        self._wait_for_ends()
-        reap(self._ending)
+        end(self._ending)
         self.arena.close()
         self.wake.close()

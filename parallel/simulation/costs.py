@@ -17,6 +17,7 @@ import numpy as np
 from psearch.core.records import COLD_NODES
 from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
+from psearch.terminal.streams import printable
 
 _TICKS_PER_NS = 1000
 _MOST_NS = 1e9
@@ -24,6 +25,9 @@ _MOST_BYTES = 1 << 16
 """of a file"""
 _SHARES = ("jitter", "crowd")
 """Not nanoseconds, but shares of what something costs."""
+_DEFAULTS_MEASURED = "2026-11-22"
+_LONGEST_NAME = 100
+"""Characters: a file may say anything."""
 _ONE = 1 << 16
 """A share of 1."""
 SHARING = (
@@ -100,6 +104,17 @@ class Costs:
         and one of quiescence cost."""
         return nodes * (self.node + self.qnode) / 2e9
 
+    def told(self, here: str, file: str = "those of the log") -> str:
+        """Whose costs these are, in a line below a table. here: the machine, as `machine` has it, where it is made;
+        file: where they come from if they are not the defaults."""
+        if replace(self, jitter=0.0) == Costs():
+            return (
+                f"costs: the defaults ({self.machine}, {_DEFAULTS_MEASURED}); with those of this machine (psearch "
+                "calibrate) a speedup may be twofold or half"
+            )
+        machine = "this machine" if self.machine == here else self.machine
+        return printable(f"costs: {file} ({machine[:_LONGEST_NAME]}, {self.measured[:_LONGEST_NAME] or 'no date'})")
+
     def write(self, record: np.void, stacks: int) -> None:
         """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
         costs = record["costs"]
@@ -128,16 +143,20 @@ class Costs:
         """Read what `save` wrote. Raises PsearchError when it is not that."""
         try:
             with path.open("rb") as file:
-                values = json.loads(file.read(_MOST_BYTES))
-            kinds = {field.name: (str,) if field.type == "str" else (int, float) for field in fields(cls)}
-            if not isinstance(values, dict) or set(values) - set(kinds):
-                raise ValueError("unknown fields")
-            for name, value in values.items():
-                if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
-                    raise ValueError(f"no value of {name}")
-            return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
+                return cls.of(json.loads(file.read(_MOST_BYTES)))
         except (OSError, ValueError, RecursionError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
+
+    @classmethod
+    def of(cls, values: Any) -> Costs:
+        """What `save` writes, as a file or a log has it. Raises ValueError when it is not that."""
+        kinds = {field.name: (str,) if field.type == "str" else (int, float) for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) - set(kinds):
+            raise ValueError("unknown fields")
+        for name, value in values.items():
+            if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
+                raise ValueError(f"no value of {name}")
+        return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
 
 
 def _has_costs(head: bytes) -> bool:

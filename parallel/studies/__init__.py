@@ -6,8 +6,8 @@ searches a position, and with what luck. `prediction_study` judges node types,
 `pruning_counts` counts what was left out, `soundness` compares modes, `uniform_tree` (`uniform_kernels`) counts
 what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`, and `sharing_costs` what it
 costs to share, in searches that time themselves (`timed_nodes`, `timed_locks`, layouts in `timings`);
-`raw_log` keeps samples, `tree_sizes` says how much was searched and whether that is enough, `time_fit` finds work and
-critical path, `plots` draws, `html_report` makes a page of a study with the
-pictures of `svg`. `job_pool` shares searches out to processes, `progress` is how a study says how far it is;
+`raw_log` keeps samples, `tree_sizes` says how much was searched and whether that is enough, `pairs` compares policies
+position by position, `time_fit` finds work and critical path, `plots` draws, `html_report` makes a page of a study
+with the pictures of `svg`. `job_pool` shares searches out to processes, `progress` is how a study says how far it is;
 `entries` names the groups of kernels.
 """

@@ -34,7 +34,7 @@ from psearch.scheduler.entries import read_cycles, work
 from psearch.simulation.costs import Costs
 from psearch.studies import micro_costs
 from psearch.studies.progress import Progress
-from psearch.studies.raw_log import machine
+from psearch.studies.raw_log import machine, machine_name
 from psearch.studies.sharing_costs import SharingCosts, measure_sharing
 from psearch.studies.speedup import hardware_ceiling
 from psearch.studies.time_fit import non_negative_pair
@@ -117,14 +117,13 @@ def calibrate(
     report("calibrate: two searches side by side")
     suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
     ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
-    about = machine()
     costs = Costs(
         node=round(node, 1),
         qnode=round(qnode, 1),
         # virtual time charges a join's lock beside it
         join=round(max(join - micro["lock"], 0.0), 1),
         side_by_side=round(2 / ceiling, 3),
-        machine=f"{about['cpu']}, {about['cores']} cores",
+        machine=machine_name(machine()),
         measured=time.strftime("%Y-%m-%d"),
         **{name: round(value, 2) for name, value in micro.items()},
         **{name: round(value, 4) for name, value in sharing.costs.items()},

@@ -13,9 +13,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from psearch.arena.perturbation import history_seed
+from psearch.defaults import MAX_DEPTH
+from psearch.terminal.streams import printable
 
-_NEAREST, _GIVEN = "nearest", "given"
-"""The rules as logs name them; those without a name are older than the perturbed histories."""
+_UNDECIDED, _NEAREST, _GIVEN = "nearest undecided", "nearest", "given"
+"""The rules as logs name them; those without a name are older than the perturbed histories. With the second `simulate`
+kept trees that ended in a mate."""
+_MOST_NAMES = 12
+_LONGEST_NAME = 100
 _TOO_QUICK = 0.05
 """A position whose nearest depth needs less than this share of what is wanted is left out."""
 
@@ -23,12 +28,14 @@ _TOO_QUICK = 0.05
 def nearest_depth(sizes: Mapping[int, float], wanted: float) -> int | None:
     """The depth whose size (nodes or seconds of all iterations up to it) is nearest to what is wanted, by their ratio.
 
-    Of equals the deepest: reports may come together. None if there is none of a twentieth or more: a forced mate or
-    draw ends every iteration at once.
+    Of equals the deepest: reports may come together. None where a forced mate or draw ends every iteration at once: the
+    last depth of all was reached, or there is no size of a twentieth or more. Such a tree has nothing to share.
 
     >>> nearest_depth({7: 300, 8: 450, 9: 2300}, wanted=1000)
     9
     """
+    if MAX_DEPTH in sizes:
+        return None
     depth = min(sizes, key=lambda depth: (abs(math.log(sizes[depth] / wanted)), -depth), default=None)
     return None if depth is None or sizes[depth] < _TOO_QUICK * wanted else depth
 
@@ -54,16 +61,28 @@ def sample_seed(seed: int, fen: str, policy: str, workers: int, repeat: int) -> 
 
 def rule_name(depth: int | None) -> str:
     """What logs say of how depths were chosen; depth: the same for all, if one is given."""
-    return _NEAREST if depth is None else _GIVEN
+    return _UNDECIDED if depth is None else _GIVEN
 
 
 def depth_rule(facts: Mapping[str, Any]) -> str:
-    """By which rule the depths of a log were chosen, in words; facts: of the log, of which `about` is asked."""
+    """By which rule the depths of a log were chosen, and which positions were left out, in words; facts: of the log, of
+    which `about` and `left_out` are asked."""
+    names = facts.get("left_out")
+    if not isinstance(names, list) or not names:
+        return _rule(facts)
+    more = [f"and {len(names) - _MOST_NAMES} more"] if len(names) > _MOST_NAMES else []
+    shown = [printable(str(name)[:_LONGEST_NAME]) for name in names[:_MOST_NAMES]]
+    return f"{_rule(facts)}\nleft out, ended by a mate or draw: {', '.join([*shown, *more])}"
+
+
+def _rule(facts: Mapping[str, Any]) -> str:
     about = facts.get("about")
     if not isinstance(about, Mapping):
         about = {}
     arguments = about.get("arguments")
     known = {**about, **(arguments if isinstance(arguments, Mapping) else {})}
+    if about.get("depths") == _UNDECIDED:
+        return "depths: the nearest ones, of searches apart, without mates and draws; histories perturbed"
     if about.get("depths") == _NEAREST:
         return "depths: the nearest ones, of searches apart; histories perturbed"
     if about.get("depths") == _GIVEN:

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 from psearch.notation.atomic_file import AtomicFile
 from psearch.notation.own_kind import check_replaceable
 from psearch.results import PsearchError
+from psearch.studies.pairs import pair_lines
 from psearch.studies.plots import whiskers
-from psearch.studies.speedup import Row, Samples, legend, mean_logs, table_cells
+from psearch.studies.raw_log import machine_name
+from psearch.studies.speedup import Row, Samples, legend, mean_logs, most_workers, table_cells
 from psearch.studies.svg import Axis, Picture, doubling_axis, number_axis
 from psearch.studies.time_fit import Fit, fit_lines
 from psearch.studies.tree_sizes import scale_line, searched, size_text, warnings
@@ -74,6 +76,8 @@ class Report:
     ceilings: Mapping[int, float] | None = None
     """of the hardware, by worker count; None: of virtual time there are none"""
     fits: Sequence[Fit] = ()
+    costs: str = ""
+    """of virtual time: whose they are"""
     interrupted: bool = False
 
 
@@ -107,15 +111,18 @@ def page(report: Report) -> str:
     pictures = [_bars(report)] if is_real else _curves(report)
     positions, nodes = searched(report.samples)
     pruning = getattr(report.samples[0], "pruning", "") if report.samples else ""
+    pairs = pair_lines(report.samples)
     parts = [
         f"<h1>{escape(report.title)}</h1>",
         f"<p>{escape(scale_line(positions, nodes))}{escape(f'; pruning {pruning}' if pruning else '')}.<br>",
-        f'<span class="note">{escape(report.rule)}.</span></p>',
+        *(f'<span class="note">{escape(text)}.</span><br>' for text in (report.rule, report.costs) if text),
+        "</p>",
         *(f'<p class="note">{escape(text)}.</p>' for text in _cautions(report, positions, nodes)),
         *(f"<figure>{picture.markup()}</figure>" for picture in pictures),
         "<h2>Figures</h2>",
         _table(*table_cells(report.rows, report.ceilings)),
         f"<pre>{escape(legend(report.rows, ceilings=is_real))}</pre>",
+        f"<pre>{escape(pairs)}</pre>" if pairs else "",
         f"<pre>{escape(fit_lines(report.fits))}</pre>" if report.fits else "",
         _positions(report),
         "<h2>How it was measured</h2>",
@@ -139,8 +146,7 @@ def page(report: Report) -> str:
 def _cautions(report: Report, positions: int, nodes: float) -> list[str]:
     """What keeps the figures from meaning much."""
     found = ["Interrupted: the figures are of the searches that were finished"] if report.interrupted else []
-    most = max((row.threads for row in report.rows), default=1)
-    return found + [text[0].upper() + text[1:] for text in warnings(positions, nodes, most)]
+    return found + [text[0].upper() + text[1:] for text in warnings(positions, nodes, most_workers(report.rows))]
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------
@@ -310,7 +316,7 @@ def _facts(report: Report) -> str:
     rows: list[tuple[str, str]] = []
     machine = about.get("machine")
     if isinstance(machine, Mapping):
-        rows.append(("machine", f"{machine.get('cpu', '?')}, {machine.get('cores', '?')} cores"))
+        rows.append(("machine", machine_name(machine)))
         rows.append(("psearch", f"{machine.get('psearch', '?')} ({about.get('commit', '?')})"))
     if about.get("written"):
         rows.append(("measured", str(about["written"])))
@@ -321,8 +327,5 @@ def _facts(report: Report) -> str:
             rows.append(("arguments", ", ".join(told)))
         if isinstance(arguments.get("suite"), str):
             rows.append(("suite", Path(arguments["suite"]).name))
-    costs = about.get("costs")
-    if isinstance(costs, Mapping) and costs.get("machine"):
-        rows.append(("costs", f"virtual time charges what was measured on {costs['machine']}, {costs.get('measured')}"))
     rows.append(("report", f"psearch {__version__}, {time.strftime('%Y-%m-%d')}"))
     return "<dl>" + "".join(f"<dt>{name}</dt><dd>{escape(text[:_LONGEST_FACT])}</dd>" for name, text in rows) + "</dl>"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from psearch.notation.own_kind import check_replaceable, is_png
@@ -19,6 +20,8 @@ _THINNEST = 1.2
 _THICKER = 1.2
 _THICKEST = 6.0
 """Points: the last of several lines, what one has more than the next, if that does not get the first one too thick."""
+_COLUMNS_AN_INCH = 14
+"""of small letters"""
 _MARKERS = "osD^vPX*h"
 
 
@@ -27,7 +30,7 @@ def check_plot(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401  # only whether it is there
     except ImportError:
-        raise PsearchError("--plot needs matplotlib: pip install 'psearch[study]'") from None
+        raise PsearchError("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lower() != ".png":
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
     if not path.absolute().parent.is_dir():
@@ -59,12 +62,18 @@ def whiskers(row: Row) -> tuple[float, float]:
     return max(row.speedup - row.low, 0.0), max(row.high - row.speedup, 0.0)
 
 
-def _save(figure: Any, path: Path, labels: Iterable[str]) -> None:
-    """The picture, with the words of its legend as its description."""
-    figure.savefig(path, dpi=_DPI, metadata={"Description": "; ".join(labels)})
+def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) -> None:
+    """The picture, with what keeps it from meaning much at its foot; the words of its legend are its description, those
+    of the notes its warning."""
+    metadata = {"Description": "; ".join(labels)}
+    if notes:
+        columns = int(figure.get_figwidth() * _COLUMNS_AN_INCH)
+        figure.supxlabel("\n".join(fill(note, columns) for note in notes), fontsize="small")
+        metadata["Warning"] = "; ".join(notes)
+    figure.savefig(path, dpi=_DPI, metadata=metadata)
 
 
-def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
+def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence[str] = ()) -> None:
     """Speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
 
@@ -100,10 +109,12 @@ def plot_simulation(path: Path, rows: Sequence[Row], title: str) -> None:
     idle.set_ylabel("idle share (dotted)")
     idle.set_ylim(bottom=0)
     idle.yaxis.set_major_formatter(PercentFormatter(1.0))
-    _save(figure, path, policies)
+    _save(figure, path, policies, notes)
 
 
-def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], title: str) -> None:
+def plot_speedup(
+    path: Path, rows: Sequence[Row], ceilings: dict[int, float], title: str, notes: Sequence[str] = ()
+) -> None:
     """A bar with its 95% interval for each policy and worker count, and the ceilings of the hardware."""
     figure, axes = _figure(max(5.0, 1.6 + 1.1 * len(rows)), 5, 1)
     counts = sorted({row.threads for row in rows})
@@ -131,10 +142,10 @@ def plot_speedup(path: Path, rows: Sequence[Row], ceilings: dict[int, float], ti
     axes.set_title(title)
     axes.legend(loc="upper left", fontsize="small")
     axes.grid(axis="y", alpha=0.3)
-    _save(figure, path, policies)
+    _save(figure, path, policies, notes)
 
 
-def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str) -> None:
+def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:
     """Reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -146,13 +157,13 @@ def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str) -> No
         style = _line(number, len(reports))
         _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)
         _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})", style)
-    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
+    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at nodes that the rule opened")):
         axes.plot((0, 1), (0, 1), **_IDEAL)
         axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
         axes.grid(alpha=0.3)
         axes.legend()
     figure.suptitle(title)
-    _save(figure, path, [report.rule for report in reports])
+    _save(figure, path, [report.rule for report in reports], notes)
 
 
 def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str, style: dict[str, Any]) -> None:

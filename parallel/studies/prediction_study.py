@@ -1,11 +1,12 @@
 """The study of node type prediction: how often each rule is right, and what it costs when it is not.
 
 One worker searches every position once for each rule. The rules differ in the class they give a node, not in the tree
-that is searched, so all are judged on the same nodes. A node counts once its first move is about to be searched; what
-the table, a null move or a draw decides before that is no question of type.
+that is searched, so there all are judged on the same nodes. A node counts once its first move is about to be searched;
+what the table, a null move or a draw decides before that is no question of type.
 
 What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
-are inside has a P(needed); whether its result was used in the end is counted.
+are inside has a P(needed); whether its result was used in the end is counted. There every rule is judged on the nodes
+that it has opened itself: one that opens doubtful nodes has more to predict, and a larger error.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ from psearch.terminal.table import glossary, text_table
 
 WORKERS = 8
 """In virtual time."""
+OWN_NODES = (
+    "P(needed): each rule on the nodes that it opened itself, so that the errors do not rank the rules. One that opens "
+    "doubtful nodes errs more"
+)
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,8 @@ class RuleReport:
     needed: list[ReliabilityBin]
     """of P(needed) of moves taken at shared nodes, in virtual time"""
     brier_needed: float
+    used: float
+    """share of these moves whose result was used"""
     wasted: dict[str, float]
     """share of all nodes thrown away because a node of this expected type was cut off, in virtual time"""
 
@@ -159,6 +166,7 @@ def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared
         reliability_later=bins_of(serial["bin_seen"][1], serial["bin_no_cut"][1], serial["bin_p"][1]),
         needed=needed,
         brier_needed=_brier(needed),
+        used=_ratio(shared["needed_used"].sum(), shared["needed_seen"].sum()),
         wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in enumerate(TYPE_NAMES)},
     )
 
@@ -209,7 +217,8 @@ def table(reports: Sequence[RuleReport]) -> str:
         "Brier class",
         "calibrated",
         "later",
-        "needed",
+        "needed (own)",
+        "used",
     ]
     rows = [
         [
@@ -220,6 +229,7 @@ def table(reports: Sequence[RuleReport]) -> str:
             f"{report.brier:.4f}",
             f"{report.brier_later:.4f}",
             f"{report.brier_needed:.4f}",
+            f"{report.used:.1%}",
             *(f"{report.wasted[name]:.2%}" for name in TYPE_NAMES),
         ]
         for report in reports
@@ -231,7 +241,7 @@ def legend() -> str:
     """What the columns of the table are."""
     types = ", ".join(TYPE_NAMES)
     return (
-        "Searched by one worker:\n"
+        "Searched by one worker, all rules on the same nodes:\n"
         + glossary(
             [
                 (
@@ -244,10 +254,15 @@ def legend() -> str:
                 ("later", "the same of P(no cutoff) after one or more moves"),
             ]
         )
-        + f"\nSearched by {WORKERS} workers in virtual time:\n"
+        + f"\nSearched by {WORKERS} workers in virtual time, each rule on the nodes that it opened itself:\n"
         + glossary(
             [
-                ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
+                (
+                    "needed (own)",
+                    "Brier score of P(needed) of the moves taken at shared nodes. It does not rank the rules: one that "
+                    "opens doubtful nodes errs more",
+                ),
+                ("used", "share of these moves whose result was used in the end"),
                 (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
             ]
         )

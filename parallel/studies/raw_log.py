@@ -17,7 +17,7 @@ import platform
 import subprocess
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -49,14 +49,23 @@ def machine() -> dict[str, Any]:
     return {"cpu": model, "cores": cores, "python": platform.python_version(), "psearch": __version__}
 
 
+def machine_name(about: Mapping[str, Any]) -> str:
+    """A machine in words; about: as `machine` gives it."""
+    return f"{about.get('cpu', '?')}, {about.get('cores', '?')} cores"
+
+
 def source_commit() -> str:
-    """`git describe` of the checkout that psearch runs from, `-dirty` if it was changed; else the version."""
+    """Return `git describe` of the checkout that psearch runs from, `-dirty` if it was changed, or was built from.
+
+    Where neither is known, the version.
+    """
     root = Path(__file__).parents[2]
     if (root / ".git").exists():
         command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10"]
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    return __version__
+    built_from = Path(__file__).parents[1] / "commit.txt"  # written by setup.py
+    return built_from.read_text("ascii").strip() if built_from.exists() else __version__
 
 
 class RawLog:

@@ -19,7 +19,6 @@ import numpy as np
 
 from psearch.arena.perturbation import perturb_history
 from psearch.core.pruning.modes import Pruning, pruning_text
-from psearch.defaults import MAX_DEPTH
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
@@ -91,7 +90,7 @@ def find_depth(
 ) -> int | None:
     """The depth whose iterations take one worker about `seconds` in all, from a history of this seed.
 
-    None when no depth does: a forced mate or draw ends every iteration at once.
+    None where a forced mate or draw ends every iteration at once.
     """
     control = SearchControl()
     found: dict[int, float] = {}
@@ -105,8 +104,6 @@ def find_depth(
     limit = Limits(movetime_ms=int(1000 * max(seconds * _LONGEST, 0.05)))
     _forget(engine, history)
     engine.search(SearchRequest(board, limit, options, on_info=watch, control=control))
-    if not control.is_stopped and MAX_DEPTH in found:
-        return None
     return nearest_depth(found, seconds)
 
 
@@ -225,8 +222,8 @@ def _ratios(samples: Samples, base: Samples, field: str) -> np.ndarray:
     return np.array([over[fen] - under[fen] for fen in over])
 
 
-def _bootstrap(logs: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
-    """95% interval of the geometric mean: positions drawn with replacement, each with all its repeats."""
+def bootstrap(logs: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
+    """95% interval of the geometric mean of numbers with these logarithms, one a position: drawn with replacement."""
     picks = np.random.default_rng(1).integers(logs.size, size=(rounds, logs.size))
     low, high = np.exp(np.quantile(logs[picks].mean(axis=1), (0.025, 0.975)))
     return float(low), float(high)
@@ -235,7 +232,7 @@ def _bootstrap(logs: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
 def compare(samples: Samples, base: Samples) -> Row:
     """What `samples`, of one policy and count, are against `base`, which has all their positions."""
     times, nodes = _ratios(samples, base, "seconds"), _ratios(samples, base, "nodes")
-    low, high = _bootstrap(-times) if len(times) > 1 else (None, None)
+    low, high = bootstrap(-times) if len(times) > 1 else (None, None)
     return Row(
         policy=samples[0].policy,
         threads=samples[0].threads,
@@ -269,6 +266,11 @@ def summarise(samples: Samples) -> list[Row]:
     compared = [sample for sample in samples if sample.threads > 1 and sample.fen in known]
     groups = sorted({(sample.policy, sample.threads) for sample in compared})
     return [compare([s for s in compared if (s.policy, s.threads) == group], base) for group in groups]
+
+
+def most_workers(rows: Sequence[Row]) -> int:
+    """Of those that share a tree."""
+    return max((row.threads for row in rows), default=1)
 
 
 def hardware_ceiling(

@@ -116,7 +116,7 @@ class _Searcher:
                 self._on_trace(self._simulator.recorder, facts)
 
     def _find_depth(self, board: chess.Board, wanted: int, options: SearchOptions, history: int) -> int:
-        """0: it is too quick at any depth."""
+        """0: it is to be left out."""
         assert self._simulator is not None
 
         def is_enough(found: dict[int, int], nodes: int) -> bool:
@@ -181,7 +181,8 @@ def find_depths(study: Study, jobs: int = 1, progress: Progress | None = None, s
             assert isinstance(depth, int)
             depths[number] = depth
             if progress:
-                progress(f"depth {depth} for {study.suite[number].name} ({done}/{len(depths)})")
+                found = f"depth {depth} for" if depth else "left out, ended by a mate or draw:"
+                progress(f"{found} {study.suite[number].name} ({done}/{len(depths)})")
     return depths
 
 

@@ -92,13 +92,15 @@ class AnalysisProgress:
         """A few rows under a title, on stderr, if someone watches it; the first column is cut where it is too wide."""
         if not is_terminal(sys.stderr):
             return
+        console = Console(file=sys.stderr)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(Text(head[0]), no_wrap=True, overflow="ellipsis")
+        others = sum(2 + max(map(len, column)) for column in list(zip(head, *rows, strict=True))[1:])
+        room = max(2, console.width - others - 1)  # without that rich would cut the others as well
+        table.add_column(Text(head[0]), no_wrap=True, overflow="ellipsis", max_width=room)
         for name in head[1:]:
             table.add_column(Text(name), justify="right", no_wrap=True)
         for row in rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
-        console = Console(file=sys.stderr)
         with self.aside(sys.stderr):
             console.print(Text(printable(title), no_wrap=True, overflow="ellipsis"))
             console.print(table)

@@ -10,11 +10,13 @@ from rich.console import Console
 from rich.text import Text
 
 _LIGHT, _DARK = "on #d8c3a5", "on #a17a5b"
+_RANKS = range(7, -1, -1)
+"""from top to bottom"""
 _PIECE_COLOURS = {chess.WHITE: "bold #ffffff", chess.BLACK: "bold #000000"}
 
 
 def draw(board: chess.Board) -> None:
-    """The position on stdout, from the side to move: in colour on a terminal, with letters on one without colours or
+    """The position on stdout, White below: in colour on a terminal, with letters on one without colours or
     figures, else as text with figures."""
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal and console.color_system is not None and not console.no_color:
@@ -22,7 +24,7 @@ def draw(board: chess.Board) -> None:
     elif console.is_terminal or not _has_figures(sys.stdout):
         print(board_letters(board), flush=True)
     else:
-        print(f"{board.unicode(borders=True, empty_square=' ', orientation=board.turn)}\n", flush=True)
+        print(f"{board.unicode(borders=True, empty_square=' ')}\n", flush=True)
 
 
 def _has_figures(stream: TextIO) -> bool:
@@ -36,28 +38,20 @@ def _has_figures(stream: TextIO) -> bool:
 def board_letters(board: chess.Board) -> str:
     """The position with letters, White's in capitals: figures without colours look like the other side's on a dark
     background."""
-    ranks, files = _ranks_and_files(board)
     lines = []
-    for rank in ranks:
-        pieces = [board.piece_at(chess.square(file, rank)) for file in files]
+    for rank in _RANKS:
+        pieces = [board.piece_at(chess.square(file, rank)) for file in range(8)]
         words = [chess.RANK_NAMES[rank], "", *(piece.symbol() if piece is not None else "." for piece in pieces)]
         lines.append(" ".join(words))
-    return "\n".join([*lines, "", "   " + " ".join(chess.FILE_NAMES[file] for file in files), ""])
-
-
-def _ranks_and_files(board: chess.Board) -> tuple[list[int], list[int]]:
-    """From top to bottom and from left to right, as the side to move sees them."""
-    up, down = list(range(8)), list(range(7, -1, -1))
-    return (up, down) if board.turn == chess.BLACK else (down, up)
+    return "\n".join([*lines, "", "   " + " ".join(chess.FILE_NAMES), ""])
 
 
 def board_text(board: chess.Board) -> Text:
     """The position as coloured squares. Both colours use the filled figures, which show on any background."""
-    ranks, files = _ranks_and_files(board)
     text = Text()
-    for rank in ranks:
+    for rank in _RANKS:
         text.append(f"{chess.RANK_NAMES[rank]} ")
-        for file in files:
+        for file in range(8):
             piece = board.piece_at(chess.square(file, rank))
             square = _LIGHT if (rank + file) % 2 else _DARK
             if piece is None:
@@ -67,5 +61,5 @@ def board_text(board: chess.Board) -> Text:
                     f" {piece.unicode_symbol(invert_color=piece.color)} ", f"{_PIECE_COLOURS[piece.color]} {square}"
                 )
         text.append("\n")
-    text.append("  " + "".join(f" {chess.FILE_NAMES[file]} " for file in files) + "\n")
+    text.append("  " + "".join(f" {name} " for name in chess.FILE_NAMES) + "\n")
     return text

@@ -15,13 +15,18 @@ from psearch.terminal.streams import can_redraw, folded
 _INDENT = 4
 
 
-def search_display(board: chess.Board) -> AbstractContextManager[Callable[[Info], None]]:
-    """The live table where stdout is a terminal that can move its cursor, else plain lines."""
+def search_display(
+    board: chess.Board, movetime_ms: float | None = None
+) -> AbstractContextManager[Callable[[Info], None]]:
+    """Return the live table where stdout is a terminal that can move its cursor, else plain lines.
+
+    movetime_ms: the time that the search may take, if it is limited by that.
+    """
     if not can_redraw(sys.stdout):
         return LineDisplay(board)
     from psearch.terminal.live_display import LiveDisplay  # rich takes long to import
 
-    return LiveDisplay(board)
+    return LiveDisplay(board, movetime_ms)
 
 
 class LineDisplay:

@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable
 
 import chess
-import numpy as np
 
-from psearch.core.board.bridge import set_position
-from psearch.core.entries import evaluate_position
-from psearch.core.records import evaluation_dtype, position_dtype
+from psearch.engine.counting import static_evaluation
 from psearch.processes.supervisor import Supervisor
 from psearch.uci.messages import perft_lines
 
@@ -24,12 +21,9 @@ def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
     """The line that `eval` prints."""
-    if board.is_check():
+    value = static_evaluation(supervisor.arena.tables, board)
+    if value is None:
         return "info string no static evaluation: in check"
-    tables = supervisor.arena.tables
-    position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
-    set_position(tables, position, board)
-    value = evaluate_position(*(array.ctypes.data for array in (tables, scratch, position)))
     white = value if board.turn == chess.WHITE else -value
     return f"static evaluation {white / 100:+.2f} (White's view)"
 

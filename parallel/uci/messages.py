@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import chess
-import chess.engine
 
 from psearch.notation.report import idle_share, uci_line
 from psearch.notation.syzygy import LOSS, WIN
 from psearch.notation.wdl import Wdl, wdl_of_score
 from psearch.results import Info
-
-_TABLEBASE_WIN_CP = 20_000
 
 
 def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
@@ -73,15 +69,6 @@ def perft_lines(board: chess.Board, counts: Mapping[chess.Move, int], seconds: f
     lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
     total = sum(counts.values())
     return "\n".join([*lines, f"info nodes {total} time {_milliseconds(seconds)}", "", f"Nodes searched: {total}"])
-
-
-def with_tablebase_score(info: Info, wdl: int) -> Info:
-    """The score that the tablebases know: a win or a loss, unless the mate is in sight, else a draw."""
-    relative = info.score.relative
-    if abs(wdl) == WIN and relative.is_mate() and (relative > chess.engine.Cp(0)) == (wdl > 0):
-        return info
-    value = {WIN: _TABLEBASE_WIN_CP, LOSS: -_TABLEBASE_WIN_CP}.get(wdl, 0)
-    return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
 
 
 def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import (
-    DEFAULT_HASH_MB,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     MAX_DEPTH,
@@ -118,7 +118,7 @@ def _check_parameters(text: str) -> None:
 
 OPTIONS = (
     Option("Threads", "spin", 1, 1, MAX_THREADS),
-    Option("Hash", "spin", DEFAULT_HASH_MB, 1, MAX_HASH_MB),
+    Option("Hash", "spin", default_hash_mb(), 1, MAX_HASH_MB),
     Option("Clear Hash", "button"),
     Option("MultiPV", "spin", 1, 1, MAX_MULTIPV),
     Option("Ponder", "check", False),

@@ -243,6 +243,8 @@ class Player:
     def _get_ready(self) -> None:
         self._load_again()
         self._settle()
+        if self._resources is not None:  # not on the clock of a `go` that comes meanwhile
+            self._resources.await_machines(lambda: not self._is_closing and self.latest is self._current)
 
     def _settle(self, values: OptionValues | None = None) -> None:
         """Make things as the options say, if not these then as they are now; reports what cannot be."""
@@ -288,7 +290,7 @@ class Player:
     def _restore(self) -> bool:
         """See to the workers, unless they are being closed; whether anything was amiss."""
         try:
-            return not self._is_closing and self._resources is not None and self._resources.restore()
+            return not self._is_closing and self._resources is not None and self._resources.restore(self._jobs.empty)
         except Exception as error:
             if not self._is_closing:
                 self._report(error)

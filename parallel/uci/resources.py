@@ -79,6 +79,10 @@ class Resources:
             self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
             self._cluster.settle(values.text("Cluster"), values.number("Hash"))
 
+    def await_machines(self, is_wanted: Callable[[], bool]) -> None:
+        """Wait for other machines that have been asked for just now, some seconds, as long as `is_wanted`."""
+        self._cluster.wait(is_wanted)
+
     def _settle_pruning(self, mode: str, parameters: str) -> None:
         text = pruning_words(mode, parameters)
         if text != self._pruning_text:
@@ -100,9 +104,10 @@ class Resources:
         """With the workers, and the other machines if there are any. Raises PsearchError if there are no workers."""
         return self._cluster.search(self.supervisor, request)
 
-    def restore(self) -> bool:
-        """New workers for those that are lost or late: now, and not on the clock of the next move. Whether any were."""
-        notes = self._workers.restore()
+    def restore(self, may_wait: Callable[[], bool]) -> bool:
+        """New workers for those that are lost or late: now, and not on the clock of the next move, as long as there is
+        time for that. Whether any were."""
+        notes = self._workers.restore(may_wait)
         for note in notes:
             self.note(note)
         return bool(notes)
@@ -125,7 +130,6 @@ class Resources:
             option.retry()
         if self.has_kernels:
             self._workers.retry()
-            self._cluster.retry()
         self.forget()
 
     def forget(self) -> None:

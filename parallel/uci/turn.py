@@ -13,7 +13,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
 from psearch.results import Info, Limits, Result
 from psearch.uci.go import Go
-from psearch.uci.messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line, with_tablebase_score
+from psearch.uci.messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line
 from psearch.uci.options import OptionValues
 from psearch.uci.resources import Resources
 from psearch.uci.strength import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
@@ -201,7 +201,7 @@ class Turn:
         hits, tablebases = 0, None
         if self.probe is not None:
             hits, tablebases = self.probe.hits, self.probe.wdl
-            info = with_tablebase_score(info, tablebases)
+            info = self.probe.scored(info)
         wdl = shown_wdl(self.board, info, tablebases) if self.shows_wdl else None
         self.go.say(info_line(info, hits, wdl))
 

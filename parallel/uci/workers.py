@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from psearch.processes.pool import WorkerPool
@@ -113,12 +113,12 @@ class Workers:
         tracing = "" if self._size.trace == wanted.trace else f", {'with' if self._size.trace else 'without'} a trace"
         self._notices.fails(_SUBJECT, f"{reason}; going on with {self._size.words()}{tracing}")
 
-    def restore(self) -> list[str]:
-        """Replace workers that are lost or late. What was found amiss, a line each."""
+    def restore(self, may_wait: Callable[[], bool]) -> list[str]:
+        """Replace workers that are lost or late. What was found amiss, a line each. may_wait: see `Supervisor`."""
         if self._supervisor is None or self._wanted is None:
             return []
         try:
-            return self._supervisor.restore()
+            return self._supervisor.restore(may_wait)
         except Exception as error:  # not even one that searches in this thread
             self._start(self._wanted, None)
             return [str(error)]

@@ -28,6 +28,7 @@ from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.depths import is_decided, nearest_depth
 from psearch.studies.prediction_study import bins_of
 from psearch.studies.pruning_counts import collect, stats_object
+from psearch.studies.tree_sizes import warnings
 from psearch.trace.recorder import Recorder
 from psearch.trace.timeline import Slice
 from psearch.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
@@ -113,6 +114,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         "workers": experiment.workers,
         "depth": depth,
         "pruning": pruning_text(pruning),
+        "warnings": [text[0].upper() + text[1:] + "." for text in warnings(1, serial["nodes"], experiment.workers)],
         "serial": serial,
         "runs": runs,
         "iterations": _compared(runs),

@@ -50,6 +50,8 @@ class Line(NamedTuple):
     codes: tuple[int, ...]
     moves: tuple[str, ...]
     """from the root, UCI; 0000 is a null move"""
+    words: tuple[str, ...]
+    """the same in SAN; -- is a null move"""
     board: chess.Board
     fen: str
     legal: frozenset[chess.Move]
@@ -61,7 +63,7 @@ class Lines:
     def __init__(self, root: chess.Board) -> None:
         self.root = root
         self.fen = root.fen()
-        self._start = Line((), (), root, self.fen, frozenset(root.legal_moves))
+        self._start = Line((), (), (), root, self.fen, frozenset(root.legal_moves))
 
     def line(self, codes: tuple[int, ...], near: Line | None = None) -> Line | None:
         """The line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
@@ -71,14 +73,14 @@ class Lines:
         if not rest:
             return near
         board = near.board.copy(stack=False)
-        moves = list(near.moves)
+        moves, words = list(near.moves), list(near.words)
         for code in rest:
             move = _legal(code, board)
             if move is None:
                 return None
             moves.append(move.uci())
-            board.push(move)
-        return Line(codes, tuple(moves), board, board.fen(), frozenset(board.legal_moves))
+            words.append(board.san_and_push(move))
+        return Line(codes, tuple(moves), tuple(words), board, board.fen(), frozenset(board.legal_moves))
 
 
 def move_at(line: Line, code: int) -> chess.Move | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+import chess
 import numpy as np
 
 from psearch.core.constants import BOUND_EXACT, BOUND_NONE, INFINITE, TYPE_NAMES
@@ -64,7 +65,8 @@ class Tree:
     def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
         """The open nodes, parents before children, and how many there are that are not among them.
 
-        `moves` of each lead there from its parent, or from the root where that is not among them.
+        `moves` of each lead there from its parent, or from the root where that is not among them;
+        `words` are these in SAN.
         """
         workers, stacks, plies = memory.places()
         if not len(workers):
@@ -98,7 +100,8 @@ class Tree:
         for node in shown.values():
             above = shown.get(node.pop("parent_home"))
             node["parent"] = None if above is None else above["id"]
-            node["moves"] = list(node["line"][0 if above is None else above["ply"] :])
+            start = 0 if above is None else above["ply"]
+            node["moves"], node["words"] = list(node["line"][start:]), list(node["words"][start:])
         for node in shown.values():
             del node["split"], node["line"]
         return list(shown.values()), len(below) - len(shown)
@@ -196,11 +199,11 @@ def _described(
     p_next = raw.p_needed / CERTAIN
     for number in range(finished, finished + min(max(raw.inside, 1), 32)):
         p_next *= int(passing[_step(number)]) / CERTAIN
-    under_way: dict[str, list[int]] = {}
+    under_way: dict[chess.Move, list[int]] = {}
     for worker, code in reached:
         taken = move_at(line, code) if code else None
         if taken is not None:
-            under_way.setdefault(taken.uci(), []).append(worker)
+            under_way.setdefault(taken, []).append(worker)
     best = move_at(line, raw.best_move)
     return {
         "id": split_name(raw.split),
@@ -223,8 +226,11 @@ def _described(
         "done": finished,
         "handed_out": raw.handed_out,
         "to_come": max(0, len(line.legal) - raw.handed_out),
-        "under_way": [{"move": move, "workers": there} for move, there in under_way.items()],
+        "under_way": [
+            {"move": move.uci(), "san": line.board.san(move), "workers": there} for move, there in under_way.items()
+        ],
         "line": line.moves,
+        "words": line.words,
         "fen": line.fen,
     }
 

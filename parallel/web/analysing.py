@@ -89,7 +89,7 @@ class Analyst:
 
     def stop(self, reason: str = "") -> None:
         """End it."""
-        if self.is_on:
+        if self.is_on or self.state == "taken":
             self.is_on = False
             self._context.desk.end_analysis(self)
             self._take_state("off", reason)
@@ -108,6 +108,9 @@ class Analyst:
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _take_state(self, state: str, reason: str) -> None:
+        if state == "free":  # again, for what stands on the board now
+            self.start()
+            return
         if state in ("taken", "failed"):
             self.is_on = False
         if (state, reason) != (self.state, self.reason):
@@ -147,17 +150,14 @@ class Analyst:
         moves = tuple(line["pv"][:_MOST_PLIES])
         words[moves] = self._words.get(moves) or _san(self._board, moves)
         score = line["score"]
-        facts = score_facts(score)
-        is_bound = "lowerbound" in line or "upperbound" in line
-        if is_bound:  # at least, for who is to move: at most, seen from White, if that is Black
-            facts["text"] = (">=" if ("lowerbound" in line) == score.turn else "<=") + facts["text"]
+        facts = score_facts(score, "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact")
         wdl = line["wdl"].white() if "wdl" in line else None
         return {
             **facts,
             "depth": line.get("depth", 0),
             "seldepth": line.get("seldepth", 0),
             "san": words[moves],
-            "uci": [chess.square_name(move.from_square) + chess.square_name(move.to_square) for move in moves],
+            "uci": [move.uci() for move in moves],
             "wdl": [wdl.wins, wdl.draws, wdl.losses] if wdl is not None else None,
         }
 

@@ -13,12 +13,14 @@ from psearch.uci.strength import MAX_ELO, MIN_ELO
 from psearch.version import __version__
 from psearch.web.handlers import Payload, handles
 from psearch.web.page import Page
-from psearch.web.payloads import text_of, whole_of
-from psearch.web.tree import MOST_NODES, Tree, move_in_words, move_of
+from psearch.web.payloads import text_of, texts_of, whole_of
+from psearch.web.tree import MOST_NODES, Game, Tree, games_in, move_in_words, move_of
 
 _POSITIONS_960 = 960
 _LONGEST_PGN = 500_000
 _LONGEST_FEN = 200
+_LONGEST_LINE = 100
+"""moves"""
 _MOST_NUMBER = 2**31
 
 
@@ -71,14 +73,22 @@ async def go(page: Page, payload: Payload) -> None:
 @handles("board.line")
 async def line(page: Page, payload: Payload) -> None:
     """Add a line to the game and go to its end: `moves` in UCI notation, from what stands on the board."""
-    moves = payload.get("moves")
-    if not isinstance(moves, list) or len(moves) > 100 or not all(isinstance(word, str) for word in moves):
-        raise PsearchError("moves must be a list of moves")
     page.match.check_may_change()
-    for word in moves:
+    for word in texts_of(payload, "moves", _LONGEST_LINE):
         page.tree.play(move_of(page.tree.board(), word[:2], word[2:4], word[4:]))
     page.tell_game()
     page.analyst.follow()
+
+
+@handles("board.peek")
+async def peek(page: Page, payload: Payload) -> None:
+    """Tell where a line leads: `moves` in UCI notation, from the position `at`."""
+    board = page.board
+    moves = texts_of(payload, "moves", _LONGEST_LINE)
+    if whole_of(payload, "at", 0, _MOST_NUMBER) == page.tree.number:
+        for word in moves:
+            board.push(move_of(board, word[:2], word[2:4], word[4:]))
+        page.send("board.peeked", {"fen": board.fen(), "last": moves[-1:]})
 
 
 @handles("board.fen")
@@ -90,14 +100,21 @@ async def fen(page: Page, payload: Payload) -> None:
 
 @handles("board.pgn")
 async def pgn(page: Page, payload: Payload) -> None:
-    """Another game: `text`."""
+    """Other games: `text`, of which the first is shown."""
     page.match.check_may_change()
-    # in a thread: a long game takes seconds, and others use the loop
-    tree, problem = await asyncio.to_thread(Tree.of_pgn, text_of(payload, "text", _LONGEST_PGN))
+    # in a thread: long games take seconds, and others use the loop
+    found = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
+    await _open_game(page, found, 0)
+
+
+@handles("board.pick")
+async def pick(page: Page, payload: Payload) -> None:
+    """Another game of the PGN that was given last: its `number`, from 0."""
     page.match.check_may_change()
-    _set_tree(page, tree)
-    if problem:
-        page.send("board.error", {"text": problem})
+    number = whole_of(payload, "number", 0, _MOST_NUMBER)
+    if number >= len(page.games):
+        raise PsearchError("there is no such game")
+    await _open_game(page, page.games, number)
 
 
 @handles("board.chess960")
@@ -151,9 +168,19 @@ def _play(page: Page, found: chess.Move) -> None:
     page.analyst.follow()
 
 
-def _set_tree(page: Page, tree: Tree) -> None:
+async def _open_game(page: Page, games: list[Game], number: int) -> None:
+    tree, problem = await asyncio.to_thread(Tree.of_pgn, games[number].text)
+    page.match.check_may_change()
+    _set_tree(page, tree, games, number)
+    if problem:
+        page.send("board.error", {"text": problem})
+
+
+def _set_tree(page: Page, tree: Tree, games: list[Game] | None = None, number: int = 0) -> None:
     page.review.stop()
     page.tree = tree
+    page.games, page.game_number = games or [], number
+    page.tell_games(opened=games is not None)
     page.match.forget()
     page.tell_game()
     page.analyst.follow_other_game()

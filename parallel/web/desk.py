@@ -27,7 +27,6 @@ from psearch.scheduler.entries import load_kernels
 
 TICK_S = 0.05
 """how often a page is shown what an analysis has found, in seconds"""
-_LEAST_MOST_HASH_MB = 1024
 _HASH_SHARE = 4
 """Of the machine's memory a table may take one part in so many."""
 _MOST_NOTES = 50
@@ -38,7 +37,7 @@ class EngineSettings:
     """What all pages share."""
 
     threads: int
-    hash_mb: int = DEFAULT_HASH_MB
+    hash_mb: int
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,8 @@ class Wanted:
     show: Callable[[list[chess.engine.InfoDict]], None]
     """is given the lines, best first, about every `TICK_S`"""
     tell: Callable[[str, str], None]
-    """is told what becomes of it, `searching`, `waiting`, `done`, `taken` or `failed`, and why"""
+    """is told what becomes of it, `searching`, `waiting`, `done`, `taken` or `failed`, and why; after `taken`, perhaps,
+    that the engine is `free`"""
 
 
 class Desk:
@@ -95,6 +95,8 @@ class Desk:
         self._pauses: list[str] = []
         """why no analysis may run"""
         self._wanted: Wanted | None = None
+        self._taken: list[Wanted] = []
+        """analyses that others have taken the engine from, the latest last"""
         self._running: AsyncAnalysis | None = None
         self._changed = asyncio.Event()
         self._settled = asyncio.Event()
@@ -154,15 +156,19 @@ class Desk:
     def analyse(self, wanted: Wanted) -> None:
         """Begin this analysis, in place of the one that there is."""
         former, self._wanted = self._wanted, wanted
+        self._taken = [other for other in self._taken if other.owner is not wanted.owner]
         if former is not None and former.owner is not wanted.owner:
+            self._taken.append(former)
             former.tell("taken", "another tab is using the engine")
         self._begin_again()
 
     def end_analysis(self, owner: object) -> None:
         """End the analysis of this owner, if it has one."""
+        self._taken = [other for other in self._taken if other.owner is not owner]
         if self._wanted is not None and self._wanted.owner is owner:
             self._wanted = None
             self._begin_again()
+            self._give_back()
 
     @contextlib.asynccontextmanager
     async def task(self) -> AsyncIterator[AsyncEngine]:
@@ -298,6 +304,12 @@ class Desk:
         if self._wanted is wanted:
             self._wanted = None
         wanted.tell(state, reason)
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """Nobody's analysis runs: tell who had the engine before."""
+        if self._wanted is None and self._taken:
+            self._taken.pop().tell("free", "")
 
     async def _tick(self, wanted: Wanted, analysis: AsyncAnalysis) -> None:
         while True:

@@ -25,6 +25,7 @@ from psearch.web.handlers import Payload, handler_of
 from psearch.web.messages import message, parse, part_of
 from psearch.web.playing import Match
 from psearch.web.reviewing import Review
+from psearch.web.tree import Game
 
 SHOW_S = 0.05
 """At most so often, in seconds, a page is told of the same state."""
@@ -56,6 +57,10 @@ class Page(Context):
         self.analyst = Analyst(self)
         self.match = Match(self)
         self.review = Review(self)
+        self.games: list[Game] = []
+        """of the PGN that was given last"""
+        self.game_number = 0
+        """of the one that is shown"""
         self.left_at: float | None = time.monotonic()
         """when its WebSocket went; None while it has one"""
         self._socket: Socket | None = None
@@ -103,6 +108,11 @@ class Page(Context):
             self._has_news.set()
         self._shown[type] = payload
 
+    def tell_games(self, opened: bool) -> None:
+        """What can be chosen from. opened: one was, just now."""
+        titles = [f"{number}. {game.title}" for number, game in enumerate(self.games, 1)]
+        self.send("board.games", {"titles": titles, "here": self.game_number, "opened": opened})
+
     def on_close(self, function: Callable[[], None]) -> None:
         """Call this when the page is closed."""
         if function not in self._on_close:
@@ -121,6 +131,7 @@ class Page(Context):
         self.left_at = None
         self._said.clear()
         self._shown.clear()
+        self.match.come_back()
         return asyncio.create_task(self._write(socket))
 
     def detach(self, socket: Socket) -> None:
@@ -135,6 +146,7 @@ class Page(Context):
         """Nobody looks any more: end what is searched."""
         self.analyst.stop("the page was closed")
         self.review.stop()
+        self.match.leave()
         functions, self._on_close = self._on_close, []
         for function in functions:
             function()
@@ -209,6 +221,7 @@ class Page(Context):
         """To a page that has just come, or come back."""
         self.send("page.hello", {"id": page_id})
         self.send("engine.state", self.desk.facts)
+        self.tell_games(opened=False)
         self.tell_game()
         self.send("analysis.state", self.analyst.facts)
         self.send("play.state", self.match.facts)

@@ -156,6 +156,17 @@ class Match:
         if self.is_running:
             self._end("You resigned", "0-1" if self._human else "1-0")
 
+    def leave(self) -> None:
+        """Let others have the engine, and stop its clock, while nobody looks."""
+        if self._thinking is not None:
+            self._end_thinking()
+            self._stop_clock()
+
+    def come_back(self) -> None:
+        """Think again, if it is the engine's turn."""
+        if self.is_running and self._thinking is None and self._turn != self._human:
+            self._next_turn()
+
     def close(self) -> None:
         """The page is gone."""
         self._end_thinking()

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import chess
 import chess.engine
 import chess.pgn
 
-from psearch.analysis.analyser import Answer
+from psearch.analysis.analyser import Answer, answer_of, position_task
 from psearch.analysis.judgement import MARK_NAMES, judge_game
 from psearch.analysis.pgn import annotate, positions
-from psearch.farm.answers import PositionResult
-from psearch.farm.many import analyse_many_async
+from psearch.defaults import DEFAULT_HASH_MB
+from psearch.engine.asynchronous import in_thread
+from psearch.farm.crew import Crew
+from psearch.farm.crews import make_crew
+from psearch.farm.flow import outcomes
+from psearch.farm.hand import HandSettings
+from psearch.farm.jobs import Chain, Outcome, Task
 from psearch.notation.pgn import PgnGame
 from psearch.notation.source import Source
-from psearch.results import PsearchError
+from psearch.results import Limits, PsearchError
 from psearch.version import __version__
 from psearch.web.context import Context
 from psearch.web.payloads import choice_of, number_of, whole_of
@@ -50,16 +55,16 @@ class Review:
 
     def start(self, payload: Mapping[str, Any]) -> None:
         """Begin. Raises PsearchError."""
-        limit = _limit_of(payload)
+        limits = _limits_of(payload)
         if self.is_running:
             raise PsearchError("the game is being analysed already")
         looked_at = _Line(self._context.tree)
-        places = [(place.ply, place.board) for place in positions(looked_at.work)]
-        if not places:
+        tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
+        if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
-        if len(places) > _MOST_PLIES:
+        if len(tasks) > _MOST_PLIES:
             raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
-        self._task = self._context.begin("review", self._run(looked_at, places[::-1], limit))
+        self._task = self._context.begin("review", self._run(looked_at, tasks))
 
     def stop(self) -> None:
         """End it; what was found stays."""
@@ -68,27 +73,31 @@ class Review:
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
-    async def _run(self, line: _Line, places: list[tuple[int, chess.Board]], limit: chess.engine.Limit) -> None:
-        """Search all positions, the earliest first, and judge the game from time to time."""
+    async def _run(self, line: _Line, tasks: list[Task]) -> None:
+        """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, Answer] = {}
         desk, loop = self._context.desk, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
-        self._tell(line, answers, len(places), True, "" if desk.has_cores else "waiting for the game of another tab")
+        self._tell(line, answers, len(tasks), True, "" if desk.has_cores else "waiting for the game of another tab")
         try:
             async with (
                 desk.cores("a game is being analysed"),
-                analyse_many_async(places, limit, workers=desk.settings.threads) as results,
+                contextlib.aclosing(_outcomes(tasks, desk.settings.threads)) as found,
             ):
-                async for result in results:
-                    if result.error is not None:
-                        problem = result.error
+                async for outcome in found:
+                    if outcome.found is None:
+                        problem = outcome.error or "no answer"
                         continue
-                    answers[result.id] = _answer_of(result)
-                    line.tree.keep_score(line.numbers[result.id], result.score, result.info["depth"])
+                    answer, ply = answer_of(outcome.found), int(outcome.id)
+                    answers[ply] = answer
+                    turn = line.work.game.turn() if ply % 2 == 0 else not line.work.game.turn()
+                    line.tree.keep_score(
+                        line.numbers[ply], chess.engine.PovScore(answer.estimate[0], turn), answer.depth
+                    )
                     began = loop.time()
                     if began >= next_look:
-                        self._tell(line, answers, len(places), True, "")
+                        self._tell(line, answers, len(tasks), True, "")
                         next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
             ended = problem
         finally:
@@ -97,7 +106,7 @@ class Review:
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
                 self._context.tell_game()
-            self._tell(line, answers, len(places), False, ended)
+            self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(self, line: _Line, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
         """Show what is known by now."""
@@ -108,8 +117,8 @@ class Review:
             facts: dict[str, Any] = {"id": line.numbers[ply + 1], "mark": found.mark or "", "loss": found.loss}
             if found.score is not None:
                 facts["eval"] = score_facts(found.score)
-            if found.mark is not None:
-                facts["best"] = board.san(board.parse_uci(answers[ply].best))
+            if found.mark is not None and found.compared is not None:
+                facts["best"] = board.san(board.parse_uci(found.compared.best))
             moves.append(facts)
             board.push(move)
         first = answers.get(0)
@@ -159,29 +168,34 @@ def _work(game: chess.pgn.Game) -> PgnGame:
     return PgnGame(1, game, None, Source.of_text("the game", ""), 0, 0)
 
 
-def _limit_of(payload: Mapping[str, Any]) -> chess.engine.Limit:
+def _limits_of(payload: Mapping[str, Any]) -> Limits:
     kind = choice_of(payload, "kind", ("time", "nodes", "depth"))
     if kind == "time":
-        return chess.engine.Limit(time=max(0.01, number_of(payload, "amount", 0, _MOST_TIME_S)))
+        return Limits(movetime_ms=1_000 * max(0.01, number_of(payload, "amount", 0, _MOST_TIME_S)))
     if kind == "nodes":
-        return chess.engine.Limit(nodes=whole_of(payload, "amount", 1, _MOST_NODES))
-    return chess.engine.Limit(depth=whole_of(payload, "amount", 1, _MOST_DEPTH))
+        return Limits(nodes=whole_of(payload, "amount", 1, _MOST_NODES))
+    return Limits(depth=whole_of(payload, "amount", 1, _MOST_DEPTH))
 
 
-def _answer_of(result: PositionResult) -> Answer:
-    """As `psearch analyse` keeps it."""
-    info, best = result.info, result.bestmove
-    assert best is not None  # there is a legal move
-    relative = info["score"].relative
-    bound = "lower" if "lowerbound" in info else "upper" if "upperbound" in info else "exact"
-    return Answer(
-        best=best.uci(),
-        cp=relative.score(),
-        mate=relative.mate(),
-        depth=info["depth"],
-        seldepth=info["seldepth"],
-        nodes=info["nodes"],
-        time_s=info["time"],
-        pv=[move.uci() for move in info["pv"]],
-        bound=bound,
-    )
+async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
+    """Of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
+    crew: Crew | None = None
+    is_stopped = False
+
+    def stop() -> None:
+        nonlocal is_stopped
+        is_stopped = True
+
+    def begin() -> None:
+        nonlocal crew
+        crew = make_crew(1, HandSettings(threads, DEFAULT_HASH_MB))
+
+    try:
+        await in_thread(begin, stop)
+        assert crew is not None
+        flow = outcomes(crew, [Chain(tasks)], is_stopped=lambda: is_stopped)
+        while (outcome := await in_thread(lambda: next(flow, None), stop)) is not None:
+            yield outcome
+    finally:
+        if crew is not None:
+            crew.close()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import functools
 import re
 import secrets
 import socket as sockets
@@ -23,6 +24,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
@@ -46,6 +48,10 @@ _COURTESY_S = 0.5
 """How long the engine waits for a page before it starts."""
 _PATIENCE_S = 2
 """How long connections may take to end when the server does."""
+_STRANGER_S = 5.0
+"""How long a connection may last on which no cookie of a page was shown."""
+_MOST_STRANGERS = 64
+"""Of these at a time; for one more the oldest ends."""
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
 
 
@@ -107,7 +113,7 @@ def run(
         ws_max_size=LONGEST_MESSAGE,
         ws_per_message_deflate=False,
         h11_max_incomplete_event_size=_LONGEST_REQUEST,
-        http="h11",
+        http=functools.partial(_Connection, gate=gate, strangers={}),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         lifespan="on",
         log_config=None,
@@ -146,6 +152,39 @@ class _Server(uvicorn.Server):
 
     def leave(self) -> None:
         self.should_exit = True
+
+
+class _Connection(H11Protocol):
+    """Ends soon unless it shows the cookie: nobody else shall use up the connections that a process may have."""
+
+    def __init__(
+        self, *args: Any, gate: Gate, strangers: dict[asyncio.Transport, asyncio.TimerHandle], **options: Any
+    ) -> None:
+        super().__init__(*args, **options)
+        self._gate = gate
+        self._strangers = strangers
+        """those that have not shown it, of all connections, the oldest first"""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._strangers[transport] = self.loop.call_later(_STRANGER_S, self._end, transport)
+        if len(self._strangers) > _MOST_STRANGERS:
+            self._end(next(iter(self._strangers)))
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.transport in self._strangers and self.headers and self._gate.knows(self.headers):
+            self._strangers.pop(self.transport).cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._end(self.transport)
+
+    def _end(self, transport: asyncio.Transport) -> None:
+        timer = self._strangers.pop(transport, None)
+        if timer is not None:
+            timer.cancel()
+            transport.abort()
 
 
 class _Safe:

@@ -6,9 +6,10 @@ legal is decided here, by python-chess.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Collection, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import chess
 import chess.engine
@@ -23,6 +24,9 @@ from psearch.results import PsearchError
 
 MOST_NODES = 4_000
 """Of a tree; each takes some 200 bytes of the message that tells of it."""
+_MOST_GAMES = 5_000
+_LONGEST_NAME = 40
+"""characters of a player's name in a list of games"""
 _LONGEST_COMMENT = 1_000
 """characters that are shown"""
 _MARKS = {
@@ -38,6 +42,32 @@ _COMMANDS = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?|\[
 """What a comment has for programs: evaluations, clocks."""
 _CP_LIMIT = 100_000
 """Scores of PGN files beyond that are nobody's centipawns."""
+
+
+class Game(NamedTuple):
+    """One of several in a PGN."""
+
+    title: str
+    """who played, the result, the date"""
+    text: str
+
+
+def games_in(text: str) -> list[Game]:
+    """The games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
+    handle, found = io.StringIO(text), []
+    while True:
+        begin = handle.tell()
+        headers = chess.pgn.read_headers(handle)
+        if headers is None:
+            break
+        facts = [headers.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
+        title = ", ".join([" - ".join(facts[:2]), *(fact for fact in facts[2:] if not fact.startswith(("?", "*")))])
+        found.append(Game(title, text[begin : handle.tell()]))
+        if len(found) > _MOST_GAMES:
+            raise PsearchError(f"there are more than {_MOST_GAMES:,} games in this PGN")
+    if not found:
+        raise PsearchError("there is no game in this PGN")
+    return found
 
 
 class Tree:
@@ -288,10 +318,13 @@ def outcome_text(outcome: chess.Outcome) -> str:
     return winner + reason
 
 
-def score_facts(score: chess.engine.PovScore) -> dict[str, Any]:
-    """A score seen from White: as text, and as a number for bars and graphs (mates are beyond 10,000)."""
+def score_facts(score: chess.engine.PovScore, bound: str = "exact") -> dict[str, Any]:
+    """A score, or a bound for who is to move, seen from White: as text, and as a number for bars and graphs (mates are
+    beyond 10,000)."""
     white = score.white()
-    return {"text": relative_text(white), "cp": white.score(mate_score=20_000)}
+    if bound != "exact" and not score.turn:
+        bound = "upper" if bound == "lower" else "lower"
+    return {"text": relative_text(white, bound), "cp": white.score(mate_score=20_000)}
 
 
 def _fen(board: chess.Board) -> str:

@@ -31,8 +31,9 @@ from psearch.analysis.pgn import annotate, count_positions, positions
 from psearch.cli.analyse import Kind, file_kind
 from psearch.core.records import MAX_HISTORY
 from psearch.farm.boards import board_of
+from psearch.farm.comparing import noise_cp
 from psearch.farm.crew import Done, Event, Joined
-from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
+from psearch.farm.jobs import Batch, Choice, Comparison, Found, Line, Outcome, Task
 from psearch.notation.epd import SuitePosition, parse_suite, read_suite
 from psearch.notation.pgn import PgnGame, Where, read_games
 from psearch.notation.source import Source, read_source
@@ -54,6 +55,11 @@ def suite_line(text: str) -> SuitePosition:
 def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> Answer:
     """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
     return Answer(words[0], cp, mate, 9, 15, 1000, 1.0, list(words), [Choice(words[0], 0.5, 7, 400)])
+
+
+def compared(*words: str, cp: int | None, played: int | None, mate: int | None = None, depths: int = 3) -> Comparison:
+    """The line of a better move, in UCI, and two scores of depth 12; a `played` of None is mated at once."""
+    return Comparison(12, depths, words[0], cp, mate, played, -1 if played is None else None, list(words))
 
 
 def summarise(verdicts: list[Verdict], total: int) -> dict[str, Any]:
@@ -190,6 +196,24 @@ def test_the_table_and_the_summary() -> None:
     assert "points     88 of 160 (55.0%)" in text
     assert "finished" not in text
     assert "finished   2 of 9 positions" in summary_text(summarise(verdicts[:2], len(suite)))
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 120])
+def test_the_table_fits_a_terminal(width: int) -> None:
+    """Names are cut, figures are left out, and none is broken."""
+    lines = [f'{START} bm e4; c0 "e4=10, d4=7"; id "STS(v1.0) Undermine.{number:03}";' for number in range(3)]
+    suite = parse_suite(source("\n".join(lines)))
+    wide, table = Table(Survey.of(suite)), Table(Survey.of(suite), width)
+    position = suite[2]
+    rows = [table.head(), table.row(judge(position, answer(position.board, "e2e4"))), table.row(judge(position, None))]
+    assert max(map(len, rows)) <= width + 1
+    assert set(rows[0].split()) <= set(wide.head().split())
+    name, *words = rows[1].split("  ")
+    assert name.endswith("e.002"), "what tells names apart is at their end"
+    figures = [word.strip() for word in words if word]
+    assert figures[-1] == "10/10" and "0.50" in figures and "right" in figures
+    assert set(figures) <= set(wide.row(judge(position, answer(position.board, "e2e4"))).split())
+    assert width < 120 or rows[0] == wide.head()
 
 
 def test_themes_are_summed_up_apart() -> None:
@@ -340,11 +364,15 @@ def test_marks_follow_the_loss_of_expected_points(
 ) -> None:
     """A move that loses just as much as the threshold gets the mark, one that loses less the next one."""
     loss = MARKS[loss_index][0] + 0.001 if loss_index is not None else MARKS[-1][0] - 0.001
-    expected = {0: 0.5 + loss, 1: 0.5}  # of White before and of Black after 1. e4
-    monkeypatch.setattr("psearch.analysis.judgement.expected_points", lambda score, board: expected[board.ply()])
+    expected = {90: 0.5 + loss, 0: 0.5}  # without noise
+    monkeypatch.setattr("psearch.farm.comparing.noise_cp", lambda board, depth, depths: 0)
+    monkeypatch.setattr("psearch.farm.comparing.expected_points", lambda score, board: expected.get(score.score(), 0.9))
     text = '[Result "*"]\n\n1. e4 *\n'
     board = chess.Board()
-    game, tally = annotated(text, {0: answer(board, "d2d4", "d7d5", cp=90), 1: answer(board, "e7e5", cp=0)})
+    better = compared("d2d4", "d7d5", cp=90, played=0)
+    game, tally = annotated(
+        text, {0: replace(answer(board, "d2d4", cp=300), compared=better), 1: answer(board, "e7e5", cp=0)}
+    )
     node = game.next()
     assert node is not None
     assert node.nags == ({nag for _, nag, name in MARKS if name == mark})
@@ -363,10 +391,60 @@ def test_thresholds_fall_from_blunder_to_dubious() -> None:
     assert sorted((least for least, _, _ in MARKS), reverse=True) == [least for least, _, _ in MARKS]
 
 
+@pytest.mark.parametrize(
+    ("found", "mark"),
+    [
+        (None, None),  # nothing was compared
+        (compared("d2d4", cp=300, played=0), "??"),
+        (compared("d2d4", cp=80, played=0), None),  # noise
+        (compared("d2d4", cp=130, played=0), "?!"),
+        (compared("d2d4", cp=130, played=0, depths=1), None),
+        (compared("d2d4", cp=185, played=0, depths=1), "?!"),
+        (compared("d2d4", cp=None, mate=3, played=0), "??"),
+        (compared("d2d4", cp=-900, played=-1200), None),
+        (compared("e2e4", cp=20, played=20), None),
+    ],
+)
+def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
+    found: Comparison | None, mark: str | None
+) -> None:
+    """Whatever the scores of the two positions are: they come of searches of other depths, and are often bounds."""
+    board = chess.Board()
+    first = replace(answer(board, "d2d4", cp=400), bound="lower", compared=found)
+    game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=400)})
+    node = game.next()
+    assert node is not None
+    assert node.nags == {nag for _, nag, name in MARKS if name == mark}
+
+
+def test_without_a_claim_of_the_two_searches_there_is_no_mark() -> None:
+    """Behind an interruption more is compared than else: the marks are the same."""
+    board = chess.Board()
+    first = replace(answer(board, "d2d4", cp=20), compared=compared("d2d4", cp=300, played=0))
+    game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=-20)})
+    assert len(game.variations) == 1
+
+
+def test_a_move_before_a_position_without_an_answer_has_no_loss() -> None:
+    """It is not over."""
+    board = chess.Board()
+    work = next(read_games(source("1. e4 e5 *")))
+    judged = judge_game(work, {0: answer(board, "d2d4", cp=400)})
+    assert [(move.loss, move.mark) for move in judged.moves] == [(None, None), (None, None)]
+
+
+def test_a_lower_depth_and_an_opening_have_more_noise() -> None:
+    board = chess.Board()
+    assert noise_cp(board, 20, 3) == noise_cp(board, 10, 3) < noise_cp(board, 8, 3) < noise_cp(board, 4, 3)
+    assert noise_cp(board, 15, 1) > noise_cp(board, 15, 2) > noise_cp(board, 15, 3)
+    fewer = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
+    assert noise_cp(fewer, 15, 3) < noise_cp(board, 15, 3)
+
+
 def test_missing_a_mate_and_walking_into_one() -> None:
     board = chess.Board()
     answers = level_answers(SHORT_GAME)
-    answers[5] = answer(board, "g7g6", "h5f3", cp=10)
+    answers[5] = replace(answer(board, "g7g6", "h5f3", cp=10), compared=compared("g7g6", "h5f3", cp=10, played=None))
     answers[6] = answer(board, "h5f7", cp=None, mate=1)
     game, tally = annotated(SHORT_GAME, answers)
     nodes = list(game.mainline())
@@ -390,7 +468,7 @@ def test_marks_and_variations_of_the_reader_stay() -> None:
     text = '[Result "*"]\n\n1. f3 $1 (1. e4 c5 {mine}) 1... e5 *\n'
     board = chess.Board()
     answers = {
-        0: answer(board, "e2e4", "e7e5", cp=400),
+        0: replace(answer(board, "e2e4", cp=400), compared=compared("e2e4", "e7e5", cp=400, played=-400)),
         1: answer(board, "e7e5", cp=400),
         2: answer(board, "e2e4", cp=0),
     }
@@ -405,7 +483,7 @@ def test_marks_and_variations_of_the_reader_stay() -> None:
 def test_annotating_twice_changes_nothing() -> None:
     answers = level_answers(SHORT_GAME)
     board = chess.Board()
-    answers[0] = answer(board, "d2d4", "d7d5", cp=300)
+    answers[0] = replace(answer(board, "d2d4", cp=300), compared=compared("d2d4", "d7d5", cp=300, played=0))
     once = written_of(next(read_games(source(SHORT_GAME))), answers)
     assert "1. d4" in once
     assert written_of(next(read_games(source(once))), answers) == once
@@ -519,7 +597,8 @@ def test_an_unreadable_game_stays_as_it_is() -> None:
 
 def test_stalemate_is_level() -> None:
     work = list(read_games(source(BROKEN)))[4]
-    best = Answer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)])
+    mate = compared("f5c8", cp=None, mate=1, played=0)
+    best = Answer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)], compared=mate)
     written = written_of(work, {0: best})
     assert "1. Qf7 $4 { [%eval 0.00] }" in written
     assert "1. Qc8#" in written
@@ -529,6 +608,17 @@ def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
     found = list(positions(next(read_games(source(SHORT_GAME)))))
     assert [task.ply for task in found] == [6, 5, 4, 3, 2, 1, 0]
     assert [len(task.board.move_stack) for task in found] == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_positions_know_what_followed() -> None:
+    """A few moves, none after a null move: that cannot be searched."""
+    found = {
+        place.ply: [move.uci() for move in place.line] for place in positions(next(read_games(source(SHORT_GAME))))
+    }
+    assert found[0] == ["e2e4", "e7e5", "f1c4", "b8c6"]
+    assert found[6] == ["h5f7"]
+    found = {place.ply: [move.uci() for move in place.line] for place in positions(list(read_games(source(BROKEN)))[3])}
+    assert (found[0], found[1], found[4]) == (["e2e4"], [], [])
 
 
 def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> None:
@@ -740,6 +830,8 @@ def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
         {"pv": [1]},
         {"bound": "about"},
         {"exact_mate": 1.5},
+        {"compared": {"depth": 3}},
+        {"compared": {**asdict(compared("d2d4", cp=3, played=2)), "depths": 4}},
         {"choices": []},
         {"choices": [{"move": "e2e4"}]},
         {"more": 1},
@@ -926,6 +1018,26 @@ def test_what_is_in_the_journal_is_not_searched(crew: StandInCrew, tmp_path: Pat
         assert [name for name, _ in found] == list("abcdE.")
         assert all(len(answers) == {"E": 2, ".": 0}.get(name, 1) for name, answers in found)
         assert sorted(told) == [False] * 4 + [True] * 2
+
+
+def test_what_was_begun_is_searched_again_from_its_start_where_figures_are_to_be_the_same(tmp_path: Path) -> None:
+    """The table that the first positions leave makes the others what they are."""
+    for interrupted, wanted in (("E0", ["E0", "E1"]), ("E1", ["E0", "E1"]), ("E0 E1", []), ("", ["E0", "E1"])):
+        path = tmp_path / (interrupted or "none")
+        with AnalysisJournal(path, ABOUT) as journal:
+            answered(StandInCrew(), "aE", journal)
+        head, *lines = path.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if json.loads(line)["key"] in ["a0", *interrupted.split()]]
+        path.write_text("".join([head, *kept]))
+        with AnalysisJournal(path, ABOUT) as journal:
+            crew, told = StandInCrew(), []
+            analyser = Analyser(crew, ANSWERS, lambda: False, journal, told.append, is_exact=True)
+            works = [Work("a", [searched("a0")]), Work("E", [searched("E0"), searched("E1")])]
+            found = list(analyser.answered(works))
+            assert sorted(crew.searched) == wanted
+            assert [sorted(done.answers) for done in found] == [["a0"], ["E0", "E1"]]
+            assert sorted(told) == [False] * (3 - len(wanted)) + [True] * len(wanted)
+            assert len(journal) == 3
 
 
 def test_what_is_stopped_is_not_kept(crew: StandInCrew, tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def game_row(text: str, depth: int) -> dict[str, Any]:
         best = next(iter(board.legal_moves), None)
         values = {"ply": board.ply(), **row(depth, board.fen(), best.uci())} if best else {"fen": board.fen()}
         if move is not None:
-            values["move"] = board.uci(move)
+            values |= {"move": board.uci(move), "compared": None}
             board.push(move)
         positions.append(values)
     return {"file": "x", "game": 1, "headers": dict(game.headers), "positions": positions}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.arena import control_groups, memory
+from psearch.arena import control_groups
 from psearch.arena.control_groups import cores_left, memory_left
 from psearch.scheduler.entries import load_kernels
 
@@ -149,16 +149,25 @@ def test_odd_names_and_odd_files(tree: Tree) -> None:
 def test_memory_is_what_system_and_group_leave(tree: Tree) -> None:
     tree.process("0::/a", V2_MOUNT)
     tree.write("/proc/meminfo", "MemTotal:  900 kB\nMemFree: 1 kB\nMemAvailable:     700 kB")
-    assert memory.available_memory(tree.root) == 700 * 1024
+    assert control_groups.available_memory(tree.root) == 700 * 1024
     tree.limit("/sys/fs/cgroup/a", 300 * 1024)
-    assert memory.available_memory(tree.root) == 300 * 1024
+    assert control_groups.available_memory(tree.root) == 300 * 1024
     tree.limit("/sys/fs/cgroup/a", 900 * 1024)
-    assert memory.available_memory(tree.root) == 700 * 1024
+    assert control_groups.available_memory(tree.root) == 700 * 1024
+
+
+@pytest.mark.parametrize(
+    ("free_mb", "hash_mb"),
+    [(-5, 64), (0, 64), (1023, 64), (2047, 64), (2048, 128), (16_383, 512), (16_384, 1024), (2**20, 1024)],
+)
+def test_a_table_takes_a_share_of_free_memory(monkeypatch: pytest.MonkeyPatch, free_mb: int, hash_mb: int) -> None:
+    monkeypatch.setattr(control_groups, "available_memory", lambda: free_mb << 20)
+    assert control_groups.default_hash_mb() == hash_mb
 
 
 def test_without_proc_memory_is_bounded_by_the_machine(tmp_path: Path) -> None:
     page, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
-    assert pages // 2 * page <= memory.available_memory(str(tmp_path)) <= pages * page
+    assert pages // 2 * page <= control_groups.available_memory(str(tmp_path)) <= pages * page
 
 
 @pytest.mark.parametrize(("share", "cores"), [(None, 8), (0.2, 1), (1.0, 1), (2.9, 2), (64.0, 8)])

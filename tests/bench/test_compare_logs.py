@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from compare_logs import named, paired
+from compare_logs import named
 from paths import BENCH
+
+from psearch.studies.pairs import paired
 
 SCRIPT = BENCH / "study" / "compare_logs.py"
 FIELDS = {"depth": 8, "seed": 0, "score": 0, "bestmove": 1, "splits": 1, "joins": 1, "aborted_nodes": 10}

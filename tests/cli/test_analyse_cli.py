@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -203,6 +204,7 @@ def test_broken_games_are_told_of_and_the_rest_is_analysed(tmp_path: Path) -> No
     file.write_text('[Event "a"]\n\n1. e4 e5 2. Ke3 *\n\n' + GAME)
     done = analyse("--depth", "2", str(file))
     assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(" could not be read to the end")
     told = [line for line in done.stderr.splitlines() if line.startswith("psearch: ")]
     assert len(told) == 1
     assert told[0].startswith(f"psearch: {file}, game 1: illegal san: 'Ke3'")
@@ -307,7 +309,6 @@ def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
         (["-", "SUITE", "-"], "standard input can be read only once"),
         (["--out", "PGN", "SUITE", "PGN"], "is the input itself"),
         (["--depth", "0", "SUITE"], "1 to 100"),
-        (["--depth", "3", "--movetime", "5", "SUITE"], "not allowed with"),
         (["--policy", "magic", "SUITE"], "magic"),
         (["--hash", "16000000", "SUITE"], "does not fit"),
         (["--out", "SUITE", "SUITE"], "is the input itself"),
@@ -400,6 +401,29 @@ def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, nu
         game = chess.pgn.read_game(stream)
     assert game is not None
     assert all(node.eval() for node in list(game.mainline())[:-1])
+
+
+def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
+    """Of each move its glyphs, and the better moves."""
+    with path.open() as stream:
+        game = chess.pgn.read_game(stream)
+    assert game is not None
+    return [(node.nags, [other.uci() for other in node.parent.variations[1:]]) for node in game.mainline()]
+
+
+def test_an_interrupted_run_gives_the_same_marks(tmp_path: Path) -> None:
+    """Also where it was interrupted between a move and the position behind it."""
+    source, out = tmp_path / "in.pgn", tmp_path / "out.pgn"
+    source.write_text("1. e4 e5 2. Nf3 d6 3. Bc4 Bg4 4. Nc3 g6 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0\n")
+    words = ["--nodes", "30000", "--threads", "1", "--out", str(out), str(source)]
+    assert analyse(*words).returncode == 0
+    whole = marks_in(out)
+    assert whole[9] == ({chess.pgn.NAG_BLUNDER}, ["d6e5"])
+    for finished in (2, 3, 4):  # 5... Bxd1 is the fourth position from the end
+        out.unlink()
+        killed_after(finished, *words)
+        assert analyse(*words).returncode == 0
+        assert marks_in(out) == whole
 
 
 def test_killed_after_the_result_but_before_the_journal_is_gone(tmp_path: Path) -> None:
@@ -552,6 +576,18 @@ def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
     assert "\x1b[?25h" in text, "the cursor is back"
     assert "\x1b" not in rows
     assert rows.count("\n") >= 7
+
+
+def test_a_long_analysis_says_where_it_is_and_sums_up_players(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    file.write_text('[White "One"]\n[Black "Two"]\n\n1. e4 e5 2. Nf3 *\n\n[White "Two"]\n[Black "One"]\n\n1. d4 d5 *\n')
+    text, _, status = at_terminal(80, ["--movetime", "250", "--jobs", "1", str(file)], stdout_too=False)
+    assert status == 0
+    assert re.search(r"game 1, 2\. [+-]\d\.\d\d ", text) or re.search(r"game 1, 1\.+ [+-]\d\.\d\d ", text)
+    table = CONTROL.sub("", text[text.index("all games:") :]).splitlines()
+    assert table[1].split()[:3] == ["player", "games", "accuracy"]
+    assert sorted(row.split()[:2] for row in table[2:4]) == [["One", "2"], ["Two", "2"]]
+    assert table[4].startswith("2 games, 7 positions, ")
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])

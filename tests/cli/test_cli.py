@@ -106,6 +106,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
             "run_bench": lambda progress, pruning: (123456, 0.5),
             "BENCH_POSITIONS": ("a", "b"),
             "BENCH_DEPTH": 9,
+            "BENCH_NODES": 123457,
         },
     }
     for name, contents in modules.items():
@@ -149,7 +150,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["--nodes", "9" * 5000, "startpos"], "--nodes"),
         (["--hash", "0", "startpos"], "--hash"),
         (["--hash", "16000000", "startpos"], "--hash 16000000 does not fit"),
-        (["--depth", "3", "--nodes", "5", "startpos"], "not allowed with"),
+        (["startpos", "e4", "e5"], "startpos stands by itself; moves go to --moves: psearch --moves 'e4 e5'"),
         (["--frobnicate", "startpos"], "no option --frobnicate (see psearch --help)"),
         (["--movetime", "5x", "startpos"], "--movetime: must be a time like 1500 (milliseconds), 1.5s or 2m, not '5x'"),
         (["--depth", "3"], "no position"),
@@ -288,10 +289,24 @@ def test_fen_as_words_anywhere(capsys: pytest.CaptureFixture[str], engine: Stand
     assert "best move" in capsys.readouterr().out
 
 
-def test_defaults(engine: StandInEngine) -> None:
+def test_defaults(engine: StandInEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
     assert cli.main(["startpos"]) == 0
-    assert engine.arguments == {"threads": usable_cores(), "hash_mb": 64, "trace": False}
+    assert engine.arguments == {"threads": usable_cores(), "hash_mb": 256, "trace": False}
     assert engine.limits == Limits(movetime_ms=5000)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("--depth", {"depth": 5}), ("--nodes", {"nodes": 5})])
+def test_counts_do_not_depend_on_the_memory(
+    engine: StandInEngine, monkeypatch: pytest.MonkeyPatch, option: str, limit: dict[str, int]
+) -> None:
+    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
+    assert cli.main([option, "5", "startpos"]) == 0
+    assert engine.arguments["hash_mb"] == 64
+    search(chess.Board(), **limit)
+    assert engine.arguments["hash_mb"] == 64
+    search(chess.Board(), movetime_ms=5)
+    assert engine.arguments["hash_mb"] == 256
 
 
 def test_options_reach_the_engine(engine: StandInEngine) -> None:
@@ -330,6 +345,21 @@ def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: Stan
     assert engine.limits is None
 
 
+def test_limits_may_be_combined(engine: StandInEngine) -> None:
+    assert cli.main(["--depth", "9", "--movetime", "2s", "--nodes", "5000", "startpos"]) == 0
+    assert engine.limits == Limits(depth=9, movetime_ms=2000, nodes=5000)
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [([], "search with the machines of a Ray cluster as well"), (["analyse"], "search on a Ray cluster")],
+)
+def test_help_says_what_a_cluster_is_for(capsys: pytest.CaptureFixture[str], command: list[str], what: str) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([*command, "--help"])
+    assert f"{what}: auto (that of this machine)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:
     assert cli.main(["startpos"]) == 0
     assert (engine.only, engine.multipv) == (None, 1)
@@ -343,15 +373,16 @@ TABLES = str(DATA / "syzygy")
 
 def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
-    assert engine.only == moves("h1h5")
-    assert capsys.readouterr().out.splitlines()[-1] == "tables     won, DTZ 25: Rh5"
-    assert cli.main(["--syzygy", TABLES, "--json", ROOK_ENDING]) == 0
+    assert engine.only is not None and len(engine.only) == 15
+    assert capsys.readouterr().out.splitlines()[-1].startswith("tables     won, DTZ 25: Rh5 ")
+    late = ROOK_ENDING.replace("0 1", "74 80")
+    assert cli.main(["--syzygy", TABLES, "--json", late]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
     # the user's choice comes first, the tables choose within it if they can
-    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", ROOK_ENDING]) == 0
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", late]) == 0
     assert engine.only == moves("h1h5")
-    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h6", ROOK_ENDING]) == 0
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h6", late]) == 0
     assert engine.only == moves("h1h6")
     # and where they know nothing, nothing is said
     capsys.readouterr()
@@ -367,7 +398,7 @@ def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInE
     assert lines[9].startswith("4 | | | |♚|")
     assert lines[15] == "1 | | | |♔| | | |♖|"
     assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
-    assert capsys.readouterr().out.splitlines()[1].startswith("1 |")
+    assert capsys.readouterr().out.splitlines()[1:16] == lines[1:16], "White is below, as UCI's d has it"
 
 
 def test_numbers_are_grouped_alike() -> None:
@@ -467,10 +498,23 @@ def test_games_that_are_over(
 
 
 def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
-    assert cli.main(["bench"]) == 0
+    assert cli.main(["bench", "--pruning", "ael"]) == 0
     head, last = capsys.readouterr().out.splitlines()
     assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
     assert last == "123456 nodes 246912 nps"
+
+
+def test_bench_says_whether_its_number_is_the_known_one(
+    capsys: pytest.CaptureFixture[str], engine: StandInEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["bench"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "not the known number, 123457: this is another search",
+        "123456 nodes 246912 nps",
+    ]
+    monkeypatch.setattr(sys.modules["psearch.bench"], "BENCH_NODES", 123456)
+    assert cli.main(["bench"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["the known number", "123456 nodes 246912 nps"]
 
 
 def test_broken_pipe_is_quiet() -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from paths import DATA
 from sessions import processes_in_session
 from timing import least, wait_until
 
@@ -95,6 +96,14 @@ def test_finds_mate_for_either_side() -> None:
         board = chess.Board(fen)
         board.push_uci(report["bestmove"])
         assert board.is_checkmate()
+
+
+def test_endgame_tables_have_the_score_and_leave_a_choice() -> None:
+    options = ["--syzygy", str(DATA / "syzygy"), "--threads", "1", "--depth", "6", "--multipv", "3"]
+    report = json.loads(run_psearch(*options, "--json", "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout)
+    assert [line["score"] for line in report["lines"]] == [{"cp": 20_000}] * 3
+    done = run_psearch(*options, "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout
+    assert "score      won for White\n" in done and "  score won  nodes" in done
 
 
 def test_chess960_answers_are_legal_there() -> None:

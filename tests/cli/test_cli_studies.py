@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from psearch.results import PsearchError
+
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 ROW_FIELDS = {
@@ -129,7 +131,7 @@ def test_a_plot_without_matplotlib_is_refused(
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
-    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install 'psearch[study]'\n")
+    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
 
 
 @pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
@@ -182,8 +184,9 @@ def test_predict(run: Callable[..., tuple[int, str, str]], suite: str) -> None:
     status, out, err = run(*words)
     assert status == 0 and "small trees: " in err and "few positions: " in err
     assert "\n\n2 positions, " in out and ", depth 5; pruning modern\n" in out
-    columns = {"1st move", "Brier class", "calibrated", "later", "needed", "PV", "wasted PV", "CUT", "ALL right"}
-    assert explained(out) >= columns
+    judged = {"1st move", "Brier class", "calibrated", "later", "needed (own)", "used"}
+    assert explained(out) >= judged | {"PV", "wasted PV", "CUT", "ALL right"}
+    assert "all rules on the same nodes:" in out and "each rule on the nodes that it opened itself:" in out
 
 
 def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
@@ -217,7 +220,8 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     status, out, err = run("speedup", *words, "--json")
     assert status == 0, err
     report = json.loads(out)
-    assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "depths", "ceilings", "log", "interrupted"}
+    fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "ceilings", "pairs", "log", "interrupted"}
+    assert set(report) == fields
     assert (report["positions"], report["log"]) == (2, log) and report["tree_nodes"] > 100
     (row,) = report["rows"]
     assert set(row) == ROW_FIELDS
@@ -268,7 +272,12 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
-        assert set(report) == {"rows", "positions", "tree_nodes", "pruning", "depths", "fits", "log", "interrupted"}
+        fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "costs", "pairs", "fits", "log"}
+        assert set(report) == {*fields, "interrupted"}
+        compared = [(pair["policy"], pair["over"], pair["threads"], pair["positions"]) for pair in report["pairs"]]
+        assert compared == [("calibrated", "ybw", count, 2) for count in (2, 4, 8)], (
+            "the first that was named is the base"
+        )
         assert report["positions"] == 2 and report["tree_nodes"] > 100
         assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
         return report["rows"], log
@@ -285,9 +294,41 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
     assert about["costs"]["node"] > 0 and about["arguments"]["depth"] == 5
     status, out, _ = run("simulate", "--from-log", log)
     assert status == 0
+    assert "costs: the defaults (" in out and "  8 workers, calibrated over ybw: x" in out
     assert out.count("/P: a speedup of at most ") == 2 and "T(P)/T(1) = c + w/P" in out
     assert explained(out) >= {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
     assert "ceiling" not in out
+
+
+@pytest.mark.parametrize("study", ["speedup", "simulate"])
+def test_trees_that_end_in_a_mate_are_left_out_and_named(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, study: str
+) -> None:
+    """By both studies, in the table and in the table of the log."""
+    file, log = tmp_path / "suite.epd", str(tmp_path / "log.jsonl")
+    file.write_text(
+        'kbK5/pp6/1P6/8/8/8/8/R7 w - - id "mate";\n'
+        'r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - id "middle";\n'
+    )
+    size = ["--tree-nodes", "10000", "--workers", "2"] if study == "simulate" else ["--seconds", "0.3", "--repeat", "1"]
+    status, out, err = run(study, "--suite", str(file), *size, "--hash", "2", "--log", log)
+    assert status == 0, err
+    assert "1 position, " in out and "\nleft out, ended by a mate or draw: mate\n" in out
+    assert run(study, "--from-log", log)[1] == out
+
+
+@pytest.mark.parametrize("load", [0.1, 2.0])
+def test_calibrate_tells_of_other_jobs(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, load: float
+) -> None:
+    def nothing(progress: Any) -> None:
+        raise PsearchError("measured nothing")
+
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("psearch.cli.calibrate.prepare_kernels", lambda *units: None)
+    monkeypatch.setattr("psearch.studies.calibration.calibrate", nothing)
+    status, _, err = run("calibrate")
+    assert (status, "other jobs are running (load 2.0)" in err) == (2, load == 2.0)
 
 
 def test_simulate_with_validation_and_costs(

@@ -106,4 +106,5 @@ def test_files_named_like_fields_of_a_fen(
 
 def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     missing = str(tmp_path / "gone.pgn")
-    assert f"cannot read {missing}: No such file" in outcome(capsys, missing)[2]
+    said = outcome(capsys, missing)[2]
+    assert said.startswith(f"psearch: cannot read {missing}: No such file") and said.count("\n") == 1

@@ -54,7 +54,9 @@ def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     done = run("simulate", "--workers", "2", "--suite", "-", "--depth", "3", "--on", "auto", text=SUITE)
     assert done.returncode == 2
-    assert done.stderr == "psearch: several machines need Ray, which is not installed: pip install 'psearch[cluster]'\n"
+    assert (
+        done.stderr == "psearch: several machines need Ray, which is not installed: pip install 'ray[client]>=2.60'\n"
+    )
 
 
 def test_ray_is_not_touched_without_a_cluster() -> None:

@@ -22,6 +22,7 @@ from psearch.cluster.messages import (
     NodeJoined,
     NodeLost,
     NodeRefused,
+    NodesKnown,
     Raised,
     Told,
 )
@@ -146,6 +147,24 @@ def test_one_hand_on_each_other_machine() -> None:
     assert not any(isinstance(message, NodeRefused) for message in joined)
 
 
+def test_it_is_told_when_all_nodes_are_known() -> None:
+    """Once. Nobody asks the program's own node, or one that only leads, who it is."""
+    world = World(replace(WANTED, cores=None))
+    world.tick()
+    assert not world.take(NodesKnown)
+    world.node("leads", cores=0)
+    world.cluster.alive["here"] = NodeFacts("here", "here", 1, 1000 * MEBIBYTE, is_ours=True)
+    world.node("a")
+    world.tick()
+    assert [whom for what, whom in world.cluster.asked.values() if what == "look"] == ["a"]
+    assert not world.take(NodesKnown)
+    world.settle()
+    assert len(world.take(NodesKnown)) == 1
+    world.node("b")
+    world.settle()
+    assert not world.take(NodesKnown)
+
+
 @pytest.mark.parametrize(("address", "machine", "hands"), [("ray://head:10001", "m", 0), ("ray://head:10001", "x", 1)])
 def test_by_way_of_a_client_machines_are_told_apart_by_what_they_say(address: str, machine: str, hands: int) -> None:
     world = World(replace(WANTED, address=address, cores=None, identity={**OURS, "machine": "m"}))
@@ -205,7 +224,7 @@ def test_a_head_without_cores_is_no_cause_for_complaint() -> None:
     world = World()
     world.node("head", cores=0)
     world.settle()
-    assert not world.told and not world.cluster.running()
+    assert world.told == [NodesKnown()] and not world.cluster.running()
 
 
 def test_a_few_hands_are_spread_out() -> None:

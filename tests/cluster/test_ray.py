@@ -1,4 +1,4 @@
-"""Ray itself, with two nodes on this machine, one of which is killed; needs psearch[cluster]."""
+"""Ray itself, with two nodes on this machine, one of which is killed; needs the extra `cluster`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from psearch.results import PsearchError
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed (psearch[cluster])"),
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install '.[cluster]')"
+    ),
 ]
 _PLAIN = {"multipv": None, "game": None, "info": chess.engine.INFO_ALL, "root_moves": None}
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -90,13 +92,13 @@ def test_positions_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: Nod
     limit = chess.engine.Limit(nodes=20_000)
     fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS] * 6
     with psearch.analyse_many(fens, limit, ordered=True, workers=1, hash_mb=1) as results:
-        expected = [(one.bestmove, one.info["nodes"]) for one in results]
+        expected = [(one.bestmove, one.nodes) for one in results]
     nodes.add("second")
     found = {}
     with psearch.analyse_many(fens, limit, cluster=nodes.address, hash_mb=1) as results:
         for number, one in enumerate(results):
             assert one.index not in found
-            found[one.index] = one.bestmove, one.info["nodes"]
+            found[one.index] = one.bestmove, one.nodes
             if number == len(fens) // 4:
                 nodes.kill("second")
     assert [found[index] for index in range(len(fens))] == expected

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import select
+import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
@@ -12,9 +15,10 @@ from pathlib import Path
 
 import cluster_tasks
 import pytest
+from timing import wait_for_ends, wait_until
 
 from psearch.cluster import link, standing
-from psearch.cluster.address import cluster_address
+from psearch.cluster.address import check_reachable, cluster_address
 from psearch.cluster.link import Link
 from psearch.cluster.sharing import share_out_on
 from psearch.processes.lifetime import open_pidfd
@@ -119,6 +123,73 @@ def test_a_cluster_that_does_not_answer(fake_ray: Path, monkeypatch: pytest.Monk
     assert _children() == before
 
 
+def test_who_does_not_want_to_wait_is_not_waited_for(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_RAY_INIT", "hang")
+    monkeypatch.setattr(link, "CONNECT_S", 1000.0)
+    monkeypatch.setattr(link, "_CLOSE_S", 1000.0)
+    before = _children()
+    with pytest.raises(PsearchError):
+        Link("auto", cluster_tasks.make, is_stopped=Path(f"{fake_ray}.hangs").exists)
+    assert _children() == before
+
+
+def test_a_cluster_that_is_lost_is_left_at_once(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search may be under way: its driver is not waited for, that may be halted."""
+    monkeypatch.setattr(link, "_SILENCE_S", 2.0)
+    monkeypatch.setattr(link, "_CLOSE_S", 1000.0)
+    with Link("auto", cluster_tasks.make) as cluster:
+        os.kill(cluster._process.pid, signal.SIGSTOP)
+        with pytest.raises(PsearchError, match="has stalled for 2 s"):
+            while True:
+                cluster.messages(1.0)
+
+
+def test_a_name_that_is_not_resolved(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resolver has a time limit of its own, or none."""
+    is_over = threading.Event()
+
+    def resolve(*arguments: object) -> None:
+        is_over.wait()
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", resolve)
+    monkeypatch.setattr("psearch.cluster.address._REACH_S", 0.2)
+    with pytest.raises(PsearchError, match="no Ray cluster can be reached at head:6379: no answer"):
+        check_reachable("head:6379")
+    is_over.set()
+
+
+def test_files_of_a_cluster_for_one_command(fake_ray: Path) -> None:
+    """Ray lets everybody write into its folder: nobody else gets to that, and it is removed."""
+    with Link("local", cluster_tasks.make) as cluster:
+        folder = Path(cluster._folder)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert [path.name for path in folder.iterdir()] == ["ray"]
+        assert len(str(folder)) < 30, "sockets have long names below it"
+    assert not folder.exists()
+
+
+_ISOLATED = """
+import subprocess, sys
+sys.path[:0] = {path!r}
+subprocess.Popen = lambda words, **more: sys.exit(" ".join(words[1:-1]))
+from psearch.cluster.link import Link
+Link("auto", print)
+"""
+
+
+def test_an_isolated_program_has_an_isolated_driver(fake_ray: Path) -> None:
+    program = _ISOLATED.format(path=[path for path in sys.path if path])
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True)
+    assert done.stderr == "-I -P -m psearch.cluster.driver\n"
+
+
+def test_a_frozen_program_has_no_driver(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    with pytest.raises(PsearchError, match="several machines need a Python interpreter"):
+        Link("auto", cluster_tasks.make)
+
+
 def test_what_ray_prints_is_not_seen(
     fake_ray: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,6 +228,24 @@ def test_the_driver_ends_with_the_program(fake_ray: Path) -> None:
         assert select.select([watch], [], [], 60.0)[0]
     finally:
         os.close(watch)
+
+
+def test_a_driver_that_connects_ends_with_its_program(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_RAY_INIT", "hang")
+    program = subprocess.Popen([sys.executable, "-c", _PROGRAM], stderr=subprocess.DEVNULL)
+    try:
+        wait_until(Path(f"{fake_ray}.hangs").exists)
+        (driver,) = _children_of(program.pid)
+    finally:
+        program.kill()
+        program.wait()
+    wait_for_ends([driver])
+
+
+def _children_of(pid: int) -> list[int]:
+    return [
+        int(word) for task in Path(f"/proc/{pid}/task").iterdir() for word in (task / "children").read_text().split()
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "ray://", "host", "host:0", "host:99999", "a b:1", "ray://h:1/x", "http://h:1"])

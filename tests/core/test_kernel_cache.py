@@ -129,6 +129,13 @@ def test_an_empty_home_is_none(places, monkeypatch):
     assert kernel_cache.roots() in [("/.cache/psearch", str(temporary_root(places))), (str(temporary_root(places)),)]
 
 
+def test_a_home_that_is_not_there_is_not_made(places, monkeypatch):
+    monkeypatch.setenv("HOME", str(places / "nonexistent"))
+    made = folder_made()
+    assert made is not None and made.parent == temporary_root(places)
+    assert not (places / "nonexistent").exists()
+
+
 def test_a_home_that_cannot_be_written_falls_back(places, monkeypatch):
     # a file, not a folder without write permission: that would not stop root
     (places / "file").touch()

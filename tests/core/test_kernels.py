@@ -579,6 +579,25 @@ def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
         kernels._groups.pop("never_placed")
 
 
+def test_what_a_group_replaces_is_part_of_its_record(monkeypatch, tmp_path):
+    """Two programs may mean different kernels by one name."""
+    made = compiler_client.Compiled({"of_one_name": kernel_cache.Object("of_one_name-1.o", {}, b"code")}, {})
+    monkeypatch.setattr(kernel_cache, "_roots", (str(tmp_path / "cache"),))
+    monkeypatch.setattr(compiler_client, "compile_groups", lambda *arguments: made)
+    monkeypatch.setattr(Group, "_take", lambda self, found: None)
+
+    def group(*modules: str, replaced: dict[str, str] | None = None) -> Group:
+        try:
+            return Group("of_one_name", *modules, replaced=replaced)
+        finally:
+            kernels._groups.pop("of_one_name")
+
+    kernels.load(group("tiny_kernels"))
+    assert kernels.cached(group("tiny_kernels")) is not None
+    assert kernels.cached(group("tiny_kernels", replaced={"tiny_kernels.half": "other.half"})) is None
+    assert kernels.cached(group("tiny_kernels", "other")) is None
+
+
 def test_whoever_gives_no_ear_gets_a_warning(monkeypatch, tmp_path):
     """That what was compiled could not be kept."""
     group = Group("not_kept", "tiny_kernels")

@@ -104,15 +104,50 @@ def test_placed_code_runs(place: str) -> None:
         assert call(addresses[name], argument) == result
 
 
-def test_memory_is_not_writable_and_executable() -> None:
+@pytest.mark.parametrize("has_files", [True, False])
+def test_memory_is_not_writable_and_executable(monkeypatch: pytest.MonkeyPatch, has_files: bool) -> None:
+    if not has_files:
+        monkeypatch.setattr(machine_code, "_map_file", refuse)
     (address,) = machine_code.place(object_of(SOURCE), ["called"]).values()
     with open("/proc/self/maps", encoding="ascii") as maps:
         for line in maps:
             begin, end = (int(word, 16) for word in line.split()[0].split("-"))
             if begin <= address < end:
                 assert line.split()[1].startswith("r-x")
+                assert call(address, 5) == 20
                 return
     pytest.fail("not mapped")
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+def test_a_system_where_no_memory_becomes_executable(kernels: None, method: str) -> None:
+    """`MemoryDenyWriteExecute` of a service."""
+    program = f"""
+import ctypes, sys
+if ctypes.CDLL(None).prctl(65, 1, 0, 0, 0):  # PR_SET_MDWE, Linux 6.3
+    sys.exit("not here")
+import chess
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits
+with Supervisor(2, 1, start_method="{method}") as engine:
+    print(engine.search(SearchRequest(chess.Board(), Limits(depth=4))).info.depth)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    if done.stderr == "not here\n":
+        pytest.skip("the kernel does not know this")
+    assert (done.stdout, done.stderr) == ("4\n", "")
+
+
+def test_where_it_cannot_be_had_at_all_the_system_has_its_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine_code, "_map_file", refuse)
+    monkeypatch.setattr(machine_code, "_READ_EXECUTE", -1)
+    with pytest.raises(OSError, match="memory cannot be made executable"):
+        machine_code.place_simple(object_of(SOURCE))
+
+
+def refuse(*arguments: object) -> int:
+    raise OSError(38, "Function not implemented")
 
 
 @pytest.mark.parametrize(

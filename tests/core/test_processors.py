@@ -11,9 +11,9 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 import pytest
-from fingerprint import BENCH_NODES
 from paths import SUPPORT
 
+from psearch.bench import BENCH_NODES
 from psearch.core.compiler import back_end
 from psearch.core.compiler.build import Build
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from fingerprint import BENCH_NODES
 from positions import KIWIPETE
 from test_lists import PRUNING_PAGES, section, undescribed
 
+from psearch.bench import BENCH_NODES
 from psearch.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]

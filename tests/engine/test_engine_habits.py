@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -15,7 +17,11 @@ import pytest
 from timing import wait_for_ends, wait_until
 
 import psearch
+from psearch.engine.blocking import Engine
+from psearch.engine.question import Question
 from psearch.engine.settings import NAMES
+from psearch.processes.control import SearchControl
+from psearch.results import Result
 
 Limit = chess.engine.Limit
 FEN = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -229,11 +235,77 @@ def test_results_are_short_and_show_the_board() -> None:
     assert "<svg" in str(over._repr_html_())
 
 
-def test_engines_show_what_they_are(engine: psearch.Engine) -> None:
+@pytest.mark.parametrize("limit", [None, Limit(), Limit(white_clock=60.0), Limit(black_inc=1.0)])
+def test_without_a_limit_it_takes_five_seconds(limit: chess.engine.Limit | None, engine: psearch.Engine) -> None:
+    """FEN has Black to move."""
+    asked: list[Question] = []
+
+    def stopped(question: Question, control: SearchControl, on_info: object = None) -> Result:
+        asked.append(question)
+        control.stop()
+        return Engine._answer(engine, question, control)
+
+    engine._answer = stopped  # type: ignore[method-assign]
+    engine.analyse(FEN.replace(" w ", " b "), limit)
+    if limit is not None:
+        engine.play(FEN.replace(" w ", " b "), limit)
+    assert [question.limit.time for question in asked] == [5.0] * len(asked)
+    asked.clear()
+    engine.analyse(FEN, Limit(depth=1))
+    engine.play(FEN, Limit(white_clock=60.0))
+    assert [question.limit.time for question in asked] == [None, None]
+    with engine.analysis(FEN, limit) as analysis:
+        analysis.get()
+        assert not analysis._has_ended
+
+
+def test_what_is_logged_has_a_name_where_nobody_has_set_up_logging() -> None:
+    program = """
+import os, signal, sys, psearch
+with psearch.Engine(hash_mb=1) as engine:
+    if "set up" in sys.argv:
+        import logging
+        logging.basicConfig(format="%(name)s says: %(message)s")
+    os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
+    engine._supervisor.pool.workers[0].join(60)
+    engine.ping()
+"""
+    said = [
+        subprocess.run([sys.executable, "-c", program, *more], check=True, stderr=subprocess.PIPE, text=True).stderr
+        for more in ([], ["set up"])
+    ]
+    assert said == [
+        "psearch: worker 0 was killed by signal 9; it has been replaced\n",
+        "psearch says: worker 0 was killed by signal 9; it has been replaced\n",
+    ]
+
+
+def test_the_interpreter_knows_the_api() -> None:
+    assert set(psearch.__all__) <= set(dir(psearch))
+    assert all(name in psearch.__all__ for name in dir(psearch) if not name.startswith("__"))
+    program = "import psearch, sys; dir(psearch); assert not {'chess', 'numba'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_needs_no_search() -> None:
+    board = chess.Board()
+    counts = psearch.perft(board, 3, threads=2)
+    assert sum(counts.values()) == 8_902 and set(counts) == set(board.legal_moves)
+    with pytest.raises(psearch.PsearchError, match="depth must be"):
+        psearch.perft("startpos", 0)
+    white = psearch.evaluate(FEN)
+    assert white is not None and white.turn == chess.WHITE
+    mirrored = psearch.evaluate(chess.Board(FEN).mirror())
+    assert mirrored is not None and mirrored.turn == chess.BLACK and mirrored.relative == white.relative
+    assert psearch.evaluate("4k3/8/8/8/8/8/8/4RK2 b - - 0 1") is None
+
+
+def test_engines_show_what_they_are(engine: psearch.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4)>"
     engine.close()
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4, closed)>"
-    assert repr(psearch.AsyncEngine(threads=3)) == "<psearch.AsyncEngine (threads=3, hash_mb=64)>"
+    monkeypatch.setattr("psearch.engine.settings.default_hash_mb", lambda: 256)
+    assert repr(psearch.AsyncEngine(threads=3)) == "<psearch.AsyncEngine (threads=3, hash_mb=256)>"
     assert engine.id["name"].startswith("psearch ")
 
 

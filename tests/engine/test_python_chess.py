@@ -91,7 +91,7 @@ def test_documented_examples(name: str, style: str, capsys: pytest.CaptureFixtur
     if name == "indefinite":
         assert said.count("Score: PovScore(") >= 3
     if name == "options":
-        assert said.startswith("Option(name='Hash', type='spin', default=64, min=1")
+        assert re.match(r"Option\(name='Hash', type='spin', default=(64|128|256|512|1024), min=1", said)
 
 
 PLUMBING = {

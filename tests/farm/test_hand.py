@@ -8,6 +8,7 @@ from timing import least
 
 import psearch
 from psearch.farm.boards import board_of
+from psearch.farm.comparing import sure_loss
 from psearch.farm.hand import Hand, HandSettings
 from psearch.farm.jobs import Batch, Piece, Task
 from psearch.results import Limits
@@ -133,3 +134,71 @@ def test_threads_between_searches() -> None:
     with Hand(HandSettings(hash_mb=1)) as hand:
         hand.assist(2)
         assert hand.answer(0, Task(1, MIDDLEGAME, limits=NODES)).found.threads == 2
+
+
+# -- the moves of a game -----------------------------------------------------------------------------------------------
+
+BEFORE_MATE = "r1bqkbnr/pppp1ppp/2n5/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR b KQkq - 3 3"
+"""3... Nf6 is mated at once, 3... g6 is not"""
+LIMIT = Limits(nodes=20_000)
+
+
+def played(id: str, fen: str, *moves: str, line: str = "", limits: Limits = LIMIT) -> Task:
+    return Task(id, fen, moves, limits, line=tuple(line.split()))
+
+
+def chain(*tasks: Task) -> Batch:
+    return Batch([Piece(0, True, list(enumerate(tasks)))])
+
+
+def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(hand: Hand) -> None:
+    behind = played("b", BEFORE_MATE, "g8f6")
+    _, found = (outcome.found for outcome in hand.work(chain(behind, played("a", BEFORE_MATE, line="g8f6 h5f7"))))
+    assert found is not None and found.compared is not None
+    compared = found.compared
+    assert (compared.played_mate, compared.mate) == (-1, None)
+    assert compared.cp is not None and abs(compared.cp) < 300
+    assert compared.best == compared.pv[0] != "g8f6"
+    board = board_of(behind)
+    board.pop()
+    assert sure_loss(board, compared) > 0.15
+
+
+def test_nothing_is_compared_where_nothing_was_lost(hand: Hand) -> None:
+    """Nor in a position where nobody asks."""
+    for move in ("d8e7", ""):
+        tasks = [played("b", BEFORE_MATE, *move.split()), played("a", BEFORE_MATE, line=move)]
+        found = [outcome.found for outcome in hand.work(chain(*tasks))][-1]
+        assert found is not None and found.compared is None
+
+
+def test_what_was_searched_before_changes_nothing_in_a_comparison(hand: Hand) -> None:
+    """Another table, and other limits of the searches that lead to it: as with a limit of time."""
+    alone = [played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")]
+    others = [Task(str(number), MIDDLEGAME, (), Limits(nodes=30_000 * number)) for number in (1, 2)]
+    first, second = ([outcome.found for outcome in hand.work(chain(*before, *alone))][-1] for before in ([], others))
+    assert first is not None and second is not None
+    assert first.nodes != second.nodes or first.lines != second.lines
+    assert first.compared == second.compared is not None
+
+
+def test_behind_an_interruption_the_comparison_is_the_same(hand: Hand) -> None:
+    """The score behind the move is in the journal and not here."""
+    behind, before = played("b", BEFORE_MATE, "g8f6"), played("a", BEFORE_MATE, line="g8f6 h5f7")
+    whole = [outcome.found for outcome in hand.work(chain(behind, before))][-1]
+    assert whole is not None and whole.compared is not None
+    for others in ([], [played("x", "startpos", "e2e4")]):
+        rest = [outcome.found for outcome in hand.work(chain(*others, before))][-1]
+        assert rest is not None and rest.compared == whole.compared
+
+
+def test_a_comparison_counts_nodes_and_no_time(hand: Hand) -> None:
+    """So it is the same on a slower machine."""
+    limits = Limits(movetime_ms=20)
+    tasks = [
+        [played("b", BEFORE_MATE, "g8f6", limits=limits), played("a", BEFORE_MATE, line="g8f6 h5f7", limits=limits)]
+        for _ in range(3)
+    ]
+    found = [[outcome.found for outcome in hand.work(chain(*some))][-1] for some in tasks]
+    assert found[0] is not None and found[0].compared is not None
+    assert [one.compared for one in found if one is not None] == [found[0].compared] * 3

@@ -153,7 +153,8 @@ def test_from_a_program_with_threads() -> None:
 def outcomes_again(crew: LocalCrew, count: int) -> list:
     """With another dispatcher, which has not seen the hands come."""
     found: list = []
-    crew.wait(0.1)
+    while not crew.lost:
+        crew.wait(0.1)
     for hand in list(crew._hands):
         crew.send(hand, Batch([Piece(0, True, [(number, task) for number, task in tasks_of(hand, crew, count)])]))
     while len(found) < count:

@@ -93,6 +93,12 @@ def test_how_long_a_batch_may_take(limits: list[Limits], expected: float | None)
     assert _limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
 
 
+def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
+    one = Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))
+    longer = _limit_s(batch(one))
+    assert longer is not None and longer > 33.0
+
+
 def _until(crew: ClusterCrew, kind: type) -> list:  # type: ignore[type-arg]
     events: list = []  # type: ignore[type-arg]
     end = time.monotonic() + 30
@@ -106,10 +112,10 @@ def test_analyse_many_on_a_cluster(kernels: None, fake_ray: Path, caplog: pytest
     limit = chess.engine.Limit(nodes=300)
     fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS]
     with psearch.analyse_many(fens, limit, ordered=True, workers=1) as results:
-        here = [(one.id, one.bestmove, one.info["nodes"]) for one in results]
+        here = [(one.id, one.bestmove, one.nodes) for one in results]
     fake_ray.write_text("one 1\nold 0\n")
     with psearch.analyse_many(fens, limit, ordered=True, cluster="auto") as results:
-        there = [(one.id, one.bestmove, one.info["nodes"]) for one in results]
+        there = [(one.id, one.bestmove, one.nodes) for one in results]
     assert here == there and len(here) == len(fens)
     assert not caplog.records
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import chess
@@ -109,8 +111,7 @@ def test_the_option_of_the_engine(two: Path) -> None:
     with Client("uci") as client:
         client.send("setoption name Hash value 4")
         client.send("setoption name Cluster value auto")
-        client.ready()
-        assert "info string Cluster: 1 more, threads of each: there (127.0.0.1) with 1" in client.log
+        client.wait_for("info string Cluster: 1 more, threads of each: there (127.0.0.1) with 1")
         client.send(f"position fen {MIDDLE_GAME}")
         client.send("go depth 9")
         client.answer()
@@ -136,11 +137,64 @@ def test_the_option_of_the_engine(two: Path) -> None:
 def test_the_engine_goes_on_without_a_cluster(two: Path) -> None:
     with Client("uci") as client:
         client.send("setoption name Cluster value 127.0.0.1:9")
-        client.ready()
         reason = "no Ray cluster can be reached at 127.0.0.1:9: Connection refused"
-        assert f"info string Cluster: {reason}; going on without" in client.log
+        client.wait_for(f"info string Cluster: {reason}; going on without")
         client.send("go depth 3")
         client.answer()
+
+
+def test_the_engine_does_not_wait_for_cores_that_are_taken(two: Path) -> None:
+    two.write_text("here 1\nthere 1 busy\n")
+    with Client("uci") as client:
+        client.send("setoption name Hash value 4", "setoption name Cluster value auto")
+        client.wait_for(
+            "info string not ready yet: there (127.0.0.1) (other programs may have the cores, or kernels are compiled);"
+            " whoever gets ready joins"
+        )
+        client.go("movetime 200")
+        client.send("go infinite")
+        two.write_text("here 1\nthere 1\n")
+        client.wait_for("info string machines 2")
+        client.send("stop")
+        client.answer()
+
+
+@pytest.fixture
+def silent_head(two: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The address of one that can be connected to, and says nothing."""
+    monkeypatch.setenv("FAKE_RAY_INIT", "hang")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_the_engine_searches_while_it_connects(two: Path, silent_head: str) -> None:
+    given_up = f"info string Cluster: no Ray cluster can be had at {silent_head}: no answer within 15 s"
+    with Client("uci") as client:
+        client.ready()
+        client.send(f"setoption name Cluster value {silent_head}")
+        client.go("movetime 100")
+        client.send("ucinewgame")
+        client.ready()
+        client.send("go infinite")
+        client.send("stop")
+        client.answer()
+        assert not any(line.startswith("info string Cluster") for line in client.log)
+        client.until(lambda line: line.startswith(given_up))
+        client.send("ucinewgame", "isready")
+        client.wait_for("readyok")
+        client.go("movetime 100")
+        client.send("ucinewgame", "setoption name Cluster value <empty>")
+        client.ready()
+
+
+def test_nothing_is_left_of_an_engine_that_leaves_while_it_connects(two: Path, silent_head: str) -> None:
+    with Client("uci") as client:
+        client.ready()
+        client.send(f"setoption name Cluster value {silent_head}")
+        wait_until(Path(f"{two}.hangs").exists)
+        below = children(client.process.pid)
+        assert any("psearch.cluster.driver" in _command(pid) for pid in below)
+    assert not any(map(runs, below))
 
 
 def test_engines_that_anybody_may_speak_to_have_no_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -283,10 +283,43 @@ def test_the_others_answer_when_the_workers_here_are_lost_for_good(
     assert result.notes == ["worker 0 was killed by signal 9, as those before it; the search was stopped"]
 
 
+def put(path: Path, text: str) -> None:
+    """Replace a file as a whole: who reads an empty one takes all machines for gone."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
+def test_cores_that_are_taken_are_not_waited_for(world: World) -> None:
+    """Who gets them later joins."""
+    put(world.nodes, world.nodes.read_text() + "taken 1 busy\n")
+    notes: list[str] = []
+    with Team("auto", 4, on_note=notes.append) as team:
+        team.wait(late_s=3.0)
+        assert "taken (127.0.0.1)" not in [member.name for member in team.members]
+        (note,) = notes
+        assert note.startswith("not ready yet: ") and "taken (127.0.0.1)" in note
+        control = SearchControl()
+
+        def take(info: Info) -> None:
+            if team.members and team.members[-1].name == "taken (127.0.0.1)":
+                control.stop()
+            elif info.depth > 1 and " busy" in world.nodes.read_text():
+                put(world.nodes, world.nodes.read_text().replace(" busy", ""))
+
+        request = SearchRequest(chess.Board(KIWIPETE), ENDLESS, control=control, on_info=take)
+        timer = threading.Timer(120, control.stop)
+        timer.start()
+        result = search_together(world.supervisor, team, request)
+        timer.cancel()
+    assert result.machines[-1].name == "taken (127.0.0.1)"
+    put(world.nodes, world.nodes.read_text().replace("taken 1\n", ""))
+
+
 def test_there_is_no_other_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     from psearch.cluster import standing
 
-    monkeypatch.setattr(standing, "_NOBODY_S", 1.5)
+    monkeypatch.setattr(standing, "_NOBODY_S", 1000.0)
     monkeypatch.setenv("FAKE_RAY_OURS", world.nodes.read_text().split()[2])
     world.nodes.write_text(world.nodes.read_text().replace("here 1\n", ""))
     with (

@@ -9,7 +9,7 @@ import chess.engine
 from reports import cp, moves, workers
 
 from psearch.notation.report import final_report, iteration_line, json_object, score_object, score_text
-from psearch.results import Info, Result
+from psearch.results import WON_CP, Info, Result
 from psearch.uci.messages import info_line
 
 
@@ -55,6 +55,16 @@ def test_a_bound_is_told_as_one() -> None:
         assert info.as_dict()[f"{bound}bound"] is True  # type: ignore[literal-required]  # not declared
         assert f"score cp 98 {bound}bound" in info_line(info)
     assert score_object(chess.engine.Mate(-3), "upper") == {"mate": -3, "bound": "upper"}
+
+
+def test_what_is_won_without_a_known_mate_is_told_in_a_word() -> None:
+    """By a mate in a window that was missed, or by endgame tables."""
+    board = chess.Board()
+    for value, bound, word in ((WON_CP, "lower", "won"), (-WON_CP, "upper", "lost"), (WON_CP, "exact", "won")):
+        info = Info(5, 9, cp(value), bound, 900, 1.0, moves("e2e4", "e7e5"))
+        assert f"score {word}  nodes" in iteration_line(board, info)
+        assert f"score      {word} for White\n" in final_report(board, Result(info.pv[0], info))
+    assert score_object(cp(WON_CP).relative, "lower") == {"cp": WON_CP, "bound": "lower"}
 
 
 def test_chess960_castling_is_king_takes_rook() -> None:

@@ -45,10 +45,47 @@ def test_published_values(prober: RootProber) -> None:
     assert checked == 18
 
 
-def test_a_mating_move_beats_all(prober: RootProber) -> None:
-    assert best(prober, "7k/8/6K1/8/8/8/8/5R2 w - - 0 1") == (2, 1, {"f1f8"})
+def test_a_mating_move_is_the_first(prober: RootProber) -> None:
+    for fen, mating in (
+        ("7k/8/6K1/8/8/8/8/5R2 w - - 0 1", {"f1f8"}),
+        ("k7/2P5/1K6/8/8/8/8/8 w - - 0 1", {"c7c8q", "c7c8r"}),
+    ):
+        found = prober.probe(chess.Board(fen))
+        assert found is not None and (found.wdl, found.dtz) == (2, 1)
+        assert {move.uci() for move in found.best[: len(mating)]} == mating
     assert best(prober, "7k/8/6K1/8/8/8/8/5R2 w - - 99 90") == (2, 1, {"f1f8"})
-    assert best(prober, "k7/2P5/1K6/8/8/8/8/8 w - - 0 1")[2] == {"c7c8q", "c7c8r"}
+
+
+@pytest.mark.parametrize("clock", [0, 30, 60, 74, 80])
+def test_all_moves_that_win_in_time_are_kept(prober: RootProber, clock: int) -> None:
+    """Of a won position those after which the mate comes within fifty moves; where none does, the quickest."""
+    board = chess.Board(f"8/8/8/8/3k4/8/8/3K3R w - - {clock} 80")
+    lengths = {}
+    for move in board.legal_moves:
+        board.push(move)
+        after = prober.probe(board)
+        board.pop()
+        assert after is not None
+        lengths[move] = 1 - after.dtz
+    found = prober.probe(board)
+    assert found is not None
+    in_time = {move for move, length in lengths.items() if length + clock < 100}
+    assert set(found.best) == in_time or {move for move, length in lengths.items() if length == min(lengths.values())}
+    assert len(found.best) == {0: 15, 30: 15, 60: 15, 74: 1, 80: 1}[clock]
+    assert lengths[found.best[0]] == min(lengths.values())
+
+
+def test_any_of_the_moves_that_are_kept_wins(prober: RootProber) -> None:
+    """Drawn by lot, against the longest defence: the fifty-move rule and repetitions narrow the choice in time."""
+    dice = random.Random(1)
+    for _ in range(5):
+        board = chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")
+        while not board.is_game_over(claim_draw=True):
+            found = prober.probe(board)
+            assert found is not None
+            board.push(dice.choice(found.best) if board.turn else found.best[0])
+        assert board.result(claim_draw=True) == "1-0", board.move_stack
+        assert board.ply() > 27, "the lot did not choose the shortest way"
 
 
 def test_draws_keep_the_draw(prober: RootProber) -> None:
@@ -58,9 +95,10 @@ def test_draws_keep_the_draw(prober: RootProber) -> None:
     assert best(prober, "8/8/4k3/8/8/4K3/4P3/8 b - - 0 1") == (0, 0, {"e6e5"})
 
 
-def test_losing_side_resists_longest(prober: RootProber) -> None:
-    fen = "8/8/8/8/8/3k4/8/3K3R b - - 0 1"
-    board = chess.Board(fen)
+@pytest.mark.parametrize("clock", [0, 60])
+def test_losing_side_resists_longest(prober: RootProber, clock: int) -> None:
+    """First in order, and near the fifty-move rule nothing else will do."""
+    board = chess.Board(f"8/8/8/8/8/3k4/8/3K3R b - - {clock} 80")
     found = prober.probe(board)
     assert found is not None
     assert found.wdl == -2
@@ -71,8 +109,9 @@ def test_losing_side_resists_longest(prober: RootProber) -> None:
         board.pop()
         assert after is not None
         lengths[move] = after.dtz
-    assert set(found.best) == {move for move, length in lengths.items() if length == max(lengths.values())}
-    assert len(found.best) < len(lengths)
+    longest = {move for move, length in lengths.items() if length == max(lengths.values())}
+    assert set(found.best[: len(longest)]) == longest != set(lengths)
+    assert set(found.best) == (longest if clock else set(lengths))
 
 
 @pytest.mark.parametrize(("clock", "wdl"), [(0, 2), (74, 2), (75, 1), (98, 1)])

@@ -8,7 +8,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import chess
@@ -17,9 +17,12 @@ from timing import When, least, seconds_of, wait_for_ends, wait_until
 
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
+from psearch.processes import heartbeat, workers
 from psearch.processes.control import SearchControl
+from psearch.processes.lifetime import process_state
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.worker_process import WorkerProcess
 from psearch.results import Info, Limits, PsearchError
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
@@ -57,6 +60,24 @@ def signalled(
         over.set()
         begun.set()
         thread.join()
+
+
+@pytest.fixture
+def freeze(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Has a worker wait in the depths of the kernel, as for a disk that is gone: it cannot be killed before it comes
+    back, which is at the end of the test."""
+    frozen: list[int] = []
+    kill = WorkerProcess.kill
+
+    def freeze(pid: int) -> None:
+        frozen.append(pid)
+        os.kill(pid, signal.SIGSTOP)
+
+    monkeypatch.setattr(WorkerProcess, "kill", lambda worker: None if worker.pid in frozen else kill(worker))
+    monkeypatch.setattr(heartbeat, "process_state", lambda pid: "D" if pid in frozen else process_state(pid))
+    yield freeze
+    for pid in frozen:
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("method", ["fork", "forkserver"])
@@ -131,6 +152,31 @@ def test_a_halted_worker_holds_up_neither_this_answer_nor_the_next(victims: int)
         assert all(sorted(times)[1] < SLACK_S for times in late.values()), late
 
 
+def test_a_worker_that_cannot_be_killed_is_waited_for_once(freeze: Callable[[int], None]) -> None:
+    engine = Supervisor(2, 16)
+    try:
+        freeze(engine.pool.workers[0].pid)
+        engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
+        assert engine.restore() == ["worker 0 did not answer; it has been replaced"]
+        assert least(lambda: seconds_of(engine.restore), 0.1) < 0.1
+        assert engine.restore() == []
+    finally:
+        engine.close()
+
+
+def test_a_worker_that_is_late_is_left_to_the_next_search_by_who_cannot_wait(freeze: Callable[[int], None]) -> None:
+    engine = Supervisor(2, 16)
+    try:
+        freeze(engine.pool.workers[0].pid)
+        engine.search(SearchRequest(KIWIPETE, Limits(movetime_ms=100)))
+        workers = engine.pool.workers
+        assert engine.restore(may_wait=lambda: False) == [] and engine.pool.workers is workers
+        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=6)))
+        assert result.notes == ["worker 0 did not answer; it has been replaced"] and result.info.depth == 6
+    finally:
+        engine.close()
+
+
 def test_a_search_without_a_clock_goes_on_when_a_worker_is_halted() -> None:
     with Supervisor(2, 16) as engine:
         os.kill(engine.pool.workers[0].pid, signal.SIGSTOP)
@@ -191,6 +237,42 @@ def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.Monkey
         assert len(engine.pool.workers) == 2
 
 
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_shortage_of_memory_is_waited_for(monkeypatch: pytest.MonkeyPatch, passes: bool) -> None:
+    """As in a control group that is full when a worker is killed: those that are killed with it are not gone yet."""
+    asked = 0
+
+    def available() -> int:
+        nonlocal asked
+        asked += 1
+        return 1 << 40 if passes and asked > 6 else -1
+
+    monkeypatch.setattr(workers, "_SHORTAGE_S", 1000.0 if passes else 0.1)
+    with Supervisor(2, 16, start_method="fork") as engine:
+        monkeypatch.setattr("psearch.arena.arena.available_memory", available)
+        killed = [engine.pool.workers[1].pid]
+
+        def kill(info: Info) -> None:
+            while killed:
+                os.kill(killed.pop(), signal.SIGKILL)
+
+        result = engine.search(SearchRequest(KIWIPETE, Limits(depth=9 if passes else 60), on_info=kill))
+        assert result.info.pv
+        (note,) = result.notes
+        if passes:
+            assert note == "worker 1 was killed by signal 9; new workers go on"
+            assert asked > 6 and result.info.depth == 9
+            asked = 0
+            os.kill(engine.pool.workers[1].pid, signal.SIGKILL)
+            wait_for_ends([engine.pool.workers[1].pid])
+            assert engine.restore() == ["worker 1 was killed by signal 9; it has been replaced"]
+        else:
+            assert note == (
+                "worker 1 was killed by signal 9; the search was stopped, for others cannot be had: "
+                "not enough memory: 1 worker needs about 1 MB, 0 MB are available"
+            )
+
+
 def test_inline_is_the_search_of_one_worker() -> None:
     with Supervisor(1, 16) as one, Supervisor(4, 16, start_method="inline") as inline:
         request = SearchRequest(KIWIPETE, Limits(depth=7))
@@ -208,6 +290,18 @@ def test_perft_counts_again_what_a_lost_worker_had(number: signal.Signals) -> No
         counts, _ = engine.perft(KIWIPETE, 5)
         timer.join()
         assert sum(counts.values()) == 193_690_690
+
+
+def test_a_stop_that_comes_after_the_end_touches_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One thread closes, and stops the search of another, which has seen that and gives the memory back."""
+    touched: list[int] = []
+    monkeypatch.setattr(workers, "request_stop", touched.append)
+    some = workers.Workers(1, 1, workers.INLINE)
+    some.stop()
+    assert len(touched) == 1
+    some.close()
+    some.stop()
+    assert len(touched) == 1
 
 
 def test_closing_while_a_callback_does_not_return_frees_nothing_under_its_feet(

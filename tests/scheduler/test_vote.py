@@ -216,4 +216,4 @@ def test_in_processes(policy: str, killed: bool) -> None:
             if any(voter.depth for voter in voters_of(engine.arena)):
                 answer = engine.arena.worker[check_answer(engine.arena)]["answer"]
                 assert result.bestmove == to_chess_move(int(answer["pv"][0]), board)
-                assert result.info.score == to_score(int(answer["score"]), board.turn)
+                assert result.info.score == to_score(int(answer["score"]), board.turn, int(answer["bound"]))

@@ -28,7 +28,7 @@ from psearch.simulation.costs import SHARING, Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.studies.speedup import Row
 from psearch.studies.time_fit import fit_lines, fit_times, non_negative_pair
-from psearch.studies.virtual_study import Study, run_study
+from psearch.studies.virtual_study import Study, find_depths, run_study
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -321,6 +321,8 @@ def test_a_study_chooses_depths_and_leaves_out_what_is_too_quick() -> None:
     depths = {sample.fen: sample.depth for sample in alone}
     assert all(sample.depth == depths[sample.fen] for sample in samples)
     assert len({sample.history for sample in samples}) == len(samples) and min(s.history for s in samples) > 0
+    later = SuitePosition("mate in two", chess.Board("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"))
+    assert find_depths(replace(study, suite=[later], tree_nodes=10_000)) == [0], "it ends in a mate, after 4,647 nodes"
     with pytest.raises(PsearchError, match="no position takes one worker"):
         run(replace(study, suite=[mate]), 1)
 

@@ -101,7 +101,15 @@ def test_nearest_counts_by_ratio() -> None:
     assert nearest_depth({5: 1000.0}, 1000.0) == 5
     assert nearest_depth({1: 900.0, 2: 900.0}, 1000.0) == 2, "reports that came together"
     assert nearest_depth({}, 1000.0) is None
-    assert nearest_depth({1: 3.0, 100: 49.0}, 1000.0) is None, "it is over at once"
+    assert nearest_depth({1: 3.0, 99: 49.0}, 1000.0) is None, "it is over at once"
+    assert nearest_depth({1: 3.0, 100: 900.0}, 1000.0) is None, "it ends in a mate or draw"
+
+
+def test_what_is_left_out_is_told() -> None:
+    assert depth_rule({"about": {"depths": "nearest"}, "left_out": []}) == depth_rule({"about": {"depths": "nearest"}})
+    told = depth_rule({"about": {"depths": rule_name(None)}, "left_out": ["WAC.001", "WAC.004"]})
+    assert told.endswith("\nleft out, ended by a mate or draw: WAC.001, WAC.004")
+    assert depth_rule({"left_out": [str(n) for n in range(50)]}).endswith("10, 11, and 38 more")
 
 
 def test_the_next_depth_is_not_waited_for_when_it_cannot_be_the_nearest() -> None:

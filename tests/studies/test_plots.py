@@ -14,7 +14,7 @@ from psearch.studies.speedup import Row
 matplotlib = pytest.importorskip("matplotlib")
 
 BINS = [ReliabilityBin(100, share / 10, share / 10) for share in range(1, 10)]
-REPORT = RuleReport("", 1e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, {})
+REPORT = RuleReport("", 1e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, 0.9, {})
 ROW = Row("", 4, 20, 3.0, 2.5, 3.5, 3.8, 1.2, 0.1, 10.0, 20.0, 0.05)
 
 
@@ -50,6 +50,24 @@ def test_policies_that_agree_are_all_seen(tmp_path: Path) -> None:
     pixels = seen(path, 2)
     assert min(pixels) > max(pixels) / 3
     assert description(path) == "calibrated; ybw"
+
+
+def test_what_keeps_a_picture_from_meaning_much_stands_in_it(tmp_path: Path) -> None:
+    from matplotlib import image
+
+    drawn = {
+        "simulate": lambda path, notes: plot_simulation(path, [ROW], "a", notes),
+        "speedup": lambda path, notes: plot_speedup(path, [ROW], {4: 3.9}, "a", notes),
+        "predict": lambda path, notes: plot_prediction(path, [replace(REPORT, rule="garms")], "a", notes),
+    }
+    for name, draw in drawn.items():
+        path = tmp_path / f"{name}.png"
+        draw(path, [])
+        without = path.read_bytes()
+        draw(path, ["few positions: two", "small trees"])
+        with image.PIL.Image.open(path) as picture:  # type: ignore[attr-defined]
+            assert picture.text["Warning"] == "few positions: two; small trees"
+        assert path.read_bytes() != without
 
 
 def test_one_position_is_drawn_without_an_interval(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ import pytest
 from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
 
+from psearch.cli.output import complain
 from psearch.results import Info
+from psearch.terminal import live_display
 from psearch.terminal.board_drawing import board_text, draw
 from psearch.terminal.display import LineDisplay
 from psearch.terminal.live_display import search_view
@@ -29,7 +31,7 @@ def test_the_board_in_colour() -> None:
     assert rows[8].split() == list("abcdefgh")
     assert len({str(span.style) for span in text.spans}) >= 4
     assert not set("♔♕♖♗♘♙") & set(text.plain)
-    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain.splitlines()[0].startswith("1 ")
+    assert board_text(chess.Board(ROOK_ENDING.replace("w", "b"))).plain == text.plain, "White is below"
 
 
 class Terminal(io.StringIO):
@@ -60,8 +62,7 @@ def test_a_terminal_without_colours_gets_letters(monkeypatch: pytest.MonkeyPatch
     lines = drawn(monkeypatch, ROOK_ENDING, **environment).splitlines()
     assert lines[4] == "4  . . . k . . . ."
     assert lines[7:] == ["1  . . . K . . . R", "", "   a b c d e f g h", ""]
-    lines = drawn(monkeypatch, ROOK_ENDING.replace("w", "b"), **environment).splitlines()
-    assert (lines[0], lines[-2]) == ("1  R . . . K . . .", "   h g f e d c b a")
+    assert drawn(monkeypatch, ROOK_ENDING.replace("w", "b"), **environment).splitlines() == lines, "White is below"
 
 
 def test_a_terminal_with_colours_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +93,16 @@ def test_lines_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None
         assert all(row in ("Nf3", "Nc6") or len(row) <= int(width) for row in folded(line, Terminal(), 11).split("\n"))
 
 
+def test_messages_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setenv("COLUMNS", "30")
+    complain("interrupted; 1,429 of 2,247 positions are in out.pgn.journal: the same command goes on from there")
+    rows = stream.getvalue().splitlines()
+    assert rows[:2] == ["psearch: interrupted; 1,429 of", "    2,247 positions are in"]
+    assert max(map(len, rows)) <= 30
+
+
 def test_lines_on_a_terminal_that_cannot_redraw(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setenv("COLUMNS", "40")
@@ -117,6 +128,41 @@ def test_lines_only_for_news(capsys: pytest.CaptureFixture[str]) -> None:
         display(Info(3, 3, cp(5), "exact", nodes, 1.0, moves("e2e4")))
     display(Info(0, 0, cp(0), "exact", 0, 0.0))
     assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+@pytest.mark.parametrize("count", [0, 2, 16, 64])
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 24), (40, 10), (200, 60)])
+def test_finished_iterations_stay_in_sight(count: int, width: int, height: int) -> None:
+    console = Console(width=width, height=height, force_terminal=True, color_system=None)
+    line = moves(*("g1f3", "g8f6", "f3g1", "f6g8") * 10)
+    earlier = [Info(depth, 40, cp(depth), "exact", 12345678, depth * 2.5, line) for depth in range(40, 0, -1)]
+    info = Info(41, 60, cp(31), "exact", 1234567890, 112.4, line, workers(count))
+    with console.capture() as capture:
+        console.print(search_view(chess.Board(), info, ConsoleDimensions(width, height), (), earlier, 300_000))
+    lines = capture.get().splitlines()
+    assert len(lines) <= height
+    assert all(len(line) <= width for line in lines)
+    assert "112.4 s of 300 s" in " ".join(capture.get().split())
+    shown = [line for line in lines if line.startswith("depth ") and "/" not in line]
+    assert [int(line.split()[1]) for line in shown] == list(range(40, 40 - len(shown), -1)), "the last ones"
+    assert not shown or shown[0].startswith("depth 40    +0.40   100.0 s  Nf3 Nf6")
+    assert len(shown) >= 5 or height < 20 or count == 16
+
+
+def test_the_live_table_keeps_what_was_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last report of each depth; bounds and other lines are no finished iteration."""
+    shown = []
+    monkeypatch.setattr(live_display, "search_view", lambda *arguments: shown.append(arguments) or "")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    with live_display.LiveDisplay(chess.Board(), 2000) as display:
+        for depth, bound, multipv, move in (
+            *((1, "exact", 1, "a2a3"), (2, "lower", 1, "b2b3"), (2, "exact", 1, "c2c3"), (2, "exact", 2, "d2d3")),
+            *((2, "exact", 1, "e2e3"), (3, "upper", 1, "f2f3")),
+        ):
+            display(Info(depth, 3, cp(5), bound, 10, 0.1, moves(move), multipv=multipv))
+    _, best, _, _, earlier, movetime_ms = shown[-1]
+    assert (best.depth, movetime_ms) == (3, 2000)
+    assert [(info.depth, info.pv) for info in earlier] == [(2, moves("e2e3")), (1, moves("a2a3"))]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 16, 17, 64, 1024])

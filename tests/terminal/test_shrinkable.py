@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 from screen import Screen
+from terminals import CONTROL
 
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.terminal.shrinkable import ShrinkableLive
@@ -72,6 +73,24 @@ def test_terminals_that_cut_lose_nothing_else(name: str, monkeypatch: pytest.Mon
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv(name, "linux")
     assert shown([80, 30, 20], CuttingScreen(80)) == ["before", "after"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_the_table_of_players_cuts_names_only(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = Terminal()
+    monkeypatch.setattr(sys, "stderr", output)
+    monkeypatch.setenv("COLUMNS", str(width))
+    head = ("player", "accuracy", "loss, cp", "?!", "?", "??")
+    with AnalysisProgress(None) as progress:
+        output.take()
+        progress.show_table(
+            "game 1", head, [["White, a name that is longer than any row", "98.7%", "12", "3", "2", "1"]]
+        )
+    text = CONTROL.sub("", output.take())
+    rows = text[text.index("game 1") :].splitlines()[1:3]
+    assert all(len(row) <= width for row in rows)
+    assert rows[0].split()[-6:] == ["accuracy", "loss,", "cp", "?!", "?", "??"]
+    assert rows[1].split()[-5:] == ["98.7%", "12", "3", "2", "1"]
 
 
 def test_the_bar_of_an_analysis(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -335,6 +335,16 @@ def test_infinite_never_answers_by_itself(engine: Client) -> None:
     engine.answer()
 
 
+@pytest.mark.parametrize("fen", [MATED, STALEMATED])
+@pytest.mark.parametrize("words", ["infinite", "ponder"])
+def test_nor_when_the_game_is_over(engine: Client, fen: str, words: str) -> None:
+    engine.send(f"position fen {fen}", f"go {words}")
+    engine.nothing_for(0.5)
+    assert not [line for line in engine.ready() if line.startswith("bestmove")]
+    engine.send("stop")
+    assert engine.answer()[1][-1] == "bestmove (none)"
+
+
 def test_ponder(engine: Client) -> None:
 
     def seconds(words: str, quiet_s: float, end: str) -> float:
@@ -419,7 +429,7 @@ def test_searchmoves_are_obeyed(engine: Client) -> None:
 
 def test_mate_stops_when_it_is_found(engine: Client) -> None:
     lines = engine.go("mate 2", f"position fen {MATE_IN_2}")
-    assert infos(lines)[-1]["score"] == "mate 2"
+    assert (infos(lines)[-1]["score"], infos(lines)[-1]["bound"]) == ("mate 2", "")
     assert lines[-1].startswith("bestmove a1a6")
 
 

@@ -16,6 +16,7 @@ from paths import DATA
 from uci_client import Client, infos, workers_of
 from uci_talk import Talk
 
+from psearch.processes import heartbeat, supervisor
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.entries import load_kernels
@@ -174,8 +175,8 @@ def test_without_processes_this_one_searches(talk: Talk, monkeypatch: pytest.Mon
         return Supervisor(threads, hash_mb, start_method, trace)
 
     monkeypatch.setattr(workers, "Supervisor", refuse)
-    talk.send("setoption name Threads value 4")
-    (complaint, _) = talk.ready()
+    talk.send("setoption name Threads value 4", "setoption name Hash value 64")
+    complaint = talk.ready()[-2]  # one before it is of the threads alone, if the engine was quick
     assert complaint.endswith("going on with no worker process and Hash 64")
     lines = talk.go("depth 6", chess.STARTING_FEN)
     assert infos(lines)[-1]["depth"] == "6" and not any("info string" in line for line in lines)
@@ -202,6 +203,31 @@ def test_workers_that_can_find_nothing_are_helped_out_by_this_process(
     lines = talk.go("depth 5 searchmoves h2h4 a2a3", chess.STARTING_FEN)
     assert infos(lines)[-1]["depth"] == "5"
     assert lines[-1].split()[1] in ("h2h4", "a2a3")
+
+
+def test_nobody_waits_for_workers_that_are_late(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have a share of the time of the next search, and are replaced then."""
+    engines: list[Supervisor] = []
+
+    class Kept(Supervisor):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            engines.append(self)
+
+    monkeypatch.setattr(workers, "Supervisor", Kept)
+    monkeypatch.setattr(supervisor, "_SETTLE_PATIENCE_S", 1000.0)
+    monkeypatch.setattr(heartbeat, "process_state", lambda pid: "D")  # halted, but not by a signal
+    talk.send("setoption name Threads value 2")
+    talk.ready()
+    for is_asked in (True, False):
+        talk.send("position startpos", "go infinite")
+        talk.until("info depth 5 ")
+        os.kill(engines[-1].pool.workers[0].pid, signal.SIGSTOP)
+        talk.send("stop")
+        talk.until("bestmove")
+        if is_asked:
+            talk.ready()
+        assert infos(talk.go("movetime 300", chess.STARTING_FEN))
 
 
 def test_without_descriptors_the_latest_line_and_then_this_process(tmp_path: Path) -> None:

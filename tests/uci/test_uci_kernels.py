@@ -47,6 +47,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], list[dict[str, str]
 
     def go(words: str) -> list[dict[str, str]]:
         with Talk() as talk:
+            talk.send("setoption name Hash value 64")  # to take the memory of a larger table costs time, too
             return infos(talk.go(words, chess.STARTING_FEN))
 
     load_kernels()

@@ -9,6 +9,7 @@ import chess.engine
 import pytest
 from uci_client import BESTMOVE, INFO, LIVE
 
+from psearch.notation.syzygy import RootProbe
 from psearch.results import Info, WorkerStats
 from psearch.uci.messages import (
     bestmove_line,
@@ -17,7 +18,6 @@ from psearch.uci.messages import (
     perft_lines,
     shown_wdl,
     statistics_line,
-    with_tablebase_score,
 )
 
 
@@ -59,7 +59,10 @@ def test_info_lines(score: chess.engine.Score, more: dict[str, Any], expected: s
     ],
 )
 def test_scores_the_tablebases_know(score: chess.engine.Score, wdl: int, expected: chess.engine.Score) -> None:
-    assert with_tablebase_score(info(score), wdl).score.relative == expected
+    pv = info(score).pv
+    assert RootProbe(wdl, 0, pv[:1], 1).scored(info(score)).score.relative == expected
+    # another move than one that keeps the result
+    assert RootProbe(wdl, 0, pv[1:], 1).scored(info(score)) == info(score)
 
 
 def test_live_lines() -> None:

@@ -6,13 +6,13 @@ import queue
 import random
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import chess
 import pytest
 from uci_client import infos
 from uci_talk import Talk
 
+from psearch.notation.syzygy import RootProbe
 from psearch.results import PsearchError
 from psearch.uci.go import Go
 from psearch.uci.go_command import parse_go
@@ -21,14 +21,6 @@ from psearch.uci.player import Player
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 KNNK = "8/8/8/4k3/8/8/8/KNN5 w - - 0 1"
-
-
-@dataclass
-class Probe:
-    wdl: int
-    dtz: int
-    best: list[chess.Move]
-    hits: int
 
 
 class StandInProber:
@@ -41,11 +33,11 @@ class StandInProber:
             raise PsearchError(f"no tablebases in {path}")
         StandInProber.opened = [*getattr(StandInProber, "opened", []), path]
 
-    def probe(self, board: chess.Board) -> Probe | None:
+    def probe(self, board: chess.Board) -> RootProbe | None:
         if board.fen() == KRK:
-            return Probe(2, 21, [chess.Move.from_uci("h1h8"), chess.Move.from_uci("h1g1")], 4)
+            return RootProbe(2, 21, [chess.Move.from_uci("h1h8"), chess.Move.from_uci("h1g1")], 4)
         if board.fen() == KNNK:
-            return Probe(0, 0, [chess.Move.from_uci("a1a2")], 3)
+            return RootProbe(0, 0, [chess.Move.from_uci("a1a2")], 3)
         return None
 
     def close(self) -> None:

@@ -125,17 +125,17 @@ def test_none_at_all_is_told_once_and_tried_again(system: System) -> None:
 
 
 def test_what_cannot_be_restored_is_replaced(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(supervisor: StandInSupervisor) -> list[str]:
+    def fails(supervisor: StandInSupervisor, may_wait: object) -> list[str]:
         raise PsearchError("no memory for another control block")
 
-    assert not system.workers.restore()
+    assert not system.workers.restore(lambda: True)
     system.settle(2, 64)
-    monkeypatch.setattr(StandInSupervisor, "restore", lambda supervisor: ["one was lost"], raising=False)
-    assert system.workers.restore() == ["one was lost"]
+    monkeypatch.setattr(StandInSupervisor, "restore", lambda supervisor, may_wait: ["one was lost"], raising=False)
+    assert system.workers.restore(lambda: True) == ["one was lost"]
     monkeypatch.setattr(StandInSupervisor, "restore", fails)
     system.grant(lambda size: size.hash_mb <= 40)
     found: list[str] = []
-    assert system.after(lambda: found.extend(system.workers.restore()))[0] == Size(2, 32)
+    assert system.after(lambda: found.extend(system.workers.restore(lambda: True)))[0] == Size(2, 32)
     assert found == ["no memory for another control block"]
 
 

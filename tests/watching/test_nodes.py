@@ -42,11 +42,11 @@ def played(fen: str, moves: list[str]) -> chess.Board:
     return board
 
 
-def lines_of(snapshot: dict[str, Any]) -> dict[str, list[str]]:
+def lines_of(snapshot: dict[str, Any], kind: str = "moves") -> dict[str, list[str]]:
     """The moves from the root to each node."""
     lines: dict[str | None, list[str]] = {None: []}
     for node in snapshot["nodes"]:
-        lines[node["id"]] = lines[node["parent"]] + node["moves"]
+        lines[node["id"]] = lines[node["parent"]] + node[kind]
     del lines[None]
     return lines  # type: ignore[return-value]
 
@@ -67,7 +67,7 @@ def test_every_open_node_is_found_as_it_is(begun: Begin, policy: str, monkeypatc
             assert found.keys() == there.keys()
         assert len(found) + snapshot["hidden"] == len(there)
         most = max(most, len(found))
-        lines = lines_of(snapshot)
+        lines, words = lines_of(snapshot), lines_of(snapshot, "words")
         for name, node in found.items():
             record = simulator.arena.frames["node"][there[name]]
             assert node["inside"] == record["inside"] >= 1
@@ -80,6 +80,11 @@ def test_every_open_node_is_found_as_it_is(begun: Begin, policy: str, monkeypatc
                 node["done"] + node["to_come"] + min(node["inside"], node["handed_out"]) <= len(legal) + node["inside"]
             )
             assert {one["move"] for one in node["under_way"]} - {"0000"} <= legal
+            assert all(board.parse_san(one["san"]).uci() == one["move"] for one in node["under_way"])
+            in_words = chess.Board(snapshot["fen"])
+            for word in words[name]:
+                in_words.push_san(word)
+            assert in_words == board and in_words.move_stack == board.move_stack
             workers = [worker for one in node["under_way"] for worker in one["workers"]]
             assert len(set(workers)) == len(workers) <= node["below"]
             assert node["fen"] == board.fen()

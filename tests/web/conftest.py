@@ -1,4 +1,4 @@
-"""A server in this process, and a page that talks to it; needs psearch[web], and Starlette's test client httpx2."""
+"""A server in this process, and a page that talks to it; needs the extra `web`, and Starlette's test client httpx2."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ try:
 
     MISSING = ""
 except ModuleNotFoundError as error:
-    MISSING = f"{error.name} is not installed (pip install 'psearch[dev]')"
+    MISSING = f"{error.name} is not installed (pip install '.[dev]')"
 
 
 class Talk:

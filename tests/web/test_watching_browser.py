@@ -75,7 +75,6 @@ def test_workers_are_seen_moving(page: Any) -> None:
     before = status(page)
     until(page, f"document.querySelector('.watch-bar .status').textContent !== {json.dumps(before)}")
     time.sleep(2)
-    picture(page, "workers")
     until(page, r"/\d/.test(document.querySelector('.curve output').innerText)")
     # pause, back, a node on the board
     page.locator(".tracks-root").focus()
@@ -91,6 +90,7 @@ def test_workers_are_seen_moving(page: Any) -> None:
     page.get_by_role("treeitem").last.click()
     assert page.locator("#shown").is_visible()
     assert " node: " in page.locator("#shown-title").inner_text()
+    picture(page, "workers")
     page.click("#hide-line")
     # what is not shown is not sent
     page.locator(".tracks-root").focus()
@@ -123,6 +123,9 @@ def test_two_policies_are_compared(page: Any) -> None:
     text = page.locator(".laboratory .result").inner_text()
     assert "speedup" in text and "Were the predictions right?" in text
     assert page.locator(".reliability svg").count() == 2
+    cut = "[...document.querySelectorAll('.laboratory .wide')].filter((table) => table.scrollWidth > table.clientWidth)"
+    assert page.evaluate(f"{cut}.length") == 0
+    assert "few positions" in text.lower()
     picture(page, "laboratory")
     page.reload()
     open_tab(page, "laboratory")
@@ -149,7 +152,7 @@ def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any) -> None:
     assert run("--threads", "2", "--depth", "14", "--trace", str(path), "startpos")[0] == 0
     open_tab(page, "laboratory")
     page.locator("#laboratory-trace").set_input_files(path)
-    until(page, "document.querySelector('.laboratory .result h3')?.textContent === 'Trace'", 60)
+    until(page, "document.querySelector('.laboratory .result h2')?.textContent === 'Trace'", 60)
     until(page, PAINTED + " > 1000")
     path.write_text("{}")
     page.locator("#laboratory-trace").set_input_files(path)

@@ -182,6 +182,8 @@ def test_tracks_tree_and_curves_show_the_search(
         names = [rows.nth(number).get_attribute("aria-label") or "" for number in range(rows.count())]
         assert all(" node, " in name and "P needed" in name and "to come" in name for name in names)
         assert sorted(name.split()[0] for name in names) == sorted(node["type"] for node in last["nodes"])
+        heights = [row.bounding_box()["height"] for row in rows.all()]  # type: ignore[index]
+        assert max(heights) < 40  # each in one line
         values = page.locator(".curve output").all_inner_texts()
         assert len(values) == 5 and all(any(letter.isdigit() for letter in value) for value in values)
         said = [message for message in page.evaluate("channel.sent")]
@@ -234,7 +236,7 @@ def test_a_node_shows_its_line_on_the_board(browser: Browser, address: str, snap
             board = chess.Board(snapshots[-1]["fen"])
             line = payload["title"].partition(": ")[2]
             for move in line.split() if line != "the root" else ():
-                board.push_uci(move)
+                board.push_san(move)
             assert board.fen() == payload["fen"]
         assert rows.nth(1).get_attribute("aria-selected") == "true"
 
@@ -287,6 +289,7 @@ def test_two_policies_side_by_side(
         assert page.locator(".reliability svg").count() == 2
         text = page.locator(".laboratory").inner_text()
         assert "Where they differ" in text and "null move" in text
+        assert "few positions" in text.lower() and "small trees" in text.lower()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 
 

@@ -21,10 +21,8 @@ import pytest
 from paths import REPOSITORY
 from timing import least
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="playwright is not installed (pip install 'psearch[dev]')"
-)
-pytest.importorskip("starlette", reason="starlette is not installed (pip install 'psearch[dev]')")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install '.[dev]')")
+pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = [
@@ -58,9 +56,9 @@ SPARE = 5
 class Server:
     """`psearch serve`, as a user starts it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more: str) -> None:
         self.began = time.monotonic()
-        words = ["serve", "--no-browser", "--port", "0", "--threads", "2", "--hash", "16"]
+        words = ["serve", "--no-browser", "--port", "0", "--threads", "2", "--hash", "16", *more]
         self.process = subprocess.Popen(
             [COMMAND, *words],
             stdout=subprocess.PIPE,
@@ -136,7 +134,7 @@ def click_move(page: Any, origin: str, target: str) -> None:
 
 def moves(page: Any) -> list[str]:
     """The moves in the list, without their numbers."""
-    return [re.sub(r"^\d+\.+ ", "", text) for text in page.locator("#moves .move").all_inner_texts()]
+    return [re.sub(r"^\d+\.+ ", "", text).partition(" ")[0] for text in page.locator("#moves .move").all_inner_texts()]
 
 
 def wait_for_moves(page: Any, count: int, seconds: float = 60) -> None:
@@ -176,6 +174,198 @@ def test_a_board_that_is_moved_in_three_ways(page: Any) -> None:
     assert moves(page) == ["e4", "c5", "Nf3", "d6"]
 
 
+def press(page: Any, square: str, right: float, down: float) -> None:
+    """A click, or a tap where there are touches, at these shares of the square's width and height."""
+    box = page.locator("cg-board").bounding_box()
+    size = box["width"] / 8
+    x, y = ord(square[0]) - ord("a") + right, 8 - int(square[1]) + down
+    touches = page.evaluate("navigator.maxTouchPoints") > 0
+    (page.touchscreen.tap if touches else page.mouse.click)(box["x"] + x * size, box["y"] + y * size)
+
+
+def check_edges(page: Any) -> None:
+    """That each square is taken for itself, up to its edges."""
+    for square in ("a2", "d2", "e2", "h2", "b1", "g1"):
+        for right, down in ((0.5, 0.04), (0.5, 0.96), (0.04, 0.5), (0.96, 0.5)):
+            for wanted in (square, None):  # picked up, and let go
+                press(page, square, right, down)
+                until(page, f"document.querySelector('cg-board square.selected')?.cgKey == {json.dumps(wanted)}", 10)
+
+
+@pytest.fixture(params=[WIDE, NARROW], ids=["wide", "narrow"])
+def sized(request: pytest.FixtureRequest, browser: Any, server: Server) -> Iterator[Any]:
+    """A tab on a large screen, and on a telephone with touches."""
+    context = browser.new_context(viewport=request.param, has_touch=request.param is NARROW)
+    found = context.new_page()
+    found.goto(server.address)
+    found.wait_for_selector("cg-board piece")
+    until(found, "document.documentElement.dataset.engine === 'ready'", 60)
+    yield found
+    context.close()
+
+
+def test_a_square_is_itself_up_to_its_edges(sized: Any) -> None:
+    """Before, during and after a game, and whatever else has moved the board; the game itself moves nothing."""
+    page = sized
+    check_edges(page)
+    before = page.locator("#board").bounding_box()
+    page.click("#tab-play")
+    page.select_option("#clock", "none+0.5")
+    page.click("#start-game")
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    page.evaluate("scrollTo(0, 0)")
+    assert page.locator("#board").bounding_box() == before
+    check_edges(page)
+    press(page, "e2", 0.5, 0.96)
+    press(page, "e4", 0.5, 0.04)
+    wait_for_moves(page, 2)
+    page.click("#resign")
+    until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
+    page.click("#go-first")
+    wait_for_position(page, "The position at the beginning")
+    page.evaluate("scrollTo(0, 0)")
+    assert page.locator("#board").bounding_box() == before
+    check_edges(page)
+    page.evaluate("document.querySelector('header').style.marginBottom = '37px'")
+    check_edges(page)
+
+
+@pytest.mark.parametrize(
+    ("turned", "fen", "move", "san"),
+    [
+        (False, "8/P6k/8/8/8/8/6p1/K7 w - - 0 1", ("a7", "a8"), "1. a8=N"),
+        (True, "8/P6k/8/8/8/8/6p1/K7 w - - 0 1", ("a7", "a8"), "1. a8=N"),
+        (False, "8/P6k/8/8/8/8/6p1/K7 b - - 0 1", ("g2", "g1"), "1... g1=N"),
+    ],
+    ids=["above", "below, turned", "below"],
+)
+def test_a_pawn_is_promoted_by_hand(sized: Any, turned: bool, fen: str, move: tuple[str, str], san: str) -> None:
+    """Four pieces over the board, the queen where the pawn goes, and each of them can be taken."""
+    page = sized
+    page.click("#tab-position")
+    page.fill("#fen", fen)
+    page.click("#fen-form button[type=submit]")
+    until(page, "document.querySelectorAll('cg-board piece').length === 4")
+    if turned:
+        page.click("#flip")
+    page.evaluate("scrollTo(0, 0)")
+    for choice in (None, "Knight"):
+        for square in move:
+            x, y = ord(square[0]) - ord("a"), 8 - int(square[1])
+            box = page.locator("cg-board").bounding_box()
+            x, y = ((7 - x if turned else x) + 0.5, (7 - y if turned else y) + 0.5)
+            page.mouse.click(box["x"] + x * box["width"] / 8, box["y"] + y * box["width"] / 8)
+        dialog = page.locator("dialog.promotion")
+        dialog.wait_for()
+        found = dialog.bounding_box()
+        size = box["width"] / 8
+        assert found["width"] == pytest.approx(size, abs=1) and found["height"] == pytest.approx(4 * size, abs=1)
+        queen = dialog.get_by_label("Queen").bounding_box()
+        assert queen["x"] + queen["width"] / 2 == pytest.approx(box["x"] + x * size, abs=2)
+        assert queen["y"] + queen["height"] / 2 == pytest.approx(box["y"] + y * size, abs=2)
+        for piece in dialog.locator("piece").all():
+            assert "url(" in piece.evaluate("(element) => getComputedStyle(element).backgroundImage")
+            assert piece.bounding_box()["width"] == pytest.approx(size, abs=4)
+        if choice is None:
+            page.mouse.click(box["x"] + 4 * size, box["y"] + 4 * size)  # beside it: the pawn goes back
+            dialog.wait_for(state="detached")
+            assert moves(page) == []
+        else:
+            dialog.get_by_label(choice).click()
+            wait_for_position(page, san)
+
+
+def test_a_move_of_a_line_is_played_as_it_was_pressed(page: Any) -> None:
+    """However often the lines change until the button is let go."""
+    page.click("#analyse")
+    found = "document.querySelector('#lines tr:not([hidden]) .move')?.getBoundingClientRect().toJSON()"
+    for played in range(6):
+        said = page.locator("#said").inner_text()
+        end = time.monotonic() + 20
+        while not (box := page.evaluate(found)):
+            assert time.monotonic() < end
+        page.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2)
+        page.mouse.down()
+        page.evaluate(  # until they have changed
+            """() => new Promise((resolve) => {
+                const watch = new MutationObserver(() => { watch.disconnect(); resolve(); });
+                const kinds = { childList: true, subtree: true, characterData: true };
+                watch.observe(document.querySelector("#lines"), kinds);
+                setTimeout(resolve, 1000);
+            })"""
+        )
+        page.mouse.up()
+        wait_for_moves(page, played + 1, 10)
+        until(page, f"document.querySelector('#said').textContent !== {json.dumps(said)}")
+    page.click("#analyse")
+
+
+def test_the_mouse_over_a_line_shows_where_it_leads(page: Any) -> None:
+    page.click("#tab-position")
+    page.fill("#fen", "8/P6k/8/8/8/8/8/K7 w - - 0 1")
+    page.click("#fen-form button[type=submit]")
+    until(page, "document.querySelectorAll('cg-board piece').length === 3")
+    page.click("#tab-analysis")
+    page.click("#analyse")
+    until(page, "document.querySelector('#lines .move')?.textContent.includes('a8=Q')")
+    before = page.locator("#board").bounding_box()
+    page.locator("#lines .move").first.hover()
+    page.wait_for_selector("cg-board piece.white.queen")
+    assert page.locator("#shown-title").inner_text().startswith("1. a8=Q")
+    assert page.locator("#board").bounding_box() == before and moves(page) == []
+    page.mouse.move(2, 2)
+    page.wait_for_selector("cg-board piece.white.pawn")
+    assert not page.locator("#shown").is_visible()
+    page.click("#analyse")
+
+
+def test_a_position_is_made_by_hand(sized: Any) -> None:
+    """With the mouse or a finger, and with the keyboard."""
+    page = sized
+    page.click("#tab-position")
+    page.click("#edit")
+
+    def choose(name: str) -> None:
+        page.locator("#palette").get_by_label(name, exact=True).click()
+        page.evaluate("scrollTo(0, 0)")
+
+    page.click("#edit-clear")
+    for name, square in (
+        ("white king", "e1"),
+        ("black king", "e8"),
+        ("white rook", "h1"),
+        ("white pawn", "a2"),
+        ("black queen", "d8"),
+    ):
+        choose(name)
+        press(page, square, 0.9, 0.9)
+    choose("nothing")
+    press(page, "d8", 0.1, 0.1)
+    choose("nothing")  # no more
+    press(page, "a2", 0.5, 0.5)
+    press(page, "a5", 0.5, 0.5)  # any piece goes anywhere
+    choose("black rook")
+    page.locator("#board").focus()
+    page.keyboard.press("ArrowLeft")  # from e2
+    page.keyboard.press("Enter")
+    page.select_option("#edit-turn", "b")
+    for box in page.locator("#edit-castling input").all():
+        box.set_checked(box.get_attribute("value") == "K")
+    page.click("#edit-form button[type=submit]")
+    page.wait_for_selector("#edit-form", state="hidden")
+    until(page, "document.querySelector('#fen').value === '4k3/8/8/P7/8/8/3r4/4K2R b K - 0 1'")
+    page.evaluate("scrollTo(0, 0)")
+    press(page, "e8", 0.5, 0.5)
+    press(page, "d8", 0.5, 0.5)
+    wait_for_position(page, "1... Kd8")
+    page.click("#edit")
+    page.click("#edit-clear")
+    page.click("#edit-form button[type=submit]")
+    until(page, "document.querySelector('#notes').textContent.includes('the board is empty')")
+    page.click("#edit-cancel")
+    until(page, "document.querySelectorAll('cg-board piece').length === 5")
+
+
 def test_a_position_is_analysed(page: Any) -> None:
     page.click("#analyse")
     until(page, "parseInt(document.querySelector('#depth').textContent) >= 8", 60)
@@ -195,7 +385,7 @@ def test_a_position_is_analysed(page: Any) -> None:
 
 def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
     """From the key to the picture in which the piece has moved."""
-    page.click("#tab-position")
+    page.click("#tab-game")
     page.fill("#pgn", MORPHY)
     page.click("#pgn-form button[type=submit]")
     wait_for_moves(page, 33)
@@ -227,9 +417,109 @@ def test_input_is_on_the_board_soon_while_it_searches(page: Any) -> None:
     page.click("#analyse")
 
 
+def test_keys_are_for_the_board_after_a_click(page: Any) -> None:
+    """On whatever; and a field is left with Escape, or with what was typed."""
+
+    def step(key: str, said: str) -> None:
+        page.keyboard.press(key)
+        wait_for_position(page, said)
+
+    start = "The position at the beginning"
+    page.click("#tab-position")
+    page.fill("#fen", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1")
+    page.keyboard.press("Enter")  # and the field has the keys still
+    click_move(page, "e2", "e4")
+    wait_for_position(page, "1. e4")
+    step("ArrowLeft", start)
+    page.keyboard.press("m")
+    page.keyboard.type("e4")
+    step("Enter", "1. e4")
+    step("ArrowLeft", start)
+    for button in ("#tab-play", "#tab-game", "#flip", "#flip", "#arrows", "#arrows"):
+        page.click(button)
+        step("ArrowRight", "1. e4")
+        step("ArrowLeft", start)
+    assert page.locator("#tab-game").get_attribute("aria-selected") == "true"
+    page.keyboard.press("m")
+    page.keyboard.press("Escape")
+    step("ArrowRight", "1. e4")
+    page.click("#arrows")
+    page.keyboard.press("Space")
+    until(page, "document.querySelector('#analyse').textContent === 'Stop'")
+    assert page.locator("#arrows").get_attribute("aria-pressed") == "false"
+    page.keyboard.press("Space")
+    until(page, "document.querySelector('#analyse').textContent === 'Analyse'")
+
+
+def test_what_is_refused_does_not_stay(page: Any) -> None:
+    page.click("#tab-analysis")
+    page.click("summary")
+    for field, wrong, kept, said in (
+        ("threads", "64000", "2", "threads must be"),
+        ("hash", "", "16", "hash must be"),
+        ("multipv", "99", "3", "multipv must be"),
+        ("pruning", "foo", "modern", "foo"),
+    ):
+        page.fill(f"#{field}", wrong)
+        page.keyboard.press("Enter")
+        until(page, f"document.querySelector('#{field}').value === '{kept}'")
+        until(page, f"document.querySelector('#notes').textContent.includes('{said}')")
+
+
+def test_a_server_that_is_gone(browser: Any) -> None:
+    """Is told over the page, which does not move; nothing can be done meanwhile, and no figures pretend to go on."""
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    server = Server()
+    try:
+        page.goto(server.address)
+        until(page, "document.documentElement.dataset.engine === 'ready'", 60)
+        page.click("#analyse")
+        until(page, "parseInt(document.querySelector('#depth').textContent) >= 4", 60)
+        before = page.locator("#board").bounding_box()
+        server.process.kill()
+        page.wait_for_selector("#connection:visible")
+        assert page.locator("#board").bounding_box() == before
+        assert page.locator("#analyse").inner_text() == "Analyse"
+        assert page.locator(".cg-shapes line").count() == 0
+        assert page.locator("#depth").inner_text() == "\u2013" and not page.locator("#lines tr:visible").count()
+        page.keyboard.press("m")
+        assert page.evaluate("document.activeElement === document.body")
+        click_move(page, "e2", "e4")
+        assert moves(page) == []
+        port = server.address.partition("127.0.0.1:")[2].partition("/")[0]
+        server.process.communicate()
+        server = Server("--port", port)  # the last one counts
+        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        assert not page.locator("#reconnect").is_visible()  # it could not help
+    finally:
+        server.process.kill()
+        server.process.communicate()
+        context.close()
+
+
+def test_a_board_that_another_tab_has(page: Any) -> None:
+    """Is taken back by the button."""
+    until(page, "document.querySelector('#clock-bottom.to-move')")
+    page.evaluate(
+        """() => new Promise((resolve) => {
+            const socket = new WebSocket(`ws://${location.host}/socket?page=${sessionStorage.getItem("psearch-page")}`);
+            socket.onmessage = resolve;
+        })"""
+    )
+    page.wait_for_selector("#connection:visible")
+    page.evaluate("document.documentElement.dataset.engine = ''")
+    page.click("#reconnect")
+    page.wait_for_selector("#connection", state="hidden")
+    until(page, "document.documentElement.dataset.engine")  # it has been told of everything again
+    until(page, "document.querySelector('#clock-bottom.to-move')")
+    click_move(page, "e2", "e4")
+    wait_for_position(page, "1. e4")
+
+
 def test_a_key_that_is_held_does_not_jump(page: Any) -> None:
     """Answers to the first keys come when the last has been pressed; they do not take the board back."""
-    page.click("#tab-position")
+    page.click("#tab-game")
     page.fill("#pgn", MORPHY)
     page.click("#pgn-form button[type=submit]")
     wait_for_moves(page, 33)
@@ -278,7 +568,7 @@ def test_a_game_is_played(page: Any) -> None:
 
 
 def test_a_game_is_looked_through(page: Any) -> None:
-    page.click("#tab-position")
+    page.click("#tab-game")
     page.fill("#pgn", MORPHY)
     page.click("#pgn-form button[type=submit]")
     wait_for_moves(page, 33)
@@ -290,7 +580,49 @@ def test_a_game_is_looked_through(page: Any) -> None:
     assert page.locator("#mistakes li").count() >= 1
     page.locator("#mistakes button").first.click()
     page.wait_for_selector("#moves [aria-current]")
+    scores = page.locator("#moves > .move .score").all_inner_texts()
+    assert len(scores) == 33 and all(re.fullmatch(r"[-+]\d+\.\d\d|-?#\d+|", score.strip()) for score in scores)
+    assert all(scores[:32]) and not scores[32]  # which is mate
     picture(page, "game")
+
+
+def test_a_file_of_several_games(page: Any, tmp_path: Path) -> None:
+    """Has a list of them, and each can be had back as a file."""
+    page.click("#tab-game")
+    assert not page.locator("#games").is_visible()
+    page.fill("#pgn", MORPHY + '\n[White "Anderssen"]\n[Black "Kieseritzky"]\n\n1. e4 e5 2. f4 *\n')
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    page.select_option("#games", label="2. Anderssen - Kieseritzky")
+    wait_for_moves(page, 3)
+    assert page.locator("#clock-bottom .name").inner_text() == "Anderssen"
+    with page.expect_download() as download:
+        page.click("#save-pgn")
+    download.value.save_as(tmp_path / "game.pgn")
+    assert "1. e4 e5 2. f4 *" in (tmp_path / "game.pgn").read_text("utf-8")
+    page.evaluate(  # pasted anywhere
+        """(text) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text", text);
+            document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+        }""",
+        MORPHY,
+    )
+    wait_for_moves(page, 33)
+    page.wait_for_selector("#games", state="hidden")
+
+
+def test_what_was_not_searched_is_empty_in_the_graph(page: Any) -> None:
+    page.click("#tab-game")
+    page.fill("#pgn", "1. e4 {[%eval 0.3]} e5 {[%eval 0.2]} 2. Nf3 Nc6 3. Bb5 a6 4. Ba4 Nf6 *")
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 8)
+    page.wait_for_selector("#graph .black-area")
+    spans = page.evaluate(
+        """[...document.querySelectorAll("#graph .black-area")].map((area) => [area.x, area.width])
+            .map((pair) => pair.map((length) => length.baseVal.value))"""
+    )
+    assert spans == [[pytest.approx(0.5 * 600 / 8), pytest.approx(2 * 600 / 8)]]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

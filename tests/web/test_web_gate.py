@@ -80,5 +80,28 @@ def test_the_cookie(gate: Gate) -> None:
     assert not Gate(PORT).knows([(b"cookie", pair.encode())])  # that of a server that ran here before
 
 
+@pytest.mark.parametrize(
+    "others",
+    [
+        'prefs={"theme": "dark"}',
+        "version=1",
+        "flag",
+        'a="x y"; b=1 2',
+        "",
+        "=",
+        "psearch-8960=stale",
+        "a=\xff",
+        "$Path=/",
+    ],
+)
+def test_cookies_of_other_programs_do_no_harm(gate: Gate, others: str) -> None:
+    """A browser sends those of every port of 127.0.0.1."""
+    pair = gate.cookie.partition("; ")[0]
+    for cookie in (f"{others}; {pair}", f"{pair}; {others}", f"{others}; {pair}; {others}"):
+        assert gate.knows([(b"cookie", cookie.encode("latin-1"))]), cookie
+    assert gate.knows([(b"cookie", others.encode("latin-1")), (b"cookie", pair.encode())])
+    assert not gate.knows([(b"cookie", others.encode("latin-1"))])
+
+
 def test_port_80_has_no_number() -> None:
     assert Gate(80).is_host([(b"host", b"127.0.0.1")])

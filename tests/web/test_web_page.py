@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,8 +14,8 @@ from typing import Any
 import chess
 import pytest
 
-pytest.importorskip("starlette", reason="starlette is not installed (pip install 'psearch[dev]')")
-pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install 'psearch[dev]')")
+pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
+pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
 from psearch.web import page as page_module
 from psearch.web.page import SHOW_S
@@ -97,6 +99,17 @@ def test_scores_are_seen_from_white(talk: Any) -> None:
     assert found["lines"][0]["wdl"] == [0, 0, 1000]
 
 
+def test_a_line_with_a_promotion_goes_into_the_game(talk: Any) -> None:
+    talk.say("board.fen", text="8/P7/7k/8/8/8/8/K7 w - - 0 1")
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["lines"][0]["san"][0].startswith("a8=Q"))
+    talk.say("board.line", moves=found["lines"][0]["uci"][:1])
+    talk.say("page.facts")
+    talk.hear("page.facts")
+    assert [payload for type, payload in talk.heard if type == "board.error"] == []
+    assert dict(talk.heard)["board.tree"]["nodes"][1]["san"].startswith("a8=Q")
+
+
 def test_a_search_to_the_end_says_so(talk: Any) -> None:
     talk.say("board.fen", text="7k/8/5K2/6Q1/8/8/8/8 w - - 0 1")
     talk.say("analysis.start")
@@ -153,6 +166,44 @@ def test_two_tabs(connect: Connect) -> None:
         other.hear("analysis.state", lambda state: state["state"] == "searching")  # it goes on by itself
 
 
+@pytest.mark.parametrize("ends", ["stopped", "closed"])
+def test_the_engine_is_given_back(connect: Connect, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the tab that has taken it ends its analysis, or is closed; for what stands on the board then."""
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("a" * 32) as one:
+        one.say("analysis.start")
+        one.hear("analysis.lines")
+        with connect("b" * 32) as other:
+            other.say("analysis.start")
+            other.hear("analysis.lines")
+            assert not one.hear("analysis.state", lambda state: state["state"] == "taken")["on"]
+            one.say("board.say", text="e4")
+            here = one.hear("board.position")["id"]
+            if ends == "stopped":
+                other.say("analysis.stop")
+                other.hear("analysis.state", lambda state: not state["on"])
+        assert one.hear("analysis.state", lambda state: state["state"] == "searching")["on"]
+        one.hear("analysis.lines", lambda found: found["id"] == here)
+
+
+def test_the_games_of_a_pgn_are_chosen_from(connect: Connect) -> None:
+    pgn = '[White "A"]\n[Black "B"]\n\n1. e4 e5 *\n\n[White "C"]\n[Black "D"]\n\n1. d4 *\n'
+    with connect("9" * 32) as talk:
+        talk.say("board.pgn", text=pgn)
+        games = talk.hear("board.games")
+        assert games == {"titles": ["1. A - B", "2. C - D"], "here": 0, "opened": True}
+        assert len(talk.hear("board.tree")["nodes"]) == 3
+        talk.say("board.pick", number=1)
+        assert talk.hear("board.games")["here"] == 1
+        assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "d4"]
+        talk.say("board.pick", number=2)
+        assert "no such game" in talk.hear("board.error")["text"]
+    with connect("9" * 32) as talk:  # a reload
+        assert dict(talk.heard)["board.games"] == {**games, "here": 1, "opened": False}
+        talk.say("board.start")
+        assert talk.hear("board.games")["titles"] == []
+
+
 def test_a_reload_finds_the_search(connect: Connect) -> None:
     with connect("c" * 32) as talk:
         talk.say("board.say", text="d4")
@@ -174,6 +225,36 @@ def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pyt
     with connect("d" * 32) as talk:
         state = dict(talk.heard)["analysis.state"]
         assert not state["on"] and state["reason"] == "the page was closed"
+
+
+def test_a_tab_that_is_closed_keeps_no_engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What thinks about a move stops, and thinks again when somebody looks; the game is as it was."""
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("e" * 32) as talk:
+        talk.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=600, fromHere=False)
+        talk.hear("play.state", lambda state: state["thinking"])
+    with connect("f" * 32) as other:
+        other.say("analysis.start")
+        other.hear("analysis.lines")  # within ten minutes
+        with connect("e" * 32) as talk:
+            assert talk.hear("play.state")["thinking"]
+            other.hear("analysis.state", lambda state: state["state"] == "waiting")
+            talk.say("play.resign")
+            assert not talk.hear("play.state")["running"]
+            other.hear("analysis.state", lambda state: state["state"] == "searching")
+
+
+def test_the_clock_of_an_engine_that_may_not_think_stands(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("e" * 32) as talk:
+        talk.say("play.start", color="black", elo=None, clock=600, increment=0, movetime=0, fromHere=False)
+        talk.hear("play.state", lambda state: state["ticking"] == "white")
+    time.sleep(4.0)
+    with connect("e" * 32) as talk:
+        state = talk.hear("play.state")
+        assert state["running"] and state["clocks"]["white"] > 600 - 3
+        talk.say("play.resign")
+        talk.hear("play.state", lambda state: not state["running"])
 
 
 def test_the_same_board_twice(connect: Connect) -> None:
@@ -273,6 +354,28 @@ def test_a_game_is_looked_through(talk: Any) -> None:
     talk.say("board.export")
     pgn = talk.hear("board.exported")["pgn"]
     assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
+
+
+def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any) -> None:
+    """The last position first: a mark needs what is behind the move, and stays."""
+    text = "1. e4 e5 2. Nf3 d6 3. Bc4 Bg4 4. Nc3 g6 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0"
+    program = "import sys; from psearch.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "analyse", "--json", "--threads", "1", "--nodes", "60000", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, check=True)
+    game = json.loads(done.stdout.splitlines()[0])
+    expected = [position["mark"] or "" for position in game["positions"][:-1]]
+    assert expected[9] == "??"
+    talk.say("board.pgn", text=text)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 14)
+    talk.say("review.start", kind="nodes", amount=60_000)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
+    assert _marks(review) == expected
+    for marks in (_marks(payload) for type, payload in talk.heard if type == "review.state"):
+        assert all(mark in ("", final) for mark, final in zip(marks, expected, strict=False))
+
+
+def _marks(state: dict[str, Any]) -> list[str]:
+    return [move["mark"] for move in state["moves"]]
 
 
 def test_a_review_is_stopped(talk: Any) -> None:

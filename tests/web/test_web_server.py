@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-pytest.importorskip("starlette", reason="starlette is not installed (pip install 'psearch[dev]')")
-pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install 'psearch[dev]')")
+pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
+pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
+import httpx2
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
+from psearch.processes.control import SearchControl
 from psearch.results import PsearchError
+from psearch.web import server as server_module
 from psearch.web.gate import Gate
-from psearch.web.server import LONGEST_MESSAGE, listen
+from psearch.web.server import LONGEST_MESSAGE, listen, run
 
 ADDRESS = "http://127.0.0.1:8960"
 SOCKET = "ws://127.0.0.1:8960/socket"
@@ -120,6 +125,7 @@ def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None
     assert types == [
         "page.hello",
         "engine.state",
+        "board.games",
         "board.tree",
         "board.position",
         "analysis.state",
@@ -242,3 +248,67 @@ def test_a_port_that_is_taken() -> None:
 def test_it_listens_on_this_machine_only() -> None:
     with listen(0) as listener:
         assert listener.getsockname()[0] == "127.0.0.1"
+
+
+# -- connections of nobody ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Gate]:
+    """A server on a port of its own, without an engine."""
+
+    def no_pages() -> Any:
+        raise PsearchError("no engine here")
+
+    with listen(0) as listener:
+        gate = Gate(listener.getsockname()[1])
+        control, begun = SearchControl(), threading.Event()
+        thread = threading.Thread(target=run, args=(listener, gate, no_pages, control, begun.set))
+        thread.start()
+        try:
+            assert begun.wait(60)
+            yield gate
+        finally:
+            control.stop()
+            thread.join(60)
+
+
+def test_half_open_connections_do_not_lock_the_owner_out() -> None:
+    """There are only so many at a time, and the owner is answered while they are there."""
+    with serving() as gate, contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(3 * server_module._MOST_STRANGERS):
+            opened.append(stack.enter_context(socket.create_connection(("127.0.0.1", gate.port), 60)))
+            opened[-1].sendall(b"GET / HTTP/1.1\r\n")
+        assert httpx2.get(gate.address, timeout=60).status_code == 200
+        for connection in opened[: server_module._MOST_STRANGERS]:  # the oldest have ended for the others
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"])
+def test_a_connection_without_the_cookie_ends_soon(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
+    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as connection:
+        connection.sendall(said.replace(b"%d", b"%d" % gate.port))
+        with contextlib.suppress(ConnectionResetError):
+            while connection.recv(1024):  # until its end
+                pass
+
+
+def test_a_connection_with_the_cookie_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though another one ends meanwhile, and there are many others."""
+    monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
+    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as mine:
+        cookie = gate.cookie.partition(";")[0]
+        asked = f"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:{gate.port}\r\nCookie: {cookie}\r\n\r\n".encode()
+        mine.sendall(asked)
+        assert mine.recv(12) == b"HTTP/1.1 200"
+        with socket.create_connection(("127.0.0.1", gate.port), 60) as other, contextlib.suppress(ConnectionResetError):
+            assert other.recv(1) == b""  # 0.2 s later
+        mine.sendall(asked)
+        mine.shutdown(socket.SHUT_WR)
+        answers = b""
+        while part := mine.recv(65536):
+            answers += part
+        assert b"HTTP/1.1 200" in answers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from .elo import PAIR_SCORES, Sprt, Strength, strength
@@ -168,6 +169,14 @@ class Tally:
 def _finite(value: float) -> float | None:
     """JSON has no infinity."""
     return value if math.isfinite(value) else None
+
+
+def pairs_text(counts: Sequence[int]) -> str:
+    """Return pairs of games by the half points of the first player, and the strength that they show."""
+    found = strength(counts)
+    if found is None:
+        return "no pair was finished"
+    return f"{2 * found.pairs} games, pairs {list(counts)}: Elo {elo_text(found)} (95%), LOS {found.los:.1%}"
 
 
 def elo_text(found: Strength) -> str:

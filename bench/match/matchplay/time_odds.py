@@ -19,7 +19,7 @@ import numpy as np
 try:
     from scipy.special import expit
 except ImportError:
-    raise SystemExit("the intervals need scipy: pip install 'psearch[study]'") from None
+    raise SystemExit("the intervals need scipy: pip install scipy") from None
 
 from .elo import PAIR_SCORES, strength
 from .tally import elo_text

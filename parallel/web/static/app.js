@@ -1,8 +1,9 @@
 // The page: its parts, put together.
 
 import { Board } from "./board.js";
-import { Channel } from "./channel.js";
+import { Channel, OPENED_ELSEWHERE } from "./channel.js";
 import { byId, el, setText } from "./dom.js";
+import { Editor } from "./editor.js";
 import { Game } from "./game.js";
 import { Evaluation } from "./graph.js";
 import { Lines } from "./lines.js";
@@ -36,6 +37,7 @@ new Lines(channel, game);
 new Play(channel, game, board);
 new Review(channel, game);
 new Positions(channel, game);
+new Editor(channel, game, board);
 
 // -- what went wrong
 
@@ -65,12 +67,15 @@ channel.on("engine.state", (engine) => {
 
 channel.on("channel.open", () => {
   byId("connection").hidden = true;
+  byId("main").inert = false;
 });
-channel.on("channel.closed", ({ reason, final }) => {
+channel.on("channel.closed", ({ reason, code, final }) => {
   setText(byId("connection-text"), final ? reason : "The server does not answer; it is tried again.");
-  byId("reconnect").hidden = !final;
+  byId("reconnect").hidden = code !== OPENED_ELSEWHERE;
   byId("connection").hidden = false;
+  byId("main").inert = true;
 });
+channel.on("page.open", ({ tab }) => openTab(tab));
 byId("reconnect").addEventListener("click", () => channel.open());
 
 // -- the board's own buttons
@@ -86,7 +91,20 @@ byId("say-form").addEventListener("submit", (event) => {
   event.preventDefault();
   channel.send("board.say", { text: byId("say").value });
   byId("say").value = "";
+  byId("say").blur();
 });
+
+// -- the keys, which are for the board: no field or button keeps them that was left, or clicked
+
+document.addEventListener("click", (event) => {
+  if (event.detail && event.target.closest("button")) document.activeElement.blur();
+});
+byId("board").addEventListener("pointerdown", () => document.activeElement.blur());
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && event.target.matches?.("input, select, textarea")) event.target.blur();
+});
+// nothing can be done without the server, and nothing shall be lost
+window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
   if (event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "f") board.flip();

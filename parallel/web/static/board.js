@@ -20,6 +20,7 @@ export class Board {
     this.isMine = null; // the colour that may be moved in a game; null: both
     this.lines = null; // the latest analysis
     this.shown = null; // a line that is not in the game
+    this.isEdited = false; // any piece may go anywhere
     this.cursor = null; // the square of the keyboard
     this.showArrows = true;
     this.ground = Chessground(this.root, {
@@ -35,9 +36,14 @@ export class Board {
     channel.on("game.previewed", ({ node }) => this.preview(node));
     channel.on("analysis.lines", (found) => this.takeLines(found));
     channel.on("analysis.state", (state) => this.takeState(state));
+    channel.on("channel.closed", () => this.takeLines(null));
     channel.on("play.state", (state) => this.takePlay(state));
     channel.on("board.show", (line) => this.showLine(line));
     channel.on("board.hide", () => this.hideLine());
+    // chessground remembers where the board is on the page; whatever has moved it since, a press looks again
+    for (const press of ["mousedown", "touchstart"]) {
+      this.root.addEventListener(press, () => this.ground.state.dom.bounds.clear(), { capture: true, passive: true });
+    }
     this.root.addEventListener("keydown", (event) => this.key(event));
     this.root.addEventListener("focus", () => this.setCursor(this.cursor ?? "e2"));
     this.root.addEventListener("blur", () => this.setCursor(null));
@@ -47,7 +53,7 @@ export class Board {
 
   draw() {
     const position = this.game.position;
-    if (!position || this.shown) return;
+    if (!position || this.shown || this.isEdited) return;
     const mayMove = !position.over && (this.isMine === null || this.isMine === position.turn);
     this.ground.set({
       fen: position.fen,
@@ -63,6 +69,7 @@ export class Board {
   }
 
   preview(node) {
+    if (this.isEdited) return;
     this.hideLine(false);
     this.ground.cancelMove();
     this.ground.set({
@@ -87,7 +94,7 @@ export class Board {
   }
 
   drawArrows() {
-    if (this.shown) return;
+    if (this.shown || this.isEdited) return;
     const found = this.lines;
     const lines = this.showArrows && found?.lines && found.id === this.game.here ? found.lines : [];
     const shapes = lines.slice(0, 5).map((line, number) => ({
@@ -99,16 +106,25 @@ export class Board {
     this.ground.setAutoShapes(shapes.reverse());
   }
 
-  // A line that is not in the game: its last position, and its moves as arrows. With `last` these have been made already.
-  showLine({ fen, moves = [], last = [], title = "" }) {
+  // Pieces go where they are put, whatever the rules are, and `press` takes each square that is pressed; null ends it.
+  edit(press) {
+    this.hideLine();
+    this.isEdited = press !== null;
+    const movable = this.isEdited ? { free: true, color: "both" } : { free: false };
+    this.ground.set({ movable, draggable: { deleteOnDropOff: this.isEdited }, events: { select: press ?? undefined } });
+    this.ground.set({ autoCastle: !this.isEdited, lastMove: undefined, check: false });
+    this.ground.setAutoShapes([]);
+    this.draw();
+  }
+
+  // A line that is not in the game: its last position, and the moves that led there as arrows.
+  showLine({ fen, last = [], title = "" }) {
+    if (this.isEdited) return;
     this.shown = true;
     byId("shown").hidden = false;
     byId("shown-title").textContent = title || "A line of the search";
     this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
-    for (const move of moves) this.ground.move(move.slice(0, 2), move.slice(2, 4));
-    this.ground.setAutoShapes(
-      [...last, ...moves].slice(-3).map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })),
-    );
+    this.ground.setAutoShapes(last.map((move) => ({ orig: move.slice(0, 2), dest: move.slice(2, 4), brush: "blue" })));
   }
 
   hideLine(draws = true) {
@@ -141,10 +157,11 @@ export class Board {
   // -- moves
 
   async moved(from, to) {
+    if (this.isEdited) return;
     const piece = this.ground.state.pieces.get(to);
     let promotion = "";
     if (piece?.role === "pawn" && (to[1] === "8" || to[1] === "1")) {
-      promotion = await this.askPromotion(piece.color);
+      promotion = await this.askPromotion(piece.color, to);
       if (!promotion) {
         this.draw();
         return;
@@ -153,15 +170,26 @@ export class Board {
     this.channel.send("board.move", { from, to, promotion, at: this.game.position.id });
   }
 
-  askPromotion(color) {
+  // Four pieces over the board, the queen on the square to which the pawn goes; a click beside them takes the move back.
+  askPromotion(color, square) {
     return new Promise((resolve) => {
-      const dialog = el("dialog", { class: "promotion cg-wrap", "aria-label": "Promote to" });
-      for (const [letter, name] of PROMOTIONS) {
-        const choose = () => dialog.close(letter);
-        const piece = document.createElement("piece");
-        piece.className = `${name.toLowerCase()} ${color}`;
-        dialog.append(el("button", { type: "button", "aria-label": name, onclick: choose }, piece));
-      }
+      const choices = PROMOTIONS.map(([letter, name]) =>
+        el("button", { type: "button", "aria-label": name, onclick: () => dialog.close(letter) },
+          el("piece", { class: `${name.toLowerCase()} ${color}` })),
+      );
+      const dialog = el("dialog", { class: "promotion", "aria-label": "Promote to" }, el("div", { class: "cg-wrap" }, choices));
+      dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
+      const box = this.root.querySelector("cg-board").getBoundingClientRect();
+      const isTurned = this.orientation === "black";
+      const column = isTurned ? 7 - FILES.indexOf(square[0]) : FILES.indexOf(square[0]);
+      const isBelow = (square[1] === "1") !== isTurned;
+      dialog.classList.toggle("below", isBelow);
+      for (const [name, value] of Object.entries({
+        left: box.left + (column * box.width) / 8,
+        top: box.top + (isBelow ? box.height / 2 : 0),
+        width: box.width / 8,
+        height: box.height / 2,
+      })) dialog.style[name] = `${value}px`;
       dialog.addEventListener("close", () => {
         dialog.remove();
         resolve(dialog.returnValue);

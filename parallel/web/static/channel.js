@@ -5,13 +5,14 @@
 //                                          function that ends it
 //   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
 //
-// What the page announces itself: "channel.open"; "channel.closed" {reason, final}; "board.show" {fen, moves, last, title}
-// to see a line on the board that is not in the game: where it begins, its moves in UCI notation, those before it that
-// are drawn as well, what it is; "board.hide" ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
+// What the page announces itself: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab}; "board.show" {fen, last, title}
+// to see a position on the board that is not in the game, the moves before it in UCI notation, what it is; "board.hide"
+// ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
-const FINAL = [1008, 4001]; // the token is not that of this server; another tab has taken over this board
+export const OPENED_ELSEWHERE = 4001; // another tab has taken over this board
+const FINAL = [1008, OPENED_ELSEWHERE]; // 1008: the token is not that of this server, or there are too many tabs
 const MOST_WAITING = 100;
 
 export class Channel {
@@ -40,7 +41,7 @@ export class Channel {
     socket.addEventListener("close", (event) => {
       this.isOpen = false;
       const final = FINAL.includes(event.code);
-      this.announce("channel.closed", { reason: event.reason, final });
+      this.announce("channel.closed", { reason: event.reason, code: event.code, final });
       if (final) return;
       setTimeout(() => this.open(), this.retryMs);
       this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);

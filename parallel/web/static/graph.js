@@ -15,7 +15,7 @@ function share(cp) {
 
 // As short as the bar is narrow.
 function brief({ text, cp }) {
-  return text.includes("#") ? text : (cp / 100).toFixed(Math.abs(cp) < 995 ? 1 : 0);
+  return text.includes("#") ? text : (cp / 100).toFixed(Math.abs(cp) < 995 ? 1 : 0).replace("-0.0", "0.0");
 }
 
 export class Evaluation {
@@ -62,15 +62,19 @@ export class Evaluation {
     this.line = line;
     const x = (ply) => (line.length > 1 ? (WIDTH * ply) / (line.length - 1) : 0);
     const y = (value) => HEIGHT * (1 - value);
-    const parts = [svg("rect", { class: "black-area", x: 0, y: 0, width: WIDTH, height: HEIGHT })];
-    // an area for each run of positions that are known
+    const half = WIDTH / Math.max(1, line.length - 1) / 2;
+    const parts = [];
+    // areas for each run of positions that are known; the others stay empty
     for (let from = 0; from < known.length; from++) {
       if (known[from] === null) continue;
       let to = from;
       while (to + 1 < known.length && known[to + 1] !== null) to++;
-      const points = [];
+      const [left, right] = [Math.max(0, x(from) - half), Math.min(WIDTH, x(to) + half)];
+      const points = [`${left.toFixed(1)},${y(known[from]).toFixed(1)}`];
       for (let ply = from; ply <= to; ply++) points.push(`${x(ply).toFixed(1)},${y(known[ply]).toFixed(1)}`);
-      const area = [`${x(from).toFixed(1)},${HEIGHT}`, ...points, `${x(to).toFixed(1)},${HEIGHT}`];
+      points.push(`${right.toFixed(1)},${y(known[to]).toFixed(1)}`);
+      parts.push(svg("rect", { class: "black-area", x: left, y: 0, width: right - left, height: HEIGHT }));
+      const area = [`${left.toFixed(1)},${HEIGHT}`, ...points, `${right.toFixed(1)},${HEIGHT}`];
       parts.push(svg("polygon", { class: "white-area", points: area.join(" ") }));
       parts.push(svg("polyline", { class: "curve", points: points.join(" "), "vector-effect": "non-scaling-stroke" }));
       from = to;

@@ -159,7 +159,7 @@ class Laboratory {
   timeline(part, title, end) {
     const root = make("div", { className: "tracks-root" });
     const view = new TrackView(root, { label: title });
-    const made = make("section", { "aria-label": title }, make("h3", {}, title), root);
+    const made = make("section", { "aria-label": title }, make("h2", {}, title), root);
     const piece = { tracks: part.tracks, begin: 0, end: part.end };
     requestAnimationFrame(() => {
       view.show([piece], { begin: 0, end: Math.max(end, 1), rows: part.tracks.length });
@@ -179,7 +179,8 @@ class Laboratory {
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
     const head = ["", "one worker", ...names];
     this.result.replaceChildren(
-      make("h3", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}`),
+      make("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}`),
+      ...result.warnings.map((text) => make("p", { className: "note warnings" }, text)),
       table(head, [
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
         ["speedup", "1", ...runs.map((one) => (one.speedup ?? null) === null ? "–" : one.speedup.toFixed(2))],
@@ -194,17 +195,17 @@ class Laboratory {
       ], "Figures of the searches"),
       make("div", { className: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
       trackLegend(),
-      make("h3", {}, "Where they differ"),
+      make("h2", {}, "Where they differ"),
       make("p", { className: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} after it.`),
       table(["depth", ...names, "behind"], result.iterations.map((one) =>
         [String(one.depth), timeText(one.first), timeText(one.second), signed(one.apart)]), "Time of each iteration"),
-      make("h3", {}, "Shared nodes by expected type"),
-      make("div", { className: "two" }, ...runs.map((one, number) => this.types(one, names[number]))),
-      make("h3", {}, "Were the predictions right?"),
+      make("h2", {}, "Shared nodes by expected type"),
+      make("div", { className: "two tables" }, ...runs.map((one, number) => this.types(one, names[number]))),
+      make("h2", {}, "Were the predictions right?"),
       make("div", { className: "two" },
         reliability({ title: "P(no cutoff) as a node is entered", series: all.map((one, number) => ({ label: head[number + 1], bins: one.no_cutoff })) }),
         reliability({ title: "P(needed) of moves taken at shared nodes", series: runs.map((one, number) => ({ label: names[number], bins: one.needed })) })),
-      make("h3", {}, "What each technique left out"),
+      make("h2", {}, "What each technique left out"),
       this.techniques(all, head.slice(1)),
     );
     this.result.focus({ preventScroll: true });
@@ -230,13 +231,13 @@ class Laboratory {
     const facts = Object.entries(result.facts).map(([name, text]) => `${name.replaceAll("_", " ")} ${text}`).join(", ");
     const more = result.workers > result.tracks.length ? ` The first ${result.tracks.length} of ${result.workers} workers are shown.` : "";
     this.result.replaceChildren(
-      make("h3", {}, "Trace"),
+      make("h2", {}, "Trace"),
       make("p", { className: "note" }, `${facts}.${more}`),
       make("div", { className: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
       trackLegend(),
-      make("h3", {}, "Shared nodes by expected type"),
+      make("h2", {}, "Shared nodes by expected type"),
       this.types(result, "type"),
-      make("h3", {}, "Iterations"),
+      make("h2", {}, "Iterations"),
       table(["depth", "time", "score", "bound", "move"], result.depths.map((one) =>
         [String(one.depth), timeText(one.end - one.begin), count(one.score), one.bound, one.move ?? "–"]), "Searches of the root"),
     );

@@ -11,7 +11,6 @@ const STATES = {
   taken: "another tab is using the engine",
   failed: "failed",
 };
-const MOST_SHOWN = 12; // moves of a line
 
 export class Lines {
   constructor(channel, game) {
@@ -23,13 +22,21 @@ export class Lines {
     this.body = byId("lines");
     this.switch = byId("analyse");
     this.switch.addEventListener("click", () => this.toggle());
+    this.body.addEventListener("pointerdown", (event) => (this.pressed = this.lineAt(event)));
     this.body.addEventListener("click", (event) => this.follow(event));
+    this.body.addEventListener("pointerover", (event) => this.peek(event));
+    this.body.addEventListener("pointerleave", () => this.endPeek());
+    channel.on("board.peeked", (found) => this.showPeek(found));
     channel.on("analysis.state", (state) => this.takeState(state));
     channel.on("analysis.lines", (found) => this.takeLines(found));
     channel.on("game.moved", () => this.clear());
     channel.on("page.facts", (facts) => this.takeFacts(facts));
     channel.on("engine.state", (engine) => this.takeEngine(engine));
     channel.on("channel.open", () => channel.send("page.facts"));
+    channel.on("channel.closed", () => this.takeState({ ...this.state, on: false, lines: null, reason: "" }));
+    // what was refused does not stay in the fields
+    channel.on("analysis.error", () => this.fill());
+    channel.on("engine.error", () => this.takeEngine(this.engine));
     for (const id of ["multipv", "policy", "pruning"]) {
       byId(id).addEventListener("change", () => this.configure());
     }
@@ -56,14 +63,13 @@ export class Lines {
     setText(this.switch, state.on ? "Stop" : "Analyse");
     const words = state.reason || STATES[state.state] || "";
     setText(byId("analysis-state"), words);
-    for (const [id, value] of [
-      ["multipv", state.multipv],
-      ["policy", state.policy],
-      ["pruning", state.pruning],
-    ]) {
-      if (document.activeElement !== byId(id)) byId(id).value = value;
-    }
+    if (!["multipv", "policy", "pruning"].includes(document.activeElement.id)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
+    else if (state.lines === null) this.clear(true);
+  }
+
+  fill() {
+    for (const id of ["multipv", "policy", "pruning"]) byId(id).value = this.state[id];
   }
 
   takeFacts(facts) {
@@ -74,6 +80,7 @@ export class Lines {
   }
 
   takeEngine(engine) {
+    this.engine = engine;
     byId("threads").max = engine.mostThreads;
     byId("hash").max = engine.mostHash;
     byId("threads").value = engine.threads;
@@ -86,14 +93,12 @@ export class Lines {
   }
 
   configureEngine() {
-    const [threads, hash] = [byId("threads"), byId("hash")];
-    if (threads.reportValidity() && hash.reportValidity()) {
-      this.channel.send("engine.configure", { threads: Number(threads.value), hash: Number(hash.value) });
-    }
+    const [threads, hash] = ["threads", "hash"].map((id) => Number(byId(id).value));
+    this.channel.send("engine.configure", { threads, hash });
   }
 
-  clear() {
-    if (this.shownId === this.game.here) return;
+  clear(always = false) {
+    if (this.shownId === this.game.here && !always) return;
     for (const row of this.rows) row.element.hidden = true;
     for (const id of ["depth", "nodes", "nps", "hashfull", "time"]) setText(byId(id), "–");
   }
@@ -123,7 +128,15 @@ export class Lines {
     if (row.key === key) return;
     row.key = key;
     row.uci = line.uci;
-    row.moves.replaceChildren(...this.buttons(line, number));
+    const first = this.game.nodes.get(this.shownId)?.ply ?? 0;
+    // buttons stay: one that is gone when the mouse is let go is not clicked
+    while (row.moves.children.length < line.san.length) row.moves.append(this.makeButton(number, row.moves.children.length));
+    [...row.moves.children].forEach((button, index) => {
+      const ply = first + index;
+      button.hidden = index >= line.san.length;
+      setText(button.firstChild, ply % 2 === 0 ? `${ply / 2 + 1}. ` : index === 0 ? `${(ply + 1) / 2}... ` : "");
+      setText(button.lastChild, line.san[index] ?? "");
+    });
   }
 
   makeRow() {
@@ -133,23 +146,41 @@ export class Lines {
     return { element, score, depth, moves, key: "", uci: [] };
   }
 
-  buttons(line, number) {
-    const node = this.game.nodes.get(this.shownId);
-    const first = node?.ply ?? 0;
-    return line.san.slice(0, MOST_SHOWN).map((san, index) => {
-      const ply = first + index;
-      const numbered = ply % 2 === 0 ? `${ply / 2 + 1}. ` : index === 0 ? `${(ply + 1) / 2}... ` : "";
-      const focusable = index === 0 ? {} : { tabindex: -1 };
-      const attributes = { type: "button", class: "move", "data-row": number, "data-index": index, ...focusable };
-      return el("button", attributes, numbered ? el("span", { class: "number" }, numbered) : null, san);
-    });
+  makeButton(number, index) {
+    const attributes = { type: "button", class: "move", "data-row": number, "data-index": index, tabindex: index ? -1 : 0 };
+    return el("button", attributes, el("span", { class: "number" }), el("span"));
   }
 
-  // A click on a move of a line puts the line up to it into the game.
-  follow(event) {
+  // The moves up to the button of an event.
+  lineAt(event) {
     const button = event.target.closest("button");
-    if (!button || this.shownId !== this.game.here) return;
-    const row = this.rows[Number(button.dataset.row)];
-    this.channel.send("board.line", { moves: row.uci.slice(0, Number(button.dataset.index) + 1) });
+    const uci = button && this.rows[Number(button.dataset.row)].uci.slice(0, Number(button.dataset.index) + 1);
+    return button && { button, id: this.shownId, uci };
+  }
+
+  // Under the mouse: the position after the move.
+  peek(event) {
+    const line = event.pointerType === "mouse" && this.lineAt(event);
+    if (!line || line.id !== this.game.here) return;
+    this.peeked = [...line.button.parentElement.children].slice(0, line.uci.length).map((button) => button.textContent);
+    this.channel.send("board.peek", { at: line.id, moves: line.uci });
+  }
+
+  showPeek({ fen, last }) {
+    if (this.peeked) this.channel.announce("board.show", { fen, last, title: this.peeked.join(" ") });
+  }
+
+  endPeek() {
+    if (this.peeked) this.channel.announce("board.hide", {});
+    this.peeked = null;
+  }
+
+  // A click on a move of a line puts the line up to it into the game, as it was when the button was pressed.
+  follow(event) {
+    const found = this.lineAt(event);
+    const line = found?.button === this.pressed?.button ? this.pressed : found;
+    this.pressed = null;
+    this.endPeek();
+    if (line?.id === this.game.here) this.channel.send("board.line", { moves: line.uci });
   }
 }

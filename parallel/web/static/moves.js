@@ -16,7 +16,7 @@ export class Moves {
     channel.on("game.changed", () => this.draw());
     channel.on("game.moved", () => this.markCurrent());
     channel.on("game.previewed", () => this.markCurrent());
-    channel.on("review.state", () => this.drawMarks());
+    channel.on("game.scored", ({ id }) => this.drawMarks(id));
     for (const where of ["first", "back", "forward", "last"]) {
       byId(`go-${where}`).addEventListener("click", () => game.step(where));
     }
@@ -47,8 +47,6 @@ export class Moves {
     if (!parts.length) parts.push(el("span", { class: "muted" }, "No moves yet: make one on the board."));
     const over = this.game.result !== "*" ? [el("span", { class: "result" }, this.game.result)] : [];
     this.root.replaceChildren(...parts, ...over);
-    const names = [this.game.white || "?", this.game.black || "?"];
-    byId("players").textContent = names.every((name) => name === "?") ? "" : names.join(" – ");
     this.markCurrent();
   }
 
@@ -85,18 +83,23 @@ export class Moves {
   }
 
   drawMark(node, button) {
+    const score = node.main && !node.san.endsWith("#") ? node.eval?.text ?? "" : "";
+    const key = `${node.mark}${node.best}${score}`;
+    if (button.dataset.drawn === key) return;
+    button.dataset.drawn = key;
     const number = button.dataset.number ? [el("span", { class: "number" }, button.dataset.number)] : [];
-    button.replaceChildren(...number, node.san + (node.mark ?? ""));
+    button.replaceChildren(...number, node.san + (node.mark ?? ""), el("span", { class: "score" }, score && ` ${score}`));
     button.classList.toggle("inaccuracy", node.mark === "?!");
     button.classList.toggle("mistake", node.mark === "?");
     button.classList.toggle("blunder", node.mark === "??");
     if (node.mark) button.title = (MARK_NAMES[node.mark] ?? "") + (node.best ? `; better was ${node.best}` : "");
   }
 
-  drawMarks() {
-    for (const [id, button] of this.buttons) {
-      const node = this.game.nodes.get(id);
-      if (node?.mark) this.drawMark(node, button);
+  // Of one move, or of all.
+  drawMarks(only) {
+    for (const id of only === undefined ? this.buttons.keys() : [only]) {
+      const [node, button] = [this.game.nodes.get(id), this.buttons.get(id)];
+      if (node && button) this.drawMark(node, button);
     }
   }
 

@@ -19,13 +19,16 @@ const TICK_MS = 100;
 export class Play {
   constructor(channel, game, board) {
     this.channel = channel;
+    this.game = game;
     this.board = board;
     this.state = { running: false };
     this.timer = null;
     byId("clock").replaceChildren(...CLOCKS.map(([value, label]) => el("option", { value }, label)));
     channel.on("play.state", (state) => this.takeState(state));
     channel.on("page.facts", ({ elo }) => this.takeElo(elo));
-    channel.on("board.turned", () => this.drawClocks());
+    for (const type of ["board.turned", "game.changed", "game.moved", "game.previewed"]) {
+      channel.on(type, () => this.drawPlayers());
+    }
     byId("play-form").addEventListener("submit", (event) => {
       event.preventDefault();
       this.start();
@@ -66,27 +69,28 @@ export class Play {
     let words = state.result || "";
     if (state.running) words = state.thinking ? "psearch is thinking" : "Your move";
     setText(byId("play-state"), words);
-    this.drawClocks();
-    if (state.ticking && this.timer === null) this.timer = setInterval(() => this.drawClocks(), TICK_MS);
+    this.drawPlayers();
+    if (state.ticking && this.timer === null) this.timer = setInterval(() => this.drawPlayers(), TICK_MS);
     if (!state.ticking && this.timer !== null) {
       clearInterval(this.timer);
       this.timer = null;
     }
   }
 
-  drawClocks() {
-    const clocks = this.state.clocks;
+  // Who plays, whose move it is, how much time there is: always there, so that a game does not move the board.
+  drawPlayers() {
+    const { clocks, ticking } = this.state;
+    const turn = this.game.position?.over ? null : this.game.node?.turn;
     for (const place of ["top", "bottom"]) {
       const element = byId(`clock-${place}`);
       const color = (place === "bottom") === (this.board.orientation === "white") ? "white" : "black";
-      element.hidden = !this.state.color || !(this.state.running || clocks);
-      if (element.hidden) continue;
-      const isTicking = this.state.ticking === color;
-      setText(element.querySelector(".name"), color === this.state.color ? "You" : "psearch");
+      const name = this.game[color];
+      setText(element.querySelector(".name"), name && name !== "?" ? name : color === "white" ? "White" : "Black");
+      element.classList.toggle("to-move", turn === color);
       let left = clocks?.[color];
-      if (left !== undefined && isTicking) left -= (performance.now() - this.since) / 1000;
+      if (left !== undefined && ticking === color) left -= (performance.now() - this.since) / 1000;
       setText(element.querySelector(".time"), left === undefined ? "" : seconds(left));
-      element.classList.toggle("ticking", isTicking);
+      element.classList.toggle("ticking", ticking === color);
       element.classList.toggle("low", left !== undefined && left < 10);
     }
   }

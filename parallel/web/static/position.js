@@ -1,6 +1,6 @@
 // Positions and games in and out: FEN, PGN, Chess960. A file is read by the browser, which sends its text.
 
-import { byId, setText } from "./dom.js";
+import { byId, el, setText } from "./dom.js";
 
 const LONGEST_PGN = 500000;
 const COPIED_MS = 1500;
@@ -17,6 +17,7 @@ export class Positions {
       event.preventDefault();
       channel.send("board.pgn", { text: byId("pgn").value });
     });
+    byId("games").addEventListener("change", () => channel.send("board.pick", { number: Number(byId("games").value) }));
     byId("chess960-form").addEventListener("submit", (event) => {
       event.preventDefault();
       const number = byId("chess960").value;
@@ -26,7 +27,9 @@ export class Positions {
     byId("new-game").addEventListener("click", () => channel.send("board.start"));
     byId("copy-fen").addEventListener("click", () => this.export("fen"));
     byId("copy-pgn").addEventListener("click", () => this.export("pgn"));
+    byId("save-pgn").addEventListener("click", () => this.export("file"));
     channel.on("board.exported", (found) => this.takeExport(found));
+    channel.on("board.games", (games) => this.takeGames(games));
     channel.on("game.moved", () => {
       if (document.activeElement !== byId("fen")) byId("fen").value = game.position.fen;
     });
@@ -53,12 +56,25 @@ export class Positions {
     this.channel.send(/^[1-8pnbrqkPNBRQK/]+ [wb]/.test(text) ? "board.fen" : "board.pgn", { text });
   }
 
+  takeGames({ titles, here, opened }) {
+    byId("games-field").hidden = titles.length < 2;
+    byId("games").replaceChildren(...titles.map((title, number) => el("option", { value: number }, title)));
+    byId("games").value = here;
+    if (opened) this.channel.announce("page.open", { tab: "game" });
+  }
+
   export(kind) {
     this.wanted = kind;
     this.channel.send("board.export");
   }
 
   async takeExport(found) {
+    if (this.wanted === "file") {
+      const href = URL.createObjectURL(new Blob([found.pgn], { type: "application/x-chess-pgn" }));
+      el("a", { href, download: "game.pgn" }).click();
+      URL.revokeObjectURL(href);
+      return;
+    }
     if (this.wanted === "pgn") byId("pgn").value = found.pgn;
     else byId("fen").value = found.fen;
     const button = byId(`copy-${this.wanted}`);

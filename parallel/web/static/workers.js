@@ -103,11 +103,15 @@ class Workers {
     const curves = make("div", { className: "curves" });
     this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
 
+    this.head = make("p", { className: "split-node head", hidden: true, "aria-hidden": "true" });
+    for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · under way · to come", "workers at"]) {
+      this.head.append(make("span", {}, word));
+    }
     this.tree = make("ul", { className: "split-tree", role: "tree", "aria-label": "Open split nodes" });
     this.tree.addEventListener("keydown", (event) => this.treeKey(event));
     this.treeNote = make("p", { className: "note" }, "Split nodes are shown here while workers share a search.");
     root.append(make("section", { className: "workers" }, bar, this.says, this.tracksRoot, trackLegend(), this.load,
-      make("h3", {}, "Rates"), curves, make("h3", {}, "Open split nodes"), this.treeNote, this.tree));
+      make("h2", {}, "Rates"), curves, make("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
   }
 
   // -- what comes ------------------------------------------------------------------------------------------------------
@@ -254,28 +258,30 @@ class Workers {
       children.set(above, [...(children.get(above) ?? []), node]);
     }
     const rows = [];
-    const visit = (above, level, moves) => {
-      for (const node of children.get(above) ?? []) {
-        const line = [...moves, ...node.moves];
+    const visit = (above, level) => {
+      for (const node of children.get(above.id) ?? []) {
+        const line = { moves: [...above.moves, ...node.moves], words: [...above.words, ...node.words] };
         rows.push(this.row(node, level, line));
-        visit(node.id, level + 1, line);
+        visit({ id: node.id, ...line }, level + 1);
       }
     };
-    visit(null, 1, []);
+    visit({ id: null, moves: [], words: [] }, 1);
     this.tree.replaceChildren(...rows);
+    this.head.hidden = !rows.length;
     const kept = rows.find((row) => row.dataset.id === focused) ?? null;
     (kept ?? rows[0])?.setAttribute("tabindex", "0");
     if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
-    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}; moves done · under way · to come. Choose one to see its line on the board.`
+    this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are how likely it is that the node is needed, and that no move cuts it off. `
+      + "Choose one to see it on the board."
       : sample.done ? "None: the search is over." : "None at this moment.";
   }
 
   row(node, level, line) {
     const percent = (share) => `${Math.round(100 * share)}%`;
     const workers = node.under_way.flatMap(({ workers }) => workers);
-    const shown = node.under_way.map(({ move, workers }) => `${move} ${workers.join(" ")}`);
-    const moves = node.moves.length ? node.moves.join(" ") : "root";
+    const shown = node.under_way.map(({ san, workers }) => `${workers.join(", ")} at ${san}`).join("; ");
+    const moves = node.words.length ? node.words.join(" ") : "root";
     const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
       + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} under way, `
       + `${node.to_come} to come`;
@@ -289,11 +295,11 @@ class Workers {
     const row = make("li", { className: `split-node${node.id === this.chosen ? " chosen" : ""}${node.closed ? " closed" : ""}`, role: "treeitem",
       tabIndex: -1, "aria-level": level, "aria-label": name, "aria-selected": String(node.id === this.chosen) },
     make("span", { className: `node-type type-${node.type.toLowerCase()}` }, node.type),
-    make("span", { className: "node-moves" }, moves),
-    make("span", { className: "node-figures" }, `d${node.depth}  needed ${percent(node.p_needed)}  no cutoff ${percent(node.p_no_cutoff)}`),
-    bar,
-    make("span", { className: "node-count" }, `${node.done} · ${node.inside} · ${node.to_come}`),
-    make("span", { className: "node-workers" }, shown.join("  ")));
+    make("span", { className: "node-moves", title: moves }, moves),
+    ...[["depth", node.depth], ["needed", percent(node.p_needed)], ["no cutoff", percent(node.p_no_cutoff)]]
+      .map(([title, text]) => make("span", { className: "node-figure", title }, String(text))),
+    make("span", { className: "node-count" }, bar, `${node.done} · ${node.inside} · ${node.to_come}`),
+    make("span", { className: "node-workers", title: shown }, shown));
     row.dataset.id = node.id;
     row.style.setProperty("--level", level - 1);
     row.addEventListener("click", () => this.showLine(row, node, line));
@@ -308,8 +314,8 @@ class Workers {
       other.tabIndex = other === row ? 0 : -1;
     }
     row.focus({ preventScroll: true });
-    const last = line.filter((move) => move !== "0000").slice(-3);
-    this.channel.announce("board.show", { fen: node.fen, moves: [], last, title: `${node.type} node: ${line.join(" ") || "the root"}` });
+    const last = line.moves.filter((move) => move !== "0000").slice(-3);
+    this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
   }
 
   treeKey(event) {

@@ -1,0 +1,362 @@
+"""Kernels that play a whole game of the search against itself, and that turn a game into records of positions.
+
+A move is kept as its *rank*: its place among the legal moves sorted by their codes (origin, target and kind;
+`core/board/bits.py`). So a file of games does not depend on the order in which moves happen to be generated.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from netdata.records import (
+    ADJUDICATED,
+    BLACK_WON,
+    BY_RULE,
+    DRAWN,
+    GAMES,
+    TOO_LONG,
+    UNFIT,
+    WHITE_WON,
+    decoder_dtype,
+    game_dtype,
+    sample_dtype,
+)
+from psearch.core.board.bits import move_kind, move_to
+from psearch.core.board.movegen import generate_captures, generate_quiets
+from psearch.core.board.position import find_pins, insufficient_material, make_move
+from psearch.core.constants import (
+    AGES,
+    INFINITE,
+    KIND_CASTLE,
+    KIND_EP,
+    KIND_PROMOTE,
+    MOVE_MASK,
+    STATE_IDLE,
+    U0,
+    U1,
+)
+from psearch.core.evaluation.evaluate import evaluate, material
+from psearch.core.intrinsics import atomic_load, byte_swap, copy_record, lowest_bit, view
+from psearch.core.jit import entry, kernel
+from psearch.core.records import MAX_HISTORY
+from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch.core.views import (
+    Context,
+    Frame,
+    Header,
+    Position,
+    Tables,
+    boolean,
+    context_at,
+    frame_of,
+    header_of,
+    i64,
+    tables_at,
+    tables_of,
+    u64,
+    void,
+    worker_of,
+)
+from psearch.defaults import MAX_DEPTH
+from psearch.scheduler.root import begin_search
+from psearch.scheduler.step import step
+from psearch.scheduler.words import done_of
+
+Game = numba.from_dtype(game_dtype)
+Sample = numba.from_dtype(sample_dtype)
+Decoder = numba.from_dtype(decoder_dtype)
+game_at = view(Game)
+sample_at = view(Sample)
+decoder_at = view(Decoder)
+
+_BURST = 1024
+"""Transitions between two looks at the soft limit, as many as a worker makes between two looks at its messages."""
+_SAMPLE_BYTES = sample_dtype.itemsize
+_MATED = -1
+_STALEMATED = -2
+
+
+@kernel(i64(Tables, Frame))
+def _legal_moves(tb, frame):
+    """Write all legal moves to the frame's move list; returns how many there are."""
+    find_pins(tb, frame.position)
+    node = frame.node
+    return generate_quiets(tb, frame.position, node, generate_captures(tb, frame.position, node, 0))
+
+
+@kernel(i64(Frame, i64, i64))
+def _of_rank(frame, count, rank):
+    """The code that so many others in the move list are below (Hoare's selection). The list loses its order."""
+    moves = frame.node.moves
+    low = np.int64(0)
+    high = count - 1
+    while low < high:
+        middle = np.int64(moves[rank]) & MOVE_MASK
+        i = low
+        j = high
+        while i <= j:
+            while np.int64(moves[i]) & MOVE_MASK < middle:
+                i += 1
+            while np.int64(moves[j]) & MOVE_MASK > middle:
+                j -= 1
+            if i <= j:
+                moves[i], moves[j] = moves[j], moves[i]
+                i += 1
+                j -= 1
+        if j < rank:
+            low = i
+        if rank < i:
+            high = j
+    return np.int64(moves[rank]) & MOVE_MASK
+
+
+@kernel(i64(Tables, Frame))
+def _sorted_moves(tb, frame):
+    """Write the codes of all legal moves in ascending order to the frame's move list; returns how many there are."""
+    node = frame.node
+    end = _legal_moves(tb, frame)
+    for i in range(end):
+        code = np.int64(node.moves[i]) & MOVE_MASK
+        place = i
+        while place > 0 and node.moves[place - 1] > code:
+            node.moves[place] = node.moves[place - 1]
+            place -= 1
+        node.moves[place] = code
+    return end
+
+
+@kernel(i64(Frame, i64, i64))
+def _rank(frame, count, code):
+    """The place of a move in a sorted list."""
+    rank = 0
+    while rank < count and frame.node.moves[rank] != code:
+        rank += 1
+    return rank
+
+
+# -- playing ---------------------------------------------------------------------------------------------------------
+
+
+@kernel(boolean(Header))
+def _is_third_time(hd):
+    """Whether the position at the root has been there twice before."""
+    seen = 0
+    for i in range(hd.history_count):
+        if hd.history[i] == hd.root.key:
+            seen += 1
+    return seen >= 2
+
+
+@kernel(void(Header))
+def _remember_root(hd):
+    """Put the key of the root before those of the positions before it."""
+    count = min(np.int64(hd.history_count), MAX_HISTORY - 1)
+    for i in range(count, 0, -1):
+        hd.history[i] = hd.history[i - 1]
+    hd.history[0] = hd.root.key
+    hd.history_count = count + 1
+
+
+@kernel(void(Context, i64, Game, i64))
+def _search(ctx, context, g, count):
+    """Search the root, whose legal moves stand in the first frame, by worker 0; the answer stands in the header."""
+    hd = header_of(ctx)
+    moves = frame_of(ctx, 0).node.moves
+    for i in range(count):
+        hd.root_moves[i] = moves[i]
+    hd.root_count = count
+    hd.legal_root_moves = count
+    hd.multipv = 1
+    hd.floor = -INFINITE
+    hd.first_depth = 1
+    hd.max_depth = MAX_DEPTH
+    hd.line_scores[0] = 0
+    hd.node_limit = g.hard_nodes
+    hd.age = (hd.age + 1) % AGES
+    begin_search(context)
+    wk = worker_of(ctx, 0)
+    while wk.state != STATE_IDLE or atomic_load(done_of(hd)) == 0:
+        step(ctx, 0, _BURST)
+        if wk.nodes >= g.soft_nodes:
+            hd.max_depth = min(np.int64(hd.max_depth), np.int64(hd.depth))
+    g.nodes += wk.nodes
+
+
+@kernel(i64(Game, i64, i64))
+def _end(g, result, ending):
+    g.result = result
+    g.ending = ending
+    return g.count
+
+
+@entry(i64(i64, i64), GAMES)
+def play_game(context, game):
+    """Play a game from where it stands, by worker 0 of an arena with nobody else at work; returns its plies.
+
+    game: address of a `game_dtype` record with root, limits and rules, and as many moves of the opening as `opening`
+    says; the rest is written. The header has the position behind the opening, and the options of the search. Positions
+    of the opening do not count as repeated.
+    """
+    ctx = context_at(context)
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
+    g = game_at(game)
+    g.count = g.opening
+    g.nodes = 0
+    hd.history_count = 0
+    ahead = 0  # scores in a row beyond won_score; negative for Black
+    dead = 0
+    while True:
+        frame = frame_of(ctx, 0)
+        copy_record(frame.position, hd.root)
+        count = _sorted_moves(tb, frame)
+        if count == 0:
+            if hd.root.checkers == U0:
+                return _end(g, DRAWN, BY_RULE)
+            return _end(g, BLACK_WON if hd.root.side == 0 else WHITE_WON, BY_RULE)
+        if hd.root.rule50 >= 100 or insufficient_material(hd.root) or _is_third_time(hd):
+            return _end(g, DRAWN, BY_RULE)
+        if g.count >= g.most_plies:
+            return _end(g, DRAWN, TOO_LONG)
+        _search(ctx, context, g, count)
+        score = np.int64(hd.score) if hd.root.side == 0 else -np.int64(hd.score)
+        if g.count == g.opening and abs(score) > g.fit_score:
+            return _end(g, DRAWN, UNFIT)
+        copy_record(frame.position, hd.root)
+        count = _sorted_moves(tb, frame)
+        move = np.int64(hd.best_move)
+        g.codes[g.count] = move
+        g.ranks[g.count] = _rank(frame, count, move)
+        g.scores[g.count] = score
+        g.count += 1
+        if score > g.won_score:
+            ahead = max(ahead, 0) + 1
+        elif score < -g.won_score:
+            ahead = min(ahead, 0) - 1
+        else:
+            ahead = 0
+        if abs(ahead) >= g.won_plies:
+            return _end(g, WHITE_WON if ahead > 0 else BLACK_WON, ADJUDICATED)
+        dead = dead + 1 if abs(score) <= g.dead_score and g.count > g.dead_from else 0
+        if dead >= g.dead_plies:
+            return _end(g, DRAWN, ADJUDICATED)
+        _remember_root(hd)
+        make_move(tb, frame.position, hd.root, move)
+        if hd.root.reversible == 0:
+            hd.history_count = 0
+
+
+@entry(i64(i64, i64, i64), GAMES)
+def rank_moves(tables, decoder, game):
+    """Write the ranks of a game's moves from their codes; returns how many are legal, one after the other."""
+    tb = tables_at(tables)
+    d = decoder_at(decoder)
+    g = game_at(game)
+    copy_record(d.frame.position, g.root)
+    for ply in range(g.count):
+        code = np.int64(g.codes[ply])
+        count = _sorted_moves(tb, d.frame)
+        rank = _rank(d.frame, count, code)
+        if rank == count:
+            return ply
+        g.ranks[ply] = rank
+        copy_record(d.position, d.frame.position)
+        make_move(tb, d.position, d.frame.position, code)
+    return g.count
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+@kernel(boolean(Position, i64))
+def _is_quiet(pos, move):
+    """Whether a move neither takes nor promotes."""
+    kind = move_kind(move)
+    if kind == KIND_CASTLE:
+        return True
+    return pos.board[move_to(move)] == 0 and kind != KIND_EP and kind < KIND_PROMOTE
+
+
+@kernel(void(Position, Sample))
+def _write_pieces(pos, sample):
+    """The board from the mover's side."""
+    side = np.int64(pos.side)
+    occupied_bb = pos.color_bb[0] | pos.color_bb[1]
+    flip = 0
+    if side == 1:
+        occupied_bb = byte_swap(occupied_bb)
+        flip = 56
+    sample.occupied = occupied_bb
+    for i in range(16):
+        sample.pieces[i] = 0
+    place = 0
+    while occupied_bb != U0:
+        code = np.int64(pos.board[lowest_bit(occupied_bb) ^ flip])
+        occupied_bb &= occupied_bb - U1
+        nibble = ((code & 7) - 1) | (((code >> 3) ^ side) << 3)
+        sample.pieces[place >> 1] |= nibble << (4 * (place & 1))
+        place += 1
+
+
+@kernel(u64(Decoder))
+def _draw(d):
+    d.seed += SPLITMIX_STEP
+    return splitmix64(d.seed)
+
+
+@kernel(boolean(Tables, Decoder))
+def _wanders(tb, d):
+    """Make random moves from the decoder's frame; whether they lead to a position without a check."""
+    if d.wander == 0:
+        return True
+    for _ in range(d.wander):
+        end = _legal_moves(tb, d.frame)
+        if end == 0:
+            return False
+        move = np.int64(d.frame.node.moves[np.int64(_draw(d) % np.uint64(end))]) & MOVE_MASK
+        copy_record(d.position, d.frame.position)
+        make_move(tb, d.position, d.frame.position, move)
+    return d.frame.position.checkers == U0
+
+
+@kernel(boolean(Decoder, Game, i64, i64))
+def _is_wanted(d, g, ply, move):
+    if ply < g.opening + d.skipped or abs(np.int64(g.scores[ply])) > d.most_score:
+        return False
+    pos = d.frame.position
+    return d.noisy != 0 or (pos.checkers == U0 and _is_quiet(pos, move))
+
+
+@entry(i64(i64, i64, i64, i64), GAMES)
+def decode_game(tables, decoder, game, samples):
+    """Write a game's positions to records of `sample_dtype`, of which there is room for MOST_PLIES; returns how many.
+
+    game: address of a `game_dtype` record with root, opening, count, result, ranks and scores. -1 - ply: there is no
+    legal move of that rank at that ply.
+    """
+    tb = tables_at(tables)
+    d = decoder_at(decoder)
+    g = game_at(game)
+    copy_record(d.frame.position, g.root)
+    written = np.int64(0)
+    for ply in range(g.count):
+        count = _legal_moves(tb, d.frame)
+        rank = np.int64(g.ranks[ply])
+        if rank >= count:
+            return -1 - ply
+        move = _of_rank(d.frame, count, rank)
+        copy_record(d.before, d.frame.position)
+        if _is_wanted(d, g, ply, move) and _wanders(tb, d):
+            sample = sample_at(samples + written * _SAMPLE_BYTES)
+            pos = d.frame.position
+            _write_pieces(pos, sample)
+            white = np.int64(g.scores[ply])
+            sample.score = white if pos.side == 0 else -white
+            sample.result = g.result if pos.side == 0 else 2 - g.result
+            if d.static != 0:
+                sample.static = evaluate(tb, d.evaluation, pos)
+                sample.material = material(pos)
+            written += 1
+        make_move(tb, d.before, d.frame.position, move)
+    return written

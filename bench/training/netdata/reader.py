@@ -1,0 +1,138 @@
+"""From files of games to arrays of positions: what a trainer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from netdata.blocks import Block, Game, Torn, read_blocks
+from netdata.openings import board_of
+from netdata.records import GAMES, MOST_PLIES, decode_game, decoder_dtype, game_dtype, sample_dtype
+from psearch.core.board.bridge import set_position
+from psearch.core.records import position_dtype, tables_dtype
+from psearch.core.tables import make_tables
+from psearch.scheduler.entries import load_kernels
+
+
+class Filter(NamedTuple):
+    """Which positions are read, and what is worked out for them."""
+
+    skipped: int = 0
+    """searched plies at the beginning of a game that are left out"""
+    most_score: int = 2500
+    """centipawns; positions with a score beyond it are left out"""
+    noisy: bool = False
+    """keeps positions in check, and those whose move takes or promotes"""
+    static: bool = False
+    """evaluates each position by hand"""
+    wander: int = 0
+    """random moves made from each position before it is taken: then only its static evaluation is its own"""
+
+
+class Reader:
+    """Decodes games to records of `sample_dtype`."""
+
+    def __init__(self, chosen: Filter | None = None, seed: int = 1) -> None:
+        load_kernels(GAMES)
+        self._tables = np.zeros(1, tables_dtype)
+        make_tables(self._tables)
+        self._decoder = np.zeros(1, decoder_dtype)
+        for name, value in (chosen or Filter())._asdict().items():
+            self._decoder[name] = value
+        self._decoder["seed"] = seed
+        self._game = np.zeros(1, game_dtype)
+        # looked up once: a game is decoded in a tenth of a millisecond
+        self._fields = {name: self._game[name][:1] for name in ("root", "opening", "count", "result")}
+        self._ranks, self._scores = self._game["ranks"][0], self._game["scores"][0]
+        self._addresses = tuple(array.ctypes.data for array in (self._tables, self._decoder, self._game))
+        self._roots: dict[str, np.void] = {}
+        self._room = np.zeros(MOST_PLIES, sample_dtype)
+
+    def _root(self, fen: str) -> np.void:
+        root = self._roots.get(fen)
+        if root is None:
+            if len(self._roots) > 1 << 16:
+                self._roots.clear()
+            position = np.zeros(1, position_dtype)
+            set_position(self._tables, position, board_of(fen))
+            root = self._roots[fen] = position[0]
+        return root
+
+    def _write(self, game: Game, target: int) -> int:
+        """Decode a game to an address with room for MOST_PLIES records; returns how many positions there are."""
+        fields = self._fields
+        count = len(game.ranks)
+        if count > MOST_PLIES or len(game.scores) != count - game.opening:
+            raise Torn("a game's counts do not add up")
+        fields["root"][0] = self._root(game.fen)
+        fields["opening"][0], fields["count"][0], fields["result"][0] = game.opening, count, game.result
+        self._ranks[:count] = game.ranks
+        self._scores[game.opening : count] = game.scores
+        found = decode_game(*self._addresses, target)
+        if found < 0:
+            raise Torn(f"there is no move of rank {game.ranks[-1 - found]} at ply {-1 - found}")
+        return found
+
+    def game(self, game: Game) -> np.ndarray:
+        """Return the positions of one game. Raises Torn where its moves are none."""
+        return self._room[: self._write(game, self._room.ctypes.data)].copy()
+
+    def block(self, block: Block) -> tuple[np.ndarray, np.ndarray]:
+        """Return the positions of a block, and how many each of its games has. Raises Torn."""
+        counts = np.zeros(len(block.games), np.int64)
+        room = np.zeros(sum(len(game.ranks) for game in block.games) + MOST_PLIES, sample_dtype)
+        begin = room.ctypes.data
+        end = 0
+        for i, game in enumerate(block.games):
+            counts[i] = found = self._write(game, begin + end * sample_dtype.itemsize)
+            end += found
+        return room[:end], counts
+
+
+class Positions(NamedTuple):
+    """What was read for training and what for testing: games are in one of them whole."""
+
+    training: np.ndarray
+    test: np.ndarray
+    games: int
+
+
+def _parts(
+    paths: Iterable[Path], reader: Reader, every: int, most: int
+) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    """For each block the positions to train on, those to test on, and its games."""
+    number = 0
+    taken = 0
+    for path in paths:
+        for block in read_blocks(path):
+            samples, counts = reader.block(block)
+            is_test = (number + np.arange(len(counts))) % every == every - 1
+            tested = np.repeat(is_test, counts)
+            number += len(counts)
+            yield samples[~tested], samples[tested], len(counts)
+            taken += len(samples)
+            if most and taken >= most:
+                return
+
+
+def read(
+    paths: Sequence[Path], chosen: Filter | None = None, most: int = 0, every: int = 10, seed: int = 1
+) -> Positions:
+    """Read files of games; every tenth game is for testing.
+
+    most: no block is read behind so many positions, 0 all; seed: of random moves. Raises OSError and Torn.
+    """
+    training, test, games = [np.zeros(0, sample_dtype)], [np.zeros(0, sample_dtype)], 0
+    for taken, tested, count in _parts(paths, Reader(chosen, seed), every, most):
+        training.append(taken)
+        test.append(tested)
+        games += count
+    return Positions(np.concatenate(training), np.concatenate(test), games)
+
+
+def shuffled(samples: np.ndarray, seed: int) -> np.ndarray:
+    """Return the positions in a random order, over the whole set."""
+    return samples[np.random.default_rng(seed).permutation(len(samples))]

@@ -1,0 +1,8 @@
+"""A small net and its training, on the processor: forward and backward by hand in numba, Adam in numpy.
+
+- `network`: the net's weights, its value in numpy, its file.
+- `gradients`: its error and the gradient of that, over a batch of positions.
+- `fit`: epochs, learning rates, targets.
+- `lessons`: what is learnt in which order, and what it is measured against.
+- `search_kernels`: the search with a net for its evaluation, for games at a fixed number of nodes.
+"""

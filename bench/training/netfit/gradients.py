@@ -1,0 +1,153 @@
+"""The net's values, its error and the gradient of that over a batch of positions, in numba on all cores."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numba import njit, prange
+
+from netfit.network import BUCKETS, FEATURES, Array, Net
+
+_OPTIONS = {"fastmath": True, "error_model": "numpy", "nogil": True}
+
+
+@njit(**_OPTIONS)
+def _inputs(sample, mine, others):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Write the inputs that are on; returns how many there are on each side."""
+    occupied = sample["occupied"]
+    pieces = sample["pieces"]
+    count = 0
+    mirror_mine = 0
+    mirror_others = 0
+    bits = occupied
+    square = 0
+    while bits != np.uint64(0):
+        if bits & np.uint64(1):
+            nibble = (pieces[count >> 1] >> np.uint8(4 * (count & 1))) & np.uint8(15)
+            mine[count] = (np.int64(nibble) << 6) | square
+            if nibble == 5 and square & 4:
+                mirror_mine = 7
+            if nibble == 13 and square & 4:
+                mirror_others = 7
+            count += 1
+        bits >>= np.uint64(1)
+        square += 1
+    for i in range(count):
+        nibble = mine[i] >> 6
+        at = mine[i] & 63
+        kind = nibble & 7
+        his = nibble >> 3
+        mine[i] = his * 384 + kind * 64 + (at ^ mirror_mine)
+        others[i] = (1 - his) * 384 + kind * 64 + (at ^ 56 ^ mirror_others)
+    return count
+
+
+@njit(**_OPTIONS)
+def _forward(rows, bias, out, out_bias, mine, others, count, sums):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Write both sides' sums; returns the value."""
+    hidden = len(bias)
+    first = sums[:hidden]
+    second = sums[hidden:]
+    for j in range(hidden):
+        first[j] = bias[j]
+        second[j] = bias[j]
+    for i in range(count):
+        row = rows[mine[i]]
+        other = rows[others[i]]
+        for j in range(hidden):
+            first[j] += row[j]
+            second[j] += other[j]
+    chosen = (count - 1) >> 2
+    weights = out[chosen]
+    total = np.float32(0)
+    for j in range(2 * hidden):
+        unit = min(max(sums[j], np.float32(0)), np.float32(1))
+        total += weights[j] * unit * unit
+    return total + out_bias[chosen]
+
+
+@njit(parallel=True, **_OPTIONS)
+def _values(rows, bias, out, out_bias, samples, values, threads):  # type: ignore[no-untyped-def]  # numba finds the types
+    total = len(samples)
+    for thread in prange(threads):
+        mine = np.zeros(64, np.int64)
+        others = np.zeros(64, np.int64)
+        sums = np.zeros(2 * len(bias), np.float32)
+        for i in range(total * thread // threads, total * (thread + 1) // threads):
+            count = _inputs(samples[i], mine, others)
+            values[i] = _forward(rows, bias, out, out_bias, mine, others, count, sums)
+
+
+@njit(parallel=True, **_OPTIONS)
+def _batch(rows, bias, out, out_bias, samples, order, targets, g_rows, g_bias, g_out, g_out_bias, errors):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Add up the gradient of half the mean squared error of the expected score; one slice of each array a thread."""
+    total = len(order)
+    threads = len(errors)
+    hidden = len(bias)
+    for thread in prange(threads):
+        mine = np.zeros(64, np.int64)
+        others = np.zeros(64, np.int64)
+        sums = np.zeros(2 * hidden, np.float32)
+        back = np.zeros(2 * hidden, np.float32)
+        g_r = g_rows[thread]
+        g_b = g_bias[thread]
+        g_o = g_out[thread]
+        g_r[:] = 0
+        g_b[:] = 0
+        g_o[:] = 0
+        g_out_bias[thread, :] = 0
+        error = 0.0
+        for place in range(total * thread // threads, total * (thread + 1) // threads):
+            i = order[place]
+            count = _inputs(samples[i], mine, others)
+            value = _forward(rows, bias, out, out_bias, mine, others, count, sums)
+            expected = np.float32(1) / (np.float32(1) + np.exp(-value))
+            off = expected - targets[i]
+            error += off * off
+            slope = off * expected * (np.float32(1) - expected)
+            chosen = (count - 1) >> 2
+            weights = out[chosen]
+            grown = g_o[chosen]
+            for j in range(2 * hidden):
+                unit = min(max(sums[j], np.float32(0)), np.float32(1))
+                grown[j] += slope * unit * unit
+                inside = np.float32(2) * unit if sums[j] < np.float32(1) else np.float32(0)
+                back[j] = slope * weights[j] * inside
+            g_out_bias[thread, chosen] += slope
+            first = back[:hidden]
+            second = back[hidden:]
+            for j in range(hidden):
+                g_b[j] += first[j] + second[j]
+            for k in range(count):
+                row = g_r[mine[k]]
+                for j in range(hidden):
+                    row[j] += first[j]
+                row = g_r[others[k]]
+                for j in range(hidden):
+                    row[j] += second[j]
+        errors[thread] = error
+
+
+def values(net: Net, samples: Array, threads: int) -> Array:
+    """Return the values of positions in natural units, float32."""
+    found = np.zeros(len(samples), np.float32)
+    _values(*net, samples, found, threads)
+    return found
+
+
+class Gradient:
+    """Room for the gradient of a net, and what adds it up."""
+
+    def __init__(self, hidden: int, threads: int) -> None:
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        shapes = ((FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,))
+        self._parts = [np.zeros((threads, *shape), np.float32) for shape in shapes]
+        self._errors = np.zeros(threads)
+
+    def of(self, net: Net, samples: Array, order: Array, targets: Array) -> tuple[list[Array], float]:
+        """Return the gradient over the positions that `order` names, and the sum of their squared errors.
+
+        targets: expected scores, one for each of `samples`, float32.
+        """
+        _batch(*net, samples, order, targets, *self._parts, self._errors)
+        return [part.sum(axis=0) / np.float32(len(order)) for part in self._parts], float(self._errors.sum())

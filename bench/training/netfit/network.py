@@ -1,0 +1,96 @@
+"""A net with one hidden layer, seen from both sides, and an output for each of eight numbers of men.
+
+768 inputs (whose piece, which piece, which square) lead to `hidden` units, from the side of the mover and, by the same
+weights, from that of the other; each side's board is mirrored so that its own king stands on files a to d. A unit gives
+the square of its sum, cut off at 0 and 1. The output of the bucket that the number of men chooses, in natural units of
+the expected score: `1 / (1 + exp(-value))`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+FEATURES = 768
+BUCKETS = 8
+MOST_MEN = 32
+UNIT_CP = 400.0
+"""centipawns to one natural unit: a score s in centipawns is an expected score of 1 / (1 + exp(-s / 400))"""
+
+Array = np.ndarray
+
+
+class Net(NamedTuple):
+    """Weights, float32."""
+
+    rows: Array
+    """(768, hidden)"""
+    bias: Array
+    """(hidden,)"""
+    out: Array
+    """(8, 2 * hidden): the mover's units first"""
+    out_bias: Array
+    """(8,)"""
+
+    @property
+    def hidden(self) -> int:
+        """Return the number of hidden units of a side."""
+        return len(self.bias)
+
+    def save(self, path: Path, **notes: str) -> None:
+        """Write the net, with notes on how it was made. Raises OSError."""
+        np.savez_compressed(path, **self._asdict(), **{name: np.array(text) for name, text in notes.items()})
+
+
+def load(path: Path) -> Net:
+    """Read a net. Raises OSError, and ValueError when the file is none."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            net = Net(*(np.ascontiguousarray(file[name], np.float32) for name in Net._fields))
+    except (KeyError, ValueError, EOFError) as error:
+        raise ValueError(f"{path} is no net: {error}") from None
+    hidden = net.hidden
+    shapes = [(FEATURES, hidden), (hidden,), (BUCKETS, 2 * hidden), (BUCKETS,)]
+    if [array.shape for array in net] != shapes:
+        raise ValueError(f"{path} is no net: its arrays have other shapes")
+    return net
+
+
+def random_net(hidden: int, seed: int) -> Net:
+    """Return a net to begin training with."""
+    dice = np.random.default_rng(seed)
+    rows = dice.normal(0.0, 0.08, (FEATURES, hidden)).astype(np.float32)
+    bias = np.full(hidden, 0.25, np.float32)
+    out = (dice.normal(0.0, 1.0, (BUCKETS, 2 * hidden)) / np.sqrt(2 * hidden)).astype(np.float32)
+    return Net(rows, bias, out, np.zeros(BUCKETS, np.float32))
+
+
+def bucket(men: Array | int) -> Array | int:
+    """Return the output that a number of men, kings included, chooses."""
+    return (men - 1) // (MOST_MEN // BUCKETS)
+
+
+def features(sample: np.void) -> tuple[list[int], list[int]]:
+    """Return the inputs of a `sample_dtype` record that are on, from the mover's side and from the other's."""
+    occupied = int(sample["occupied"])
+    squares = [square for square in range(64) if occupied >> square & 1]
+    nibbles = [int(sample["pieces"][i >> 1]) >> (4 * (i & 1)) & 15 for i in range(len(squares))]
+    sides: tuple[list[int], list[int]] = ([], [])
+    for side, flip in ((0, 0), (1, 56)):
+        king = next(square for square, nibble in zip(squares, nibbles, strict=True) if nibble == 5 + 8 * side)
+        mirror = 7 if king & 4 else 0
+        for square, nibble in zip(squares, nibbles, strict=True):
+            is_others = (nibble >> 3) ^ side
+            sides[side].append(384 * is_others + 64 * (nibble & 7) + (square ^ flip ^ mirror))
+    return sides
+
+
+def value(net: Net, sample: np.void) -> float:
+    """Return the net's value of one position in natural units, by definition: the twin of the fast kernels."""
+    mine, others = features(sample)
+    sums = [net.bias.astype(float) + net.rows[side].astype(float).sum(axis=0) for side in (mine, others)]
+    units = np.concatenate([np.clip(side, 0, 1) ** 2 for side in sums])
+    chosen = bucket(len(mine))
+    return float(net.out[chosen].astype(float) @ units + net.out_bias[chosen])

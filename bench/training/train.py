@@ -1,0 +1,168 @@
+"""Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
+
+    python bench/training/train.py GAMES.games ... --hidden 16,64,256 [--positions 250000,500000,1000000,2000000]
+        [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png] [--json FILE]
+
+A net is a row for each width and number of positions. Its error is the mean squared error of the expected score on
+every tenth game, which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the
+search's own score, of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits
+it best. With a first stage a net begins with the evaluation by hand at positions one to four random moves away from
+those of the games, and goes on with a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, which
+`net_match.py` plays with.
+
+Exit status: 0, 2 bad input, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from netfit.fit import Epoch, Plan
+from netfit.lessons import begin, go_on, read_lessons, yardsticks
+
+from psearch.cli.numbers import whole_number
+from psearch.results import PsearchError
+
+EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
+_MOST_HIDDEN = 4096
+
+
+def _list_of(least: int, most: int) -> Any:
+    number = whole_number(least, most)
+
+    def numbers(text: str) -> list[int]:
+        return [number(word) for word in text.split(",")]
+
+    return numbers
+
+
+def _read(words: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
+    parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
+    parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
+    parser.add_argument("--first-stage", type=whole_number(0, 10**10), default=0, metavar="N", help="positions (0)")
+    parser.add_argument("--epochs", type=whole_number(1, 10**4), metavar="N", help="(12; 4 behind a first stage)")
+    parser.add_argument("--first-epochs", type=whole_number(1, 10**4), default=8, metavar="N", help="(8)")
+    parser.add_argument(
+        "--result-share", type=float, default=0.3, metavar="W", help="of the result in the target (0.3)"
+    )
+    parser.add_argument("--batch", type=whole_number(1, 10**7), default=4096, metavar="N", help="positions (4096)")
+    parser.add_argument("--rate", type=float, default=2e-3, metavar="R", help="learning rate at the beginning (0.002)")
+    parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
+    parser.add_argument("--threads", type=whole_number(1, 256), default=numba.config.NUMBA_NUM_THREADS, metavar="N")
+    parser.add_argument("--save", type=Path, metavar="FOLDER", help="where the nets are written")
+    parser.add_argument("--picture", type=Path, metavar="FILE", help="errors over positions; needs matplotlib")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the rows, one a line, added to the file")
+    options = parser.parse_args(words)
+    if not 0 <= options.result_share <= 1 or not 0 < options.rate < 1:
+        parser.error("--result-share must be between 0 and 1, --rate above 0 and below 1")
+    return options
+
+
+def _draw(path: Path, rows: Sequence[dict[str, Any]], sticks: dict[str, float]) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 5))
+    for hidden in sorted({row["hidden"] for row in rows}):
+        points = sorted((row["positions"], row["error"]) for row in rows if row["hidden"] == hidden)
+        axes.plot(*zip(*points, strict=True), "o-", label=f"{hidden} hidden units")
+    for (name, height), style in zip(sticks.items(), ("-", "--", ":"), strict=False):
+        axes.axhline(height, color="grey", linestyle=style, label=name)
+    axes.set(xscale="log", xlabel="positions with scores", ylabel="mean squared error of the expected score")
+    axes.legend()
+    figure.savefig(path, dpi=110)
+
+
+def _tell(name: str, epoch: Epoch) -> None:
+    """Show how far it is, on a terminal."""
+    if sys.stderr.isatty():
+        text = f"{name}, epoch {epoch.number}: {epoch.training_error:.5f}, held out {epoch.test_error:.5f}"
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def _run(options: argparse.Namespace) -> int:
+    since = time.monotonic()
+    lessons = read_lessons(options.games, options.result_share, options.first_stage, seed=options.seed)
+    available = len(lessons.positions.training)
+    counts = options.positions or [available]
+    if not available or max(counts) > available:
+        raise PsearchError(f"there are {available:,} positions to train on")
+    print(
+        f"{lessons.positions.games:,} games, {available:,} positions to train on, {len(lessons.positions.test):,} held "
+        f"out, {len(lessons.first):,} for the first stage; read in {time.monotonic() - since:.0f} s"
+    )
+    named = yardsticks(lessons)
+    sticks = {
+        "search": named.search,
+        "evaluation by hand": named.evaluation,
+        "material and piece-square tables": named.material,
+    }
+    print("; ".join(f"{name} {found:.5f}" for name, found in sticks.items()))
+    plan = Plan(
+        options.epochs or (4 if len(lessons.first) else 12),
+        options.batch,
+        options.rate,
+        seed=options.seed,
+        threads=options.threads,
+    )
+    rows = []
+    for hidden in options.hidden:
+        start = begin(lessons, hidden, plan, options.first_epochs, partial(_tell, f"{hidden} units, first stage"))
+        for count in counts:
+            since = time.monotonic()
+            name = f"{hidden} units, {count:,} positions"
+            net, error = go_on(start, lessons, plan, count, partial(_tell, name))
+            if sys.stderr.isatty():
+                print("\r\033[K", end="", file=sys.stderr)
+            row = {
+                "hidden": hidden,
+                "positions": count,
+                "error": error,
+                "first_stage": len(lessons.first),
+                "seconds": round(time.monotonic() - since, 1),
+                **plan._asdict(),
+                "first_epochs": options.first_epochs,
+                "result_share": options.result_share,
+                **{f"error of {name}": found for name, found in sticks.items()},
+            }
+            rows.append(row)
+            print(f"{hidden:>5} units, {count:>12,} positions: {error:.5f} ({row['seconds']:.0f} s)", flush=True)
+            if options.json is not None:
+                with options.json.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
+            if options.save is not None:
+                options.save.mkdir(parents=True, exist_ok=True)
+                notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}
+                net.save(options.save / f"{hidden}-{count}.npz", **notes)
+    if options.picture is not None:
+        _draw(options.picture, rows, sticks)
+    return 0
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Train; bad input is one line."""
+    options = _read(words)
+    try:
+        return _run(options)
+    except (OSError, ValueError, PsearchError) as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

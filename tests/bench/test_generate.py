@@ -1,0 +1,361 @@
+"""bench/training/generate.py and netdata: games for a net, their file, and positions read from it."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess
+import generate
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
+from netdata.openings import Book, board_of, draw_start, read_books
+from netdata.playing import RULES, Settings, Table, rank_game
+from netdata.reader import Filter, Reader, read, shuffled
+from netdata.records import ADJUDICATED, decoder_dtype, game_dtype
+from paths import REPOSITORY as ROOT
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.core.board.bridge import from_chess_move, to_chess_move
+from psearch.core.entries import evaluate_position
+from psearch.core.inspect.position import Probe
+from psearch.options import SearchOptions
+from psearch.results import Limits
+from psearch.scheduler.entries import work
+
+SETTINGS = Settings(seed=3, nodes=150, games=3, commit="none", book="")
+NO_BOOK = Book((), "")
+BOOKS = sorted((ROOT / "bench/training/books").glob("*.epd"))
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return Table(SETTINGS, NO_BOOK)
+
+
+@pytest.fixture(scope="module")
+def block(table: Table) -> Block:
+    return table.play(2)
+
+
+@pytest.fixture(scope="module")
+def path(block: Block, table: Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of three blocks."""
+    path = tmp_path_factory.mktemp("games") / "three.games"
+    target = Appender(path)
+    for number in range(3):
+        target.append(block if number == 2 else table.play(number))
+    target.close()
+    return path
+
+
+def same(mine: Block, theirs: Block) -> bool:
+    return pack(mine) == pack(theirs)
+
+
+def moves_of(game: Game) -> list[chess.Move]:
+    """By python-chess: the legal moves sorted by their codes, and the one in that place."""
+    board = board_of(game.fen)
+    moves = []
+    for rank in game.ranks:
+        legal = sorted(board.legal_moves, key=lambda move: from_chess_move(move, board))
+        moves.append(legal[rank])
+        board.push(legal[rank])
+    return moves
+
+
+# -- playing ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_block_is_the_same_again_in_another_arena(block: Block) -> None:
+    assert same(block, Table(SETTINGS, NO_BOOK).play(2))
+
+
+def test_a_game_does_not_depend_on_those_before_it(block: Block) -> None:
+    other = Table(SETTINGS, NO_BOOK)
+    other.play(0)
+    assert same(block, other.play(2))
+
+
+def test_another_seed_plays_other_games(block: Block) -> None:
+    other = Table(SETTINGS._replace(seed=4), NO_BOOK).play(2)
+    assert [game.ranks.tolist() for game in other.games] != [game.ranks.tolist() for game in block.games]
+
+
+def test_a_game_is_what_the_search_plays_move_by_move(block: Block) -> None:
+    """The compiled game against a loop over python-chess boards."""
+    arena = Arena(workers=1, hash_mb=8)
+    for game in block.games:
+        arena.forget()
+        moves = moves_of(game)
+        board = board_of(game.fen)
+        for move in moves[: game.opening]:
+            board.push(move)
+        board = chess.Board(board.fen(shredder=True), chess960=True)  # the opening repeats nothing
+        for move, score in zip(moves[game.opening :], game.scores, strict=True):
+            write_search(arena, board, Limits(nodes=10 * SETTINGS.nodes), SearchOptions(policy="serial"))
+            header = arena.header[0]
+            while not work(arena.context, 0, 1):
+                if arena.worker[0]["nodes"] >= SETTINGS.nodes:
+                    header["max_depth"] = min(int(header["max_depth"]), int(header["depth"]))
+            assert to_chess_move(int(header["best_move"]), board) == move
+            assert int(header["score"]) * (1 if board.turn else -1) == score
+            board.push(move)
+        outcome = board.outcome(claim_draw=False)
+        if game.ending != ADJUDICATED and outcome is not None and outcome.winner is not None:
+            assert game.result == 2 * outcome.winner
+
+
+def test_adjudicated_games_follow_the_rules_written_down(table: Table) -> None:
+    endings = set()
+    for number in range(12):
+        for game in table.play(number).games:
+            endings.add((game.ending, game.result))
+            last = game.scores[-RULES["won_plies"] :]
+            if game.ending == ADJUDICATED and game.result != 1:
+                sign = game.result - 1
+                assert len(last) == RULES["won_plies"] and min(sign * last) > RULES["won_score"]
+            elif game.ending == ADJUDICATED:
+                assert max(abs(game.scores[-RULES["dead_plies"] :])) <= RULES["dead_score"]
+                assert len(game.ranks) > RULES["dead_from"]
+            elif game.ending == 0:
+                board = board_of(game.fen)
+                for move in moves_of(game):
+                    board.push(move)
+                over = board.is_checkmate() or board.is_stalemate() or board.is_insufficient_material()
+                assert over or board.halfmove_clock >= 100 or board.is_repetition(3)
+            assert abs(game.scores[0]) <= RULES["fit_score"]
+    assert (ADJUDICATED, 2) in endings and (ADJUDICATED, 0) in endings
+
+
+def test_starts_are_of_all_kinds_and_both_parities() -> None:
+    dice = random.Random(1)
+    book = read_books(BOOKS)
+    starts = [draw_start(book, dice) for _ in range(300)]
+    plain = [start for start in starts if not start.fen]
+    assert 100 < len(plain) < 200
+    assert {len(start.moves) for start in plain} == {8, 9, 10, 11, 12}
+    assert {start.board().turn for start in starts} == {True, False}
+    boards = [board_of(start.fen) for start in starts]
+    assert any(len(board.piece_map()) in (30, 31) for board in boards)  # something is missing
+    assert any(len(board.piece_map()) < 12 for board in boards)  # endings
+    back_ranks = {board.board_fen().split("/")[0] for board in boards if len(board.piece_map()) == 32}
+    assert len(back_ranks) > 10  # Chess960
+    assert all(not start.board().is_game_over() for start in starts)
+
+
+# -- the file --------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read(path: Path, block: Block) -> None:
+    blocks = list(read_blocks(path))
+    assert [found.header["block"] for found in blocks] == [0, 1, 2]
+    assert same(blocks[2], block)
+    assert blocks[2].header["commit"] == "none" and blocks[2].header["rules"] == RULES
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.lists(st.integers(-32768, 32767), max_size=40), st.integers(0, 5)), max_size=6))
+def test_any_scores_survive(games: list[tuple[list[int], int]]) -> None:
+    dice = np.random.default_rng(len(games))
+    kept = [
+        Game("", opening, dice.integers(0, 9, len(scores) + opening).astype(np.uint8), np.array(scores, np.int16), 1, 0)
+        for scores, opening in games
+    ]
+    text = pack(Block({"block": 1}, kept))
+    file = Path(os.environ.get("TMPDIR", "/tmp")) / f"psearch-test-{os.getpid()}.games"
+    try:
+        file.write_bytes(text)
+        (found,) = read_blocks(file)
+    finally:
+        file.unlink()
+    assert pack(found) == text
+    assert [game.scores.tolist() for game in found.games] == [scores for scores, _ in games]
+
+
+def test_a_file_cut_anywhere_keeps_its_whole_blocks(path: Path, tmp_path: Path, block: Block) -> None:
+    whole = path.read_bytes()
+    ends = []
+    for number in range(1, 4):
+        text = b"".join(pack(found) for found in list(read_blocks(path))[:number])
+        ends.append(len(text))
+    torn = tmp_path / "torn.games"
+    dice = random.Random(5)
+    for cut in [0, 1, ends[0] - 1, ends[0], ends[0] + 1, ends[1] + 15, *dice.sample(range(len(whole)), 20)]:
+        torn.write_bytes(whole[:cut])
+        headers, end = read_headers(torn)
+        assert end == max([0, *(place for place in ends if place <= cut)])
+        assert [header["block"] for header in headers] == list(range(len(headers)))
+        target = Appender(torn)
+        assert target.cut == cut - end
+        target.append(block)
+        target.close()
+        assert len(list(read_blocks(torn))) == len(headers) + 1
+
+
+def test_a_byte_that_was_changed_is_found(path: Path, tmp_path: Path) -> None:
+    whole = path.read_bytes()
+    dice = random.Random(6)
+    for place in dice.sample(range(len(whole)), 40):
+        broken = tmp_path / "broken.games"
+        broken.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << dice.randrange(8)]) + whole[place + 1 :])
+        with pytest.raises(Torn, match=r"broken\.games, byte \d+"):
+            list(read_blocks(broken))
+
+
+def test_a_block_whose_moves_are_none_is_refused(block: Block) -> None:
+    game = block.games[0]
+    ranks = game.ranks.copy()
+    ranks[-1] = 250
+    with pytest.raises(Torn, match="no move of rank 250"):
+        Reader().game(game._replace(ranks=ranks))
+
+
+def test_two_programs_cannot_append_at_once(path: Path) -> None:
+    target = Appender(path)
+    with pytest.raises(Locked, match="another program"):
+        Appender(path)
+    target.close()
+
+
+def test_files_are_split_at_blocks(path: Path, tmp_path: Path) -> None:
+    sizes = [len(pack(found)) for found in read_blocks(path)]
+    parts = split_files([path, path], tmp_path, "part", sizes[0] + sizes[1])
+    assert len(parts) > 2 and all(part.stat().st_size <= sizes[0] + sizes[1] for part in parts)
+    assert b"".join(part.read_bytes() for part in parts) == 2 * path.read_bytes()
+
+
+# -- reading ---------------------------------------------------------------------------------------------------------
+
+
+def by_python_chess(game: Game, chosen: Filter) -> list[tuple[list[tuple[int, int]], int, int]]:
+    """Pieces from the mover's side, score and result of each position wanted."""
+    board = board_of(game.fen)
+    found = []
+    for ply, move in enumerate(moves_of(game)):
+        place = ply - game.opening
+        is_quiet = board.is_castling(move) or not (board.is_capture(move) or move.promotion)
+        is_wanted = chosen.noisy or (is_quiet and not board.is_check())
+        if place >= chosen.skipped and is_wanted and abs(int(game.scores[place])) <= chosen.most_score:
+            flip, sign = (0, 1) if board.turn else (56, -1)
+            pieces = sorted(
+                (square ^ flip, piece.piece_type - 1 + 8 * (piece.color != board.turn))
+                for square, piece in board.piece_map().items()
+            )
+            found.append((pieces, sign * int(game.scores[place]), 1 + sign * (game.result - 1)))
+        board.push(move)
+    return found
+
+
+def pieces_of(sample: np.void) -> list[tuple[int, int]]:
+    squares = [square for square in range(64) if int(sample["occupied"]) >> square & 1]
+    return [(square, int(sample["pieces"][i >> 1]) >> (4 * (i & 1)) & 15) for i, square in enumerate(squares)]
+
+
+@pytest.mark.parametrize("chosen", [Filter(), Filter(noisy=True, most_score=32767), Filter(skipped=5, most_score=300)])
+def test_positions_are_those_that_python_chess_finds(block: Block, chosen: Filter) -> None:
+    reader = Reader(chosen)
+    for game in block.games:
+        found = [(pieces_of(one), int(one["score"]), int(one["result"])) for one in reader.game(game)]
+        assert found == by_python_chess(game, chosen)
+
+
+def test_static_values_are_those_of_the_evaluation(block: Block) -> None:
+    arena = Arena(workers=1, hash_mb=1)
+    every = Filter(noisy=True, most_score=32767, static=True)
+    evaluation = np.zeros(1, decoder_dtype["evaluation"])
+    for game in block.games:
+        board = board_of(game.fen)
+        samples = iter(Reader(every).game(game))
+        for ply, move in enumerate(moves_of(game)):
+            if ply >= game.opening:
+                probe = Probe(arena.tables, board)
+                value = evaluate_position(arena.tables.ctypes.data, evaluation.ctypes.data, probe._address)
+                assert int(next(samples)["static"]) == value
+            board.push(move)
+
+
+def test_positions_after_random_moves_are_others_and_the_same_again(block: Block) -> None:
+    near = Filter(static=True, wander=2)
+    plain = {one["occupied"].item() for game in block.games for one in Reader().game(game)}
+    first, counts = Reader(near, seed=7).block(block)
+    again, _ = Reader(near, seed=7).block(block)
+    other, _ = Reader(near, seed=8).block(block)
+    assert first.tobytes() == again.tobytes() != other.tobytes()
+    assert counts.sum() == len(first) > 100
+    assert sum(one["occupied"].item() in plain for one in first) < len(first) / 2
+
+
+def test_every_tenth_game_is_kept_for_testing(path: Path) -> None:
+    everything = read([path], every=10**6)
+    parts = read([path], every=3)
+    assert parts.games == 9 and len(everything.test) == 0
+    assert len(parts.training) + len(parts.test) == len(everything.training)
+    third = [game for found in read_blocks(path) for game in found.games][2::3]
+    assert parts.test.tobytes() == b"".join(Reader().game(game).tobytes() for game in third)
+    mixed = shuffled(everything.training, 1)
+    assert sorted(one.tobytes() for one in mixed) == sorted(one.tobytes() for one in everything.training)
+    assert mixed.tobytes() != everything.training.tobytes()
+
+
+def test_moves_that_are_not_legal_are_not_ranked() -> None:
+    arena = Arena(workers=1, hash_mb=1)
+    game, decoder = np.zeros(1, game_dtype), np.zeros(1, decoder_dtype)
+    moves = [chess.Move.from_uci("e2e4"), chess.Move.from_uci("e7e4")]
+    with pytest.raises(ValueError, match="ply 1: e7e4 is not legal"):
+        rank_game(arena.tables, decoder, game, chess.Board(), moves)
+
+
+# -- the command -----------------------------------------------------------------------------------------------------
+
+
+def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    script = ROOT / "bench/training/generate.py"
+    return subprocess.run([sys.executable, script, *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.games"
+    words = [str(path), "--nodes", "100", "--jobs", "2", "--games", "256"]
+    script = ROOT / "bench/training/generate.py"
+    with subprocess.Popen([sys.executable, script, *words], stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None and not (path.exists() and read_headers(path)[0]):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    before = path.read_bytes()
+    kept = {header["block"] for header in read_headers(path)[0]}
+    assert kept
+    done = run(*words)
+    assert done.returncode == 0, done.stderr
+    assert path.read_bytes().startswith(before[: read_headers(path)[1]][: len(before)])
+    assert sorted(header["block"] for header in read_headers(path)[0]) == [0, 1, 2, 3]
+    assert "256 games" in run("--report", path).stdout
+    again = run("--again", path, "--block", str(min(kept)))
+    assert (again.returncode, again.stderr) == (0, "") and "the same games" in again.stdout
+
+
+def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
+    torn = tmp_path / "torn.games"
+    torn.write_bytes(path.read_bytes()[:-1])
+    book = tmp_path / "book.epd"
+    book.write_text("8/8/8/8/8/8/8/8 w - -\n")
+    for words in (
+        ["--report", torn],
+        ["--report", tmp_path / "none.games"],
+        ["--again", path, "--block", "77"],
+        [path, "--nodes", "100"],  # played with other nodes
+        [tmp_path / "new.games", "--book", book],
+        [tmp_path / "no" / "folder.games"],
+    ):
+        done = run(*words)
+        assert done.returncode == generate.EXIT_BAD_INPUT, words
+        assert done.stderr.startswith("generate.py: ") and done.stderr.count("\n") == 1, done.stderr
