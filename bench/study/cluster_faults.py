@@ -174,6 +174,8 @@ class Network:
     """nodes to which nothing has happened, the latest last"""
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
     """what ends, and when: processes that halt, cables that are pulled"""
+    takers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """programs that have a core for a while"""
 
     def __enter__(self) -> Network:
         _do("ip", "netns", "add", _SWITCH)
@@ -184,6 +186,8 @@ class Network:
     def __exit__(self, *exception: object) -> None:
         for one in self.machines:
             one.remove()
+        for taker in self.takers:
+            taker.wait()
         _do("ip", "netns", "del", _SWITCH)
 
     def add(self, number: int | None = None) -> Machine:
@@ -208,7 +212,8 @@ class Network:
         if kind == "busy":
             head = self.machines[0]
             words = [sys.executable, "-W", "ignore", "-c", _TAKER, f"{head.address}:{_PORT}", str(_BUSY_S)]
-            subprocess.Popen(head.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            taker = subprocess.Popen(head.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.takers.append(taker)
             return self.node().address
         if kind in ("alone", "driver"):
             program = next(one for one in self.machines if one.number == _PROGRAM)
