@@ -75,6 +75,7 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
     "default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),
     "large": lambda: _speedups("study-selective", "large", [8, 16, 32, 64, 256], "tables"),
+    "default-small": lambda: _speedups("study-selective", "default-small", [2, 8, 32], "tables"),
     "plain": lambda: _speedups("study-selective", "plain", [2, 8, 32], "tables"),
 }
 
