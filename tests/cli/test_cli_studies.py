@@ -208,10 +208,10 @@ def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
 
 def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]) -> None:
     logs = Path(__file__).parents[2] / "docs" / "measurements" / "study-selective" / "logs.jsonl.xz"
-    status, out, err = run("simulate", "--from-log", f"{logs}#large-plain")
+    status, out, err = run("simulate", "--from-log", f"{logs}#ecm293")
     assert status == 0, err
-    assert [line.split()[1] for line in out.splitlines()[1:8]] == ["4", "8", "16", "32", "64", "256", "1024"]
-    assert "12 positions, 10.2 M nodes a tree (those of one worker, mean); pruning plain\ndepths: the last ones" in out
+    assert [line.split()[1] for line in out.splitlines()[1:7]] == ["4", "16", "64"] * 2
+    assert "293 positions, 114 k nodes a tree (those of one worker, mean); pruning modern\ndepths: the last ones" in out
 
 
 def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
