@@ -806,6 +806,19 @@ def test_a_game_goes_on_where_it_stands(page: Any) -> None:
     until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
 
 
+def test_the_move_on_the_board_is_seen_in_a_long_list(page: Any) -> None:
+    page.click("#tab-game")
+    page.fill("#pgn", " ".join(f"{number}. Nf3 Nf6 {number + 1}. Ng1 Ng8" for number in range(1, 200, 2)))
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 400)
+    for button in ("last", "first", "last"):
+        page.click(f"#go-{button}")
+        until(page, f"document.querySelector('#go-{button}').disabled")
+        if button == "last":
+            move, box = (page.locator(name).bounding_box() for name in ("#moves [aria-current]", "#moves"))
+            assert box["y"] <= move["y"] and move["y"] + move["height"] <= box["y"] + box["height"]
+
+
 def test_editing_ends_with_its_tab(page: Any) -> None:
     """Elsewhere the board shows what is analysed and played from."""
     page.click("#tab-position")
