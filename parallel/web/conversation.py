@@ -177,8 +177,8 @@ async def _open_game(page: Page, games: list[Game], number: int) -> None:
 
 
 def _set_tree(page: Page, tree: Tree, games: list[Game] | None = None, number: int = 0) -> None:
-    page.review.stop()
     page.tree = tree
+    page.review.forget()
     page.games, page.game_number = games or [], number
     page.tell_games(opened=games is not None)
     page.match.forget()
@@ -231,6 +231,7 @@ async def start_game(page: Page, payload: Payload) -> None:
     page.analyst.stop("a game is being played")
     page.review.stop()
     page.match.start(payload)
+    page.review.forget()
 
 
 @handles("play.resign")

@@ -281,7 +281,9 @@ class Match:
 
     def _end(self, reason: str, result: str) -> None:
         self._end_thinking()
-        self._stop_clock()
+        used_s = self._stop_clock()
+        if self._left:
+            self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
         self.is_running, self.result = False, reason
         self._context.tree.game.headers["Result"] = result
         self._context.tell_game()

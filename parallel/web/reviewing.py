@@ -39,13 +39,17 @@ _MOST_DEPTH = 100
 _MOST_PLIES = 1_000
 
 
+_NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "players": None, "text": ""}
+"""What a page shows of a game that was not analysed."""
+
+
 class Review:
     """The review of the game of one page, if there is one."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._task: asyncio.Task[None] | None = None
-        self.facts: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "players": None, "text": ""}
+        self.facts: dict[str, Any] = _NONE
         """what the page shows of it"""
 
     @property
@@ -70,6 +74,13 @@ class Review:
         """End it; what was found stays."""
         if self._task is not None:
             self._task.cancel()
+
+    def forget(self) -> None:
+        """End it, as there is another game: nothing of it is that game's."""
+        self.stop()
+        if self.facts is not _NONE:
+            self.facts = _NONE
+            self._context.show("review.state", self.facts)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -106,7 +117,8 @@ class Review:
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
                 self._context.tell_game()
-            self._tell(line, answers, len(tasks), False, ended)
+            if self._context.tree is line.tree:
+                self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(self, line: _Line, answers: Mapping[int, Answer], total: int, is_running: bool, text: str) -> None:
         """Show what is known by now."""

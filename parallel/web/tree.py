@@ -112,6 +112,9 @@ class Tree:
             raise PsearchError(f"bad PGN: {work.problem.text}")
         if work.game.next() is None and work.problem is not None and work.problem.where is Where.MAIN_LINE:
             raise PsearchError(f"bad PGN: {work.problem.text}")
+        if work.game.next() is None and not work.game.comment and not work.game.headers:
+            # words that are no moves: what is on the board shall not be lost to them
+            raise PsearchError("there is no game in this PGN")
         problem = "" if work.problem is None else f"{work.problem.text}: {work.problem.consequence}"
         return cls(work.game), problem
 

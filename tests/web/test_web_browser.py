@@ -669,6 +669,168 @@ def test_everything_is_reached_by_the_keyboard_and_has_a_name(page: Any) -> None
     assert page.locator("#tab-play").get_attribute("aria-selected") == "true"
 
 
+def follow_promotion(page: Any, turn: Any) -> None:
+    """That the dialog stays on its squares: the pawn goes to g1, with White below."""
+    turn()
+    until(
+        page,
+        """(() => {
+            const board = document.querySelector("cg-board").getBoundingClientRect();
+            const dialog = document.querySelector("dialog.promotion").getBoundingClientRect();
+            const ends = [[dialog.left, board.left + 0.75 * board.width], [dialog.width, board.width / 8],
+                [dialog.bottom, board.bottom], [dialog.height, board.height / 2]];
+            return ends.every(([found, wanted]) => Math.abs(found - wanted) < 2);
+        })()""",
+        10,
+    )
+
+
+LYING = {"width": 760, "height": 375}
+
+
+@pytest.mark.parametrize("sized", [NARROW], ids=["narrow"], indirect=True)
+def test_a_telephone_is_turned(sized: Any) -> None:
+    """The whole board is seen and can be moved on, and what asks for a promotion stays where the pawn goes."""
+    page = sized
+    page.set_viewport_size(LYING)
+    until(page, "document.querySelector('cg-board').getBoundingClientRect().bottom <= innerHeight", 10)
+    assert page.evaluate("document.documentElement.scrollWidth") <= LYING["width"]
+    assert page.locator("cg-board").bounding_box()["height"] >= 0.6 * LYING["height"]
+    press(page, "e2", 0.5, 0.5)
+    press(page, "e4", 0.5, 0.5)
+    wait_for_position(page, "1. e4")
+    page.set_viewport_size(NARROW)
+    page.click("#tab-position")
+    page.fill("#fen", "8/P6k/8/8/8/8/6p1/K7 b - - 0 1")
+    page.click("#fen-form button[type=submit]")
+    until(page, "document.querySelectorAll('cg-board piece').length === 4")
+    page.evaluate("scrollTo(0, 0)")
+    press(page, "g2", 0.5, 0.5)
+    press(page, "g1", 0.5, 0.5)
+    page.wait_for_selector("dialog.promotion")
+    follow_promotion(page, lambda: page.evaluate("scrollTo(0, 40)"))
+    follow_promotion(page, lambda: page.set_viewport_size(LYING))
+    page.locator("dialog.promotion").get_by_label("Rook").tap()
+    wait_for_position(page, "1... g1=R+")
+
+
+@pytest.mark.parametrize("sized", [NARROW], ids=["narrow"], indirect=True)
+def test_nothing_is_cut_off_on_a_telephone(sized: Any) -> None:
+    """Tabs, figures, marks, labels; words without an end in comments and notes; and notes leave the foot free."""
+    page = sized
+    figures = page.locator("#figures div").all()
+    assert len({round(figure.bounding_box()["y"]) for figure in figures}) == 1
+    assert page.evaluate("document.querySelector('#tabs').scrollWidth <= document.querySelector('#tabs').clientWidth")
+    page.click("#tab-position")
+    page.click("#edit")
+    for label in page.locator("#edit-castling label").all():
+        assert label.bounding_box()["height"] < 30  # a box and its words
+    page.click("#tab-game")
+    page.fill("#pgn", f'[White "Somebody with a long name"]\n\n1. e4 {{{"long" * 40}}} e5 2. Qh5 Ke7 3. Qxe5# 1-0')
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 5)
+    page.select_option("#review-limit", "time 0.1")
+    page.click("#review")
+    page.wait_for_selector("#accuracy")
+    wide = "((element) => element.scrollWidth > element.clientWidth)"
+    assert not page.evaluate(wide + "(document.querySelector('#accuracy'))")
+    assert not page.evaluate(wide + "(document.querySelector('#moves'))")
+    until(page, "document.querySelector('#review').textContent !== 'Stop'")
+    page.click("#tab-position")
+    page.fill("#fen", "x" * 150)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#notes p")
+    assert not page.evaluate(wide + "(document.documentElement)")
+    note, button = page.locator("#notes p").bounding_box(), page.locator("#notes button").bounding_box()
+    assert button["x"] + button["width"] <= note["x"] + note["width"] <= NARROW["width"]
+    assert note["y"] + note["height"] <= page.locator("#go-first").bounding_box()["y"]
+
+
+def test_the_bar_is_as_high_as_the_board(sized: Any) -> None:
+    bar, board = sized.locator("#bar").bounding_box(), sized.locator("cg-board").bounding_box()
+    assert bar["y"] == pytest.approx(board["y"], abs=1) and bar["height"] == pytest.approx(board["height"], abs=1)
+
+
+def test_keys_and_the_mouse_on_a_line(page: Any) -> None:
+    """A line that is shown goes when a move is typed or a key pressed; none comes to a mouse that rests."""
+    page.click("#tab-position")
+    page.fill("#fen", "8/P6k/8/8/8/8/8/K7 w - - 0 1")
+    page.click("#fen-form button[type=submit]")
+    until(page, "document.querySelectorAll('cg-board piece').length === 3")
+    page.click("#tab-analysis")
+    page.click("#analyse")
+    until(page, "document.querySelector('#lines .move')?.textContent.includes('a8=Q')")
+    page.locator("#lines .move").first.hover()
+    page.wait_for_selector("#shown:visible")
+    page.keyboard.press("m")
+    assert not page.locator("#shown").is_visible()  # it would lie over the field
+    page.keyboard.type("Kb2")
+    page.keyboard.press("Enter")
+    wait_for_position(page, "1. Kb2")
+    until(page, "document.querySelector('#lines tr:not([hidden]) .move')?.textContent.startsWith('1...')")
+    time.sleep(0.5)  # what comes to the mouse comes soon
+    assert not page.locator("#shown").is_visible()
+    page.mouse.move(2, 2)
+    page.locator("#lines .move").first.hover()
+    page.wait_for_selector("#shown:visible")
+    page.keyboard.press("ArrowLeft")
+    wait_for_position(page, "The position at the beginning")
+    time.sleep(0.5)
+    assert not page.locator("#shown").is_visible()
+    assert page.locator("cg-board piece.white.pawn").count() == 1
+    page.click("#analyse")
+
+
+def test_a_game_goes_on_where_it_stands(page: Any) -> None:
+    """In earlier positions no piece is picked up; and a reload opens the tab that was open."""
+    page.click("#tab-play")
+    page.select_option("#clock", "none+0.5")
+    page.click("#start-game")
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    click_move(page, "e2", "e4")
+    wait_for_moves(page, 2)
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    page.click("#go-first")
+    wait_for_position(page, "The position at the beginning")
+    page.mouse.click(*centre(page, "d2"))
+    time.sleep(0.3)
+    assert not page.locator("cg-board square.selected").count()
+    page.click("#go-last")
+    until(page, "document.querySelector('#said').textContent.startsWith('1... ')")
+    page.mouse.click(*centre(page, "d2"))
+    page.wait_for_selector("cg-board square.selected")
+    page.reload()
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    assert page.locator("#tab-play").get_attribute("aria-selected") == "true"
+    page.click("#resign")
+    until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
+
+
+def test_the_move_on_the_board_is_seen_in_a_long_list(page: Any) -> None:
+    page.click("#tab-game")
+    page.fill("#pgn", " ".join(f"{number}. Nf3 Nf6 {number + 1}. Ng1 Ng8" for number in range(1, 200, 2)))
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 400)
+    for button in ("last", "first", "last"):
+        page.click(f"#go-{button}")
+        until(page, f"document.querySelector('#go-{button}').disabled")
+        if button == "last":
+            move, box = (page.locator(name).bounding_box() for name in ("#moves [aria-current]", "#moves"))
+            assert box["y"] <= move["y"] and move["y"] + move["height"] <= box["y"] + box["height"]
+
+
+def test_editing_ends_with_its_tab(page: Any) -> None:
+    """Elsewhere the board shows what is analysed and played from."""
+    page.click("#tab-position")
+    page.click("#edit")
+    page.click("#edit-clear")
+    until(page, "document.querySelectorAll('cg-board piece').length === 0")
+    page.click("#tab-analysis")
+    until(page, "document.querySelectorAll('cg-board piece').length === 32")
+    click_move(page, "e2", "e4")
+    wait_for_position(page, "1. e4")
+
+
 def test_a_page_of_somebody_else_gets_nothing(browser: Any, server: Server) -> None:
     """No address without the token, no socket from another origin."""
     base = server.address.partition("?")[0]

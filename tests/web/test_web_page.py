@@ -321,6 +321,14 @@ def test_it_is_not_to_be_disturbed(talk: Any) -> None:
         assert "end it first" in talk.hear_error()["text"]
 
 
+def test_who_resigns_gets_no_time_back(talk: Any) -> None:
+    start(talk, clock=60, increment=0)
+    talk.hear("play.state", lambda state: state["ticking"] == "white")
+    time.sleep(1.0)
+    talk.say("play.resign")
+    assert talk.hear("play.state", lambda state: not state["running"])["clocks"]["white"] < 59.5
+
+
 def test_time_runs_out(talk: Any) -> None:
     start(talk, clock=1, increment=0)
     state = talk.hear("play.state", lambda state: not state["running"])
@@ -376,6 +384,22 @@ def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any)
 
 def _marks(state: dict[str, Any]) -> list[str]:
     return [move["mark"] for move in state["moves"]]
+
+
+@pytest.mark.parametrize(("kind", "amount"), [("depth", 4), ("time", 60)], ids=["over", "going on"])
+def test_another_game_has_nothing_of_the_review(talk: Any, kind: str, amount: int) -> None:
+    """Moves of two games have the same numbers."""
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    talk.say("review.start", kind=kind, amount=amount)
+    talk.hear("review.state", lambda state: state["total"] and state["running"] == (kind == "time"))
+    talk.say("board.pgn", text="1. d4 d5 2. c4 *")
+    talk.hear("review.state", lambda state: not state["running"] and not state["moves"] and not state["players"])
+    time.sleep(0.3)  # what is ended has ended
+    heard = len(talk.heard)
+    talk.say("board.export")
+    talk.hear("board.exported")
+    assert "review.state" not in [type for type, _ in talk.heard[heard:]]
 
 
 def test_a_review_is_stopped(talk: Any) -> None:

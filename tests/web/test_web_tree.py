@@ -164,7 +164,16 @@ def test_pgn_in_and_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "\n\n", "1. e5", '[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n[SetUp "1"]\n\n1. e4', "\ud800"]
+    "text",
+    [
+        "",
+        "\n\n",
+        "no game",
+        "https://example.org/a?b=c",
+        "1. e5",
+        '[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]\n[SetUp "1"]\n\n1. e4',
+        "\ud800",
+    ],
 )
 def test_no_pgn(text: str) -> None:
     with pytest.raises(PsearchError):

@@ -109,6 +109,7 @@ document.addEventListener("keydown", (event) => {
   if (event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "f") board.flip();
   if (event.key === "m") {
+    board.hideLine(); // the field lies under its title
     byId("say").focus();
     event.preventDefault();
   }
@@ -133,6 +134,8 @@ async function openTab(name) {
   if (current === name) return;
   mounted.get(current)?.part?.hide?.();
   current = name;
+  sessionStorage.setItem("psearch-tab", name);
+  channel.announce("page.opened", { tab: name });
   for (const tab of tablist.children) {
     const isOpen = tab.id === `tab-${name}`;
     tab.setAttribute("aria-selected", String(isOpen));
@@ -164,6 +167,7 @@ tablist.addEventListener("keydown", (event) => {
   openTab(tab.id.slice("tab-".length));
   event.preventDefault();
 });
-openTab("analysis");
+const before = sessionStorage.getItem("psearch-tab");
+openTab(byId(`tab-${before}`) ? before : "analysis"); // a reload finds the page as it was
 
 channel.open();

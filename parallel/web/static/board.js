@@ -32,7 +32,7 @@ export class Board {
       drawable: { enabled: true, brushes: { second: { key: "second", color: "#003088", opacity: 0.5, lineWidth: 8 } } },
       highlight: { custom: new Map() },
     });
-    channel.on("game.moved", () => this.draw());
+    channel.on("game.moved", () => this.takePosition());
     channel.on("game.previewed", ({ node }) => this.preview(node));
     channel.on("analysis.lines", (found) => this.takeLines(found));
     channel.on("analysis.state", (state) => this.takeState(state));
@@ -51,10 +51,17 @@ export class Board {
 
   // -- what is drawn
 
+  takePosition() {
+    if (this.shown && this.shownAt !== this.game.here) this.hideLine(false); // it belongs to what stood there before
+    this.draw();
+  }
+
   draw() {
     const position = this.game.position;
     if (!position || this.shown || this.isEdited) return;
-    const mayMove = !position.over && (this.isMine === null || this.isMine === position.turn);
+    // in a game: where it stands, not where it stood
+    const isMyMove = this.isMine === position.turn && !this.game.node?.children.length;
+    const mayMove = !position.over && (this.isMine === null || isMyMove);
     this.ground.set({
       fen: position.fen,
       turnColor: position.turn,
@@ -121,6 +128,7 @@ export class Board {
   showLine({ fen, last = [], title = "" }) {
     if (this.isEdited) return;
     this.shown = true;
+    this.shownAt = this.game.here;
     byId("shown").hidden = false;
     byId("shown-title").textContent = title || "A line of the search";
     this.ground.set({ fen, lastMove: undefined, check: false, movable: { color: undefined, dests: new Map() } });
@@ -179,18 +187,26 @@ export class Board {
       );
       const dialog = el("dialog", { class: "promotion", "aria-label": "Promote to" }, el("div", { class: "cg-wrap" }, choices));
       dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
-      const box = this.root.querySelector("cg-board").getBoundingClientRect();
+      const squares = this.root.querySelector("cg-board");
       const isTurned = this.orientation === "black";
       const column = isTurned ? 7 - FILES.indexOf(square[0]) : FILES.indexOf(square[0]);
       const isBelow = (square[1] === "1") !== isTurned;
       dialog.classList.toggle("below", isBelow);
-      for (const [name, value] of Object.entries({
-        left: box.left + (column * box.width) / 8,
-        top: box.top + (isBelow ? box.height / 2 : 0),
-        width: box.width / 8,
-        height: box.height / 2,
-      })) dialog.style[name] = `${value}px`;
+      const place = () => {
+        const box = squares.getBoundingClientRect();
+        dialog.style.left = `${box.left + (column * box.width) / 8}px`;
+        dialog.style.top = `${box.top + (isBelow ? box.height / 2 : 0)}px`;
+        dialog.style.width = `${box.width / 8}px`;
+        dialog.style.height = `${box.height / 2}px`;
+      };
+      place();
+      // it stays on its squares when the page is scrolled or a telephone turned
+      const resized = new ResizeObserver(place);
+      resized.observe(squares);
+      for (const event of ["scroll", "resize"]) window.addEventListener(event, place);
       dialog.addEventListener("close", () => {
+        resized.disconnect();
+        for (const event of ["scroll", "resize"]) window.removeEventListener(event, place);
         dialog.remove();
         resolve(dialog.returnValue);
       });

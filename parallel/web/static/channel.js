@@ -5,9 +5,10 @@
 //                                          function that ends it
 //   channel.announce(type, payload)        the same handlers, without the server: from one part of the page to another
 //
-// What the page announces itself: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab}; "board.show" {fen, last, title}
-// to see a position on the board that is not in the game, the moves before it in UCI notation, what it is; "board.hide"
-// ends that. What stands on the board comes from the server as "board.position" {id, fen, turn, ...}.
+// What the page announces itself: "channel.open"; "channel.closed" {reason, code, final}; "page.open" {tab} to open a
+// tab, "page.opened" {tab} when one is open; "board.show" {fen, last, title} to see a position on the board that is not
+// in the game, the moves before it in UCI notation, what it is; "board.hide" ends that. What stands on the board comes
+// from the server as "board.position" {id, fen, turn, ...}.
 
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;

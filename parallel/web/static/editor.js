@@ -26,6 +26,8 @@ export class Editor {
       channel.send("board.fen", { text: `${board.ground.getFen()} ${byId("edit-turn").value} ${rights || "-"} - 0 1` });
     });
     channel.on("game.changed", () => this.end());
+    // its pieces are no position yet: no other part of the page could do anything with them
+    channel.on("page.opened", ({ tab }) => tab !== "position" && this.end());
   }
 
   offer(name, piece, sign) {

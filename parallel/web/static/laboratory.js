@@ -29,8 +29,9 @@ function table(head, rows, caption) {
   });
   const body = make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells("td", row))));
   const made = make("table", {}, make("thead", {}, make("tr", {}, ...cells("th", head))), body);
-  if (caption) made.prepend(make("caption", { className: "for-readers" }, caption));
-  return make("div", { className: "wide" }, made);
+  made.prepend(make("caption", { className: "for-readers" }, caption));
+  // its own width may be more than that of the page: reached by the keyboard, to be scrolled
+  return make("div", { className: "wide", role: "region", tabIndex: 0, "aria-label": caption }, made);
 }
 
 class Laboratory {
@@ -177,7 +178,7 @@ class Laboratory {
     const end = Math.max(first.end, second.end);
     const title = (part, number) => `${names[number]}, ${result.workers} workers: ${timeText(1e6 * part.seconds)}`
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
-    const head = ["", "one worker", ...names];
+    const head = ["figure", "one worker", ...names];
     this.result.replaceChildren(
       make("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}`),
       ...result.warnings.map((text) => make("p", { className: "note warnings" }, text)),

@@ -24,12 +24,13 @@ export class Lines {
     this.switch.addEventListener("click", () => this.toggle());
     this.body.addEventListener("pointerdown", (event) => (this.pressed = this.lineAt(event)));
     this.body.addEventListener("click", (event) => this.follow(event));
-    this.body.addEventListener("pointerover", (event) => this.peek(event));
+    this.body.addEventListener("pointermove", (event) => this.peek(event));
     this.body.addEventListener("pointerleave", () => this.endPeek());
     channel.on("board.peeked", (found) => this.showPeek(found));
     channel.on("analysis.state", (state) => this.takeState(state));
     channel.on("analysis.lines", (found) => this.takeLines(found));
     channel.on("game.moved", () => this.clear());
+    for (const type of ["game.moved", "game.previewed"]) channel.on(type, () => (this.peeked = null));
     channel.on("page.facts", (facts) => this.takeFacts(facts));
     channel.on("engine.state", (engine) => this.takeEngine(engine));
     channel.on("channel.open", () => channel.send("page.facts"));
@@ -158,16 +159,17 @@ export class Lines {
     return button && { button, id: this.shownId, uci };
   }
 
-  // Under the mouse: the position after the move.
+  // Under the mouse as it moves: the position after the move. Lines that come to a mouse at rest show nothing.
   peek(event) {
     const line = event.pointerType === "mouse" && this.lineAt(event);
-    if (!line || line.id !== this.game.here) return;
-    this.peeked = [...line.button.parentElement.children].slice(0, line.uci.length).map((button) => button.textContent);
+    if (!line || line.id !== this.game.here || this.peeked?.button === line.button) return;
+    const words = [...line.button.parentElement.children].slice(0, line.uci.length).map((button) => button.textContent);
+    this.peeked = { button: line.button, title: words.join(" ") };
     this.channel.send("board.peek", { at: line.id, moves: line.uci });
   }
 
   showPeek({ fen, last }) {
-    if (this.peeked) this.channel.announce("board.show", { fen, last, title: this.peeked.join(" ") });
+    if (this.peeked) this.channel.announce("board.show", { fen, last, title: this.peeked.title });
   }
 
   endPeek() {

@@ -111,7 +111,7 @@ export class Moves {
       this.current = button;
       if (button) {
         // only inside the list: the page must not jump
-        const [top, height] = [button.offsetTop - this.root.offsetTop, this.root.clientHeight];
+        const [top, height] = [button.offsetTop, this.root.clientHeight];
         if (top < this.root.scrollTop || top + button.offsetHeight > this.root.scrollTop + height) {
           this.root.scrollTop = top - height / 2;
         }

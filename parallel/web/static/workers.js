@@ -198,7 +198,8 @@ class Workers {
       this.drawn = withNodes;
       this.drawTree(withNodes);
     }
-    const back = this.frozen ? `, ${timeText(this.frozen[this.frozen.length - 1].now - end)} back` : "";
+    const behind = this.frozen ? this.frozen[this.frozen.length - 1].now - end : 0;
+    const back = behind ? `, ${timeText(behind)} back` : "";
     this.status.textContent = `${this.frozen ? "paused" : last.done ? "finished" : "searching"}, ${timeText(end)}${back}, `
       + `${last.workers} ${last.workers === 1 ? "worker" : "workers"}, depth ${last.depth}`;
     if (isAsked || now - this.saidAt >= SAY_MS) {
