@@ -52,6 +52,8 @@ _STRANGER_S = 5.0
 """How long a connection may last on which no cookie of a page was shown."""
 _MOST_STRANGERS = 64
 """Of these at a time; for one more the oldest ends."""
+_BACKLOG = 64
+"""Connections that wait to be taken. asyncio takes so many in a row, before any of them can be found to be too many."""
 _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a token, which this one lacks.\n"
 
 
@@ -61,7 +63,7 @@ def listen(port: int) -> sockets.socket:
     try:
         listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
         listener.bind((HOST, port))
-        listener.listen(128)
+        listener.listen(_BACKLOG)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
@@ -116,6 +118,7 @@ def run(
         http=functools.partial(_Connection, gate=gate, strangers={}),  # type: ignore[arg-type]  # it is only called
         loop="asyncio",
         lifespan="on",
+        backlog=_BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -284,6 +287,29 @@ def test_half_open_connections_do_not_lock_the_owner_out() -> None:
         for connection in opened[: server_module._MOST_STRANGERS]:  # the oldest have ended for the others
             with contextlib.suppress(ConnectionResetError):
                 assert connection.recv(1) == b""
+
+
+def test_a_flood_of_connections_takes_no_more_descriptors_than_there_are() -> None:
+    """It would be a traceback a second on the terminal, and none would be left for workers."""
+    run = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))"
+    run += "; from psearch.cli.main import main; sys.exit(main(['serve', '--no-browser', '--port', '0']))"
+    words = [sys.executable, "-c", run]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        port = int(address.split(":")[2].split("/")[0])
+        assert httpx2.get(address, timeout=60).status_code == 200
+        with contextlib.ExitStack() as stack:
+            process.send_signal(signal.SIGSTOP)  # so that they come all at once
+            for _ in range(500):
+                stranger = stack.enter_context(socket.socket())
+                stranger.setblocking(False)
+                stranger.connect_ex(("127.0.0.1", port))
+            process.send_signal(signal.SIGCONT)
+            assert httpx2.get(address, timeout=60).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert said == "psearch: serving on this machine only; Ctrl-C ends it\n"
 
 
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"])
