@@ -294,19 +294,20 @@ def test_a_flood_of_connections_takes_no_more_descriptors_than_there_are() -> No
     run = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))"
     run += "; from psearch.cli.main import main; sys.exit(main(['serve', '--no-browser', '--port', '0']))"
     words = [sys.executable, "-c", run]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with contextlib.ExitStack() as stack:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        stack.enter_context(process)
+        stack.callback(process.kill)
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        port = int(address.split(":")[2].split("/")[0])
         assert httpx2.get(address, timeout=60).status_code == 200
-        with contextlib.ExitStack() as stack:
-            process.send_signal(signal.SIGSTOP)  # so that they come all at once
-            for _ in range(500):
-                stranger = stack.enter_context(socket.socket())
-                stranger.setblocking(False)
-                stranger.connect_ex(("127.0.0.1", port))
-            process.send_signal(signal.SIGCONT)
-            assert httpx2.get(address, timeout=60).status_code == 200
+        process.send_signal(signal.SIGSTOP)  # so that they come all at once
+        for _ in range(500):
+            stranger = stack.enter_context(socket.socket())
+            stranger.setblocking(False)
+            stranger.connect_ex(("127.0.0.1", int(address.split(":")[2].split("/")[0])))
+        process.send_signal(signal.SIGCONT)
+        assert httpx2.get(address, timeout=20).status_code == 200
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
     assert said == "psearch: serving on this machine only; Ctrl-C ends it\n"
