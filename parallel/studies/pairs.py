@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from psearch.studies.speedup import Samples, bootstrap, mean_logs
+from psearch.studies.speedup import Samples, mean_interval, mean_logs
 
 if TYPE_CHECKING:
     from psearch.simulation.simulator import VirtualSample
@@ -49,7 +49,7 @@ def paired(first: Speedups, other: Speedups) -> Pair | None:
     if len(both) < 2:
         return None
     differences = np.array([other[fen] - first[fen] for fen in both])
-    return Pair(len(both), math.exp(differences.mean()), *bootstrap(differences))
+    return Pair(len(both), math.exp(differences.mean()), *np.exp(mean_interval(differences)).tolist())
 
 
 def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
