@@ -119,7 +119,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
         size = searched(found.samples)
         title = f"Time to depth\n{scale(*size)}"
-        plot_speedup(options.plot, rows, found.ceilings, title, warnings(*size, most_workers(rows)))
+        notes = warnings(*size, most_workers(rows))
+        plot_speedup(options.plot, found.samples, rows, found.ceilings, title, notes)
     if options.html is not None:
         from psearch.studies.html_report import Report
 

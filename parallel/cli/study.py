@@ -59,7 +59,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="table and pictures as one HTML file that needs nothing else"
+        "--html", type=Path, metavar="FILE", help="table and picture as one HTML file that needs nothing else"
     )
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"

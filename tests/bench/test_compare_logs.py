@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import subprocess
@@ -53,8 +52,7 @@ def test_the_table_the_pairs_and_the_picture(tmp_path: Path) -> None:
     plain = write_log(tmp_path / "p.jsonl", "calibrated", [6.0, 6.0, 6.0])
     modern = write_log(tmp_path / "m.jsonl", "calibrated", [2.0, 3.0, 4.0], depth=12)
     picture = tmp_path / "a.png"
-    draws = importlib.util.find_spec("matplotlib") is not None
-    done = run(f"plain={plain}", f"modern={modern}", *(["--plot", str(picture)] if draws else []))
+    done = run(f"plain={plain}", f"modern={modern}", "--plot", str(picture))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[1].split()[:5] == ["plain", "calibrated", "8", "3", "6.00"]
@@ -62,7 +60,7 @@ def test_the_table_the_pairs_and_the_picture(tmp_path: Path) -> None:
     assert lines[4].startswith("8 workers, modern (calibrated) over plain (calibrated): x0.481 (0.")
     assert lines[4].endswith("3 positions")
     assert lines[5:] == ["", "plain, modern: depths: the log does not say how they were chosen"]
-    assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_policies_of_one_log(tmp_path: Path) -> None:

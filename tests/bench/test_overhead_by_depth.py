@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import subprocess
@@ -34,8 +33,7 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
         lines.append({"position": name, "fen": FEN, "depth": depth, "policy": policy, "nodes": 1})
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     picture = tmp_path / "a.png"
-    draws = importlib.util.find_spec("matplotlib") is not None
-    plot = ["--plot", str(picture)] if draws else []
+    plot = ["--plot", str(picture)]
     done = run("--log", str(log), "--workers", "1,4", "--hash", "4", *plot)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 positions"), "a mate's depth means nothing"
@@ -46,7 +44,7 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     assert set(rows[("1", "all")]) == {1.0}, "one worker of any policy searches the serial tree"
     assert set(rows[("4", "all")]) != {1.0}, "four search another, which may be smaller by luck"
     assert re.search(r"4 workers: x[0-9.]+ for each ply", done.stdout)
-    assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_to_compare_with(tmp_path: Path) -> None:

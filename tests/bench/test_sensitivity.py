@@ -10,9 +10,6 @@ from pathlib import Path
 
 import pytest
 from paths import BENCH
-
-pytest.importorskip("matplotlib")  # of the extra `study`
-
 from sensitivity import PANELS
 
 SCRIPT = BENCH / "study" / "sensitivity.py"
