@@ -32,9 +32,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from matchplay.errors import MatchError, Parser
-from matchplay.openings import Opening, read_books
+from matchplay.in_process import EXIT_INTERRUPTED, openings_of
+from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
-from quick import EXIT_BAD_INPUT, EXIT_INTERRUPTED, Table
+from quick import EXIT_BAD_INPUT, Table
 
 from psearch.cli.numbers import whole_number
 from psearch.core.pruning.modes import Pruning
@@ -142,14 +143,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    openings = read_books(options.book)
-    random.Random(options.seed).shuffle(openings)
-    wanted = options.games // 2
-    if len(openings) < options.skip + wanted:
-        raise MatchError(f"{wanted} openings are needed after {options.skip}, and there are {len(openings)}")
     dice = random.Random(f"{options.seed} {options.skip}")
-    chosen = openings[options.skip : options.skip + wanted]
-    return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in chosen]
+    openings = openings_of(options, options.skip)
+    return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in openings]
 
 
 def play_changes(

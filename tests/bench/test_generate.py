@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
 from netdata.openings import Book, board_of, draw_start, read_books
 from netdata.playing import RULES, Settings, Table, rank_game
-from netdata.reader import Filter, Reader, read, shuffled
+from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype
 from paths import REPOSITORY as ROOT
 
@@ -257,8 +257,8 @@ def by_python_chess(game: Game, chosen: Filter) -> list[tuple[list[tuple[int, in
 
 
 def pieces_of(sample: np.void) -> list[tuple[int, int]]:
-    squares = [square for square in range(64) if int(sample["occupied"]) >> square & 1]
-    return [(square, int(sample["pieces"][i >> 1]) >> (4 * (i & 1)) & 15) for i, square in enumerate(squares)]
+    codes = board_codes(np.array([sample]))[0]
+    return [(square, int(codes[square]) - 1) for square in np.flatnonzero(codes).tolist()]
 
 
 @pytest.mark.parametrize("chosen", [Filter(), Filter(noisy=True, most_score=32767), Filter(skipped=5, most_score=300)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from paths import BENCH, DATA
+from paths import BENCH
 
 SUITE = """\
 r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - id "a";
@@ -86,19 +85,6 @@ def test_a_match(fake_ray: Path, tmp_path: Path) -> None:
     again = bench("match/match.py", "--first", "option.Hash=1", "--second", "option.Hash=2", *words, "--resume")
     assert again.returncode == 0 and again.stdout == done.stdout
     assert (tmp_path / "m.pgn").read_text().count("[Result ") == 4
-
-
-def test_games_against_itself(fake_ray: Path, tmp_path: Path) -> None:
-    starts = tmp_path / "starts.xz"
-    starts.write_bytes(
-        lzma.compress("".join(line.split(" id ")[0] + " 0 1;\n" for line in SUITE.splitlines()).encode())
-    )
-    words = ["--starts", str(starts), "--syzygy", str(DATA / "syzygy"), "--games", "3", "--nodes", "50"]
-    here, there = tmp_path / "here", tmp_path / "there"
-    for path, where in ((here, ["--jobs", "1"]), (there, ["--on", "auto"])):
-        done = bench("tuning/selfplay_positions.py", str(path), *words, *where)
-        assert (done.returncode, done.stderr) == (0, "")
-    assert here.read_text() == there.read_text() != ""
 
 
 def _rows(text: str) -> list[dict[str, object]]:
