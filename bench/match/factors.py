@@ -26,21 +26,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from matchplay.errors import MatchError, Parser
-from matchplay.in_process import EXIT_INTERRUPTED, openings_of
+from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
+from matchplay.in_process import openings_of
 from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
-from quick import EXIT_BAD_INPUT, Table
+from quick import Table
 
 from psearch.cli.numbers import whole_number
 from psearch.core.pruning.modes import Pruning
 from psearch.options import pruning_named
-from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
 if TYPE_CHECKING:
@@ -202,15 +200,5 @@ def run(words: Sequence[str] | None = None) -> int:
     return play_changes(options, first, facts, lambda changes: partial(_make, first, second, changes, options.nodes))
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except (MatchError, PsearchError) as error:
-        print(f"factors.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    # under its own name, by which other machines know its functions
-    sys.exit(import_module("factors").main())
+    sys.exit(run_script("factors"))

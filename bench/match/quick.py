@@ -19,20 +19,17 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 
 from matchplay.elo import Sprt
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import Parser, run_script
 from matchplay.in_process import Player, add_arguments, openings_of, play_all, play_pair
 from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
 
 from psearch.core.pruning.modes import Pruning
 from psearch.options import SearchOptions, pruning_named
-from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
-EXIT_BAD_INPUT = 2
 _PAIRS_A_LINE = 100
 
 
@@ -87,15 +84,5 @@ def run(words: Sequence[str] | None = None) -> int:
     return play_all(options, answers, _PAIRS_A_LINE, options.sprt)
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except (MatchError, PsearchError) as error:
-        print(f"quick.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    # under its own name, by which other machines know its functions
-    sys.exit(import_module("quick").main())
+    sys.exit(run_script("quick"))

@@ -14,14 +14,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 
 sys.path.append(
     str(Path(__file__).parents[1] / "match")
 )  # it has the openings, the rules and the arithmetic of matches
 
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import MatchError, Parser, run_script
 from matchplay.in_process import Player, add_arguments, openings_of, play_all, play_pair
 from matchplay.openings import Opening
 from netfit.network import load
@@ -30,11 +29,9 @@ from netfit.search_record import begin_search as begin_by_net
 from netfit.search_record import work as work_by_net
 
 from psearch.options import SearchOptions
-from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.studies.job_pool import share_out
 
-EXIT_BAD_INPUT = 2
 _OPTIONS = SearchOptions(policy="serial")
 _HASH_MB = 8
 _STEPS = 1 << 20
@@ -68,24 +65,16 @@ def run(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--second", default="hand", metavar="NET")
     add_arguments(parser, games=400)
     options = parser.parse_args(words)
-    for net in (options.first, options.second):
-        if net != "hand":
+    try:
+        for net in {options.first, options.second} - {"hand"}:
             search_record(load(Path(net)))
+    except (OSError, ValueError) as error:
+        raise MatchError(str(error)) from None
     openings = openings_of(options)
     load_kernels(SEARCH_BY_NET)
     answers = share_out(partial(_make, options.first, options.second, options.nodes), openings, options.jobs)
     return play_all(options, answers, _PAIRS_A_LINE)
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except (MatchError, PsearchError, ValueError, OSError) as error:
-        print(f"net_match.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    # under its own name, by which other processes know its functions
-    sys.exit(import_module("net_match").main())
+    sys.exit(run_script("net_match"))

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matchplay.time_odds import report, worth
-from odds import main
+from odds import run
 from paths import BENCH
 
 ODDS = BENCH / "match" / "odds.py"
@@ -117,7 +117,7 @@ def test_bad_input_is_one_line(
     book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     names = {"BOOK": str(book), "OUT": str(tmp_path / "log.jsonl")}
-    status = main([names.get(word, word) for word in words])
+    status = run([names.get(word, word) for word in words])
     out, err = capsys.readouterr()
     assert (status, out) == (2, "") and said in err and err.count("\n") == 1
 

@@ -19,7 +19,7 @@ from psearch.processes.worker import work_alone
 from psearch.results import Limits
 
 from .elo import PAIR_SCORES, Sprt
-from .errors import MatchError
+from .errors import EXIT_INTERRUPTED, MatchError
 from .game import Adjudication, Rules, ending
 from .openings import Opening, read_books
 from .tally import pairs_text
@@ -28,7 +28,6 @@ RULES = Rules(resign=(600, 4), draw=(10, 8, 40))
 """Both have thought for four moves that one is six pawns ahead, or for eight, from move 40 on, that neither is by more
 than 10 centipawns."""
 MOST_PLIES = 600
-EXIT_INTERRUPTED = 130
 
 
 class Player:
