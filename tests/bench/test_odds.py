@@ -10,9 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matchplay.errors import MatchError
 from matchplay.time_odds import report, worth
 from odds import run
 from paths import BENCH
+
+from psearch.results import PsearchError
 
 ODDS = BENCH / "match" / "odds.py"
 
@@ -113,13 +116,11 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
         (["--from-log", "/nowhere.jsonl"], "cannot read"),
     ],
 )
-def test_bad_input_is_one_line(
-    book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
+def test_bad_input_is_one_line(book: Path, tmp_path: Path, words: list[str], said: str) -> None:
     names = {"BOOK": str(book), "OUT": str(tmp_path / "log.jsonl")}
-    status = run([names.get(word, word) for word in words])
-    out, err = capsys.readouterr()
-    assert (status, out) == (2, "") and said in err and err.count("\n") == 1
+    with pytest.raises((MatchError, PsearchError)) as refused:
+        run([names.get(word, word) for word in words])
+    assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_machines_play(kernels: None, book: Path, tmp_path: Path) -> None:
