@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from paths import BENCH
-
-FACTORS = BENCH / "match" / "factors.py"
+from programs import run_bench
 
 
 def factors(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(FACTORS), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/factors.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 

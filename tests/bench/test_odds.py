@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,15 +11,13 @@ import pytest
 from matchplay.errors import MatchError
 from matchplay.time_odds import report, worth
 from odds import run
-from paths import BENCH
+from programs import run_bench
 
 from psearch.results import PsearchError
 
-ODDS = BENCH / "match" / "odds.py"
-
 
 def odds(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(ODDS), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/odds.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from overhead_by_depth import growth_per_ply
-from paths import BENCH
+from programs import run_bench
 
-OVERHEAD = BENCH / "study" / "overhead_by_depth.py"
 FEN = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(OVERHEAD), *words], capture_output=True, text=True, timeout=300)
 
 
 def test_growth() -> None:
@@ -34,7 +27,7 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     picture = tmp_path / "a.png"
     plot = ["--plot", str(picture)]
-    done = run("--log", str(log), "--workers", "1,4", "--hash", "4", *plot)
+    done = run_bench("study/overhead_by_depth.py", "--log", str(log), "--workers", "1,4", "--hash", "4", *plot)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 positions"), "a mate's depth means nothing"
     split = [line.split() for line in done.stdout.splitlines()]
@@ -50,5 +43,5 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
 def test_nothing_to_compare_with(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"about": {}}\n', "utf-8")
-    done = run("--log", str(log))
+    done = run_bench("study/overhead_by_depth.py", "--log", str(log))
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "overhead_by_depth: " in done.stderr

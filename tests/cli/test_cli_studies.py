@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import PSEARCH
 
 from psearch.results import PsearchError
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 ROW_FIELDS = {
     "policy",
     "threads",

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import DATA
+from positions import KIWIPETE
 
 from psearch.notation.fen import check_position, parse_position
 from psearch.results import PsearchError
 
 CASES = DATA / "fen_cases.tsv"
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 # python-chess as a board of standard chess finds no castling here; read as X-FEN it is a Chess960 position
 XFEN_CASE = "bbqnnrkr/pppppppp/8/8/8/8/PPPPPPPP/BBQNNRKR w KQkq - 0 1"
