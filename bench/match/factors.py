@@ -26,20 +26,19 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from matchplay.errors import MatchError, Parser
-from matchplay.openings import Opening, read_books
+from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
+from matchplay.in_process import openings_of
+from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
-from quick import EXIT_BAD_INPUT, EXIT_INTERRUPTED, Table
+from quick import Table
 
 from psearch.cli.numbers import whole_number
 from psearch.core.pruning.modes import Pruning
 from psearch.options import pruning_named
-from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 
 if TYPE_CHECKING:
@@ -142,14 +141,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _tasks(options: argparse.Namespace) -> list[Task]:
-    openings = read_books(options.book)
-    random.Random(options.seed).shuffle(openings)
-    wanted = options.games // 2
-    if len(openings) < options.skip + wanted:
-        raise MatchError(f"{wanted} openings are needed after {options.skip}, and there are {len(openings)}")
     dice = random.Random(f"{options.seed} {options.skip}")
-    chosen = openings[options.skip : options.skip + wanted]
-    return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in chosen]
+    openings = openings_of(options, options.skip)
+    return [(opening, [dice.choice((-1, 1)) for _ in options.changes]) for opening in openings]
 
 
 def play_changes(
@@ -206,15 +200,5 @@ def run(words: Sequence[str] | None = None) -> int:
     return play_changes(options, first, facts, lambda changes: partial(_make, first, second, changes, options.nodes))
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except (MatchError, PsearchError) as error:
-        print(f"factors.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    # under its own name, by which other machines know its functions
-    sys.exit(import_module("factors").main())
+    sys.exit(run_script("factors"))

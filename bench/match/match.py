@@ -43,7 +43,7 @@ from typing import Any
 
 from matchplay.elo import MODELS, Sprt
 from matchplay.engines import EngineSpec, TimeControl, parse_engine, parse_limit
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import EXIT_BAD_INPUT, MatchError, Parser
 from matchplay.game import Pairing, Record, Rules
 from matchplay.journal import MatchJournal
 from matchplay.openings import Opening, read_book
@@ -59,7 +59,6 @@ from psearch.results import PsearchError
 from psearch.studies.raw_log import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
-EXIT_BAD_INPUT = 2
 EXIT_SIGNAL = 128
 _LOOK_S = 0.25
 _END_S = 15.0

@@ -29,7 +29,7 @@ from typing import Any
 import chess
 import chess.engine
 from matchplay.engines import Engine, EngineSpec, TimeControl, parse_engine
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, MatchError, Parser
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -37,8 +37,6 @@ from psearch.cli.numbers import whole_number
 from psearch.defaults import MAX_THREADS
 
 EXIT_MISSED = 1
-EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 STALL_S = 600.0
 """for one position"""
 _MOST_EXTRA = 40

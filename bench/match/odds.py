@@ -33,13 +33,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import chess
 from matchplay.elo import PAIR_SCORES
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import EXIT_INTERRUPTED, MatchError, Parser, run_script
 from matchplay.in_process import Finished, play
 from matchplay.openings import Opening, read_books
 from matchplay.sharing import add_where, share
@@ -59,8 +58,6 @@ from psearch.simulation.fleet import Fleet, Network, mode_named
 from psearch.simulation.simulator import Simulator
 from psearch.studies.raw_log import machine, read_log, source_commit
 
-EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 _MOST_ODDS = 1000.0
 _PAIRS_A_REPORT = 10
 _RESULTS = {0: ("1-0", "0-1"), 1: ("0-1", "1-0"), None: ("1/2-1/2", "1/2-1/2")}
@@ -381,16 +378,11 @@ def _report(paths: Sequence[Path]) -> int:
     return 0
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    """Bad input is one line."""
-    try:
-        options = _read(words)
-        return _play(options) if options.from_log is None else _report(options.from_log)
-    except (MatchError, PsearchError) as error:
-        print(f"odds.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
+def run(words: Sequence[str] | None = None) -> int:
+    """Play, or print what logs say."""
+    options = _read(words)
+    return _play(options) if options.from_log is None else _report(options.from_log)
 
 
 if __name__ == "__main__":
-    # under its own name, by which other machines know its functions
-    sys.exit(import_module("odds").main())
+    sys.exit(run_script("odds"))

@@ -22,20 +22,18 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 
 import chess
 from factors import Changes, Task, add_arguments, changed, play_changes
-from matchplay.errors import MatchError, Parser
+from matchplay.errors import Parser, run_script
 from matchplay.in_process import play
-from quick import EXIT_BAD_INPUT
 
 from psearch.arena.arena import Arena
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import DEFAULT_USE, GameClock, TimeManager, TimeUse, allot
-from psearch.results import Limits, PsearchError
+from psearch.results import Limits
 
 _HASH_MB = 8
 _NODES_A_SECOND = 1_000_000
@@ -131,15 +129,5 @@ def run(words: Sequence[str] | None = None) -> int:
     return play_changes(options, DEFAULT_USE, facts, lambda changes: partial(_make, changes, base, increment))
 
 
-def main() -> int:
-    """Bad input is one line."""
-    try:
-        return run()
-    except (MatchError, PsearchError) as error:
-        print(f"time_use.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-
-
 if __name__ == "__main__":
-    # under its own name, by which other machines know its functions
-    sys.exit(import_module("time_use").main())
+    sys.exit(run_script("time_use"))

@@ -31,6 +31,7 @@ from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
+from psearch.studies.speedup import mean_interval
 from psearch.watching.watcher import WatchedSearch, Watcher
 
 ARMS = ("plain", "noted", "looked at")
@@ -78,8 +79,7 @@ class Looking:
 def interval(logs: list[float]) -> str:
     """The geometric mean of ratios, given by their logarithms, with its interval."""
     values = np.array(logs)
-    picks = np.random.default_rng(1).integers(len(values), size=(2000, len(values)))
-    low, high = np.exp(np.quantile(values[picks].mean(axis=1), (0.025, 0.975)))
+    low, high = np.exp(mean_interval(values))
     return f"{math.exp(values.mean()):.4f} ({low:.4f} to {high:.4f})"
 
 

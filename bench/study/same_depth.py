@@ -15,7 +15,6 @@ from pathlib import Path
 
 import chess
 import numpy as np
-from bootstrap import mean_interval
 from study_log import Row, read_rows, serial_rows
 
 from psearch.arena.arena import Arena
@@ -26,6 +25,7 @@ from psearch.notation.source import read_source
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
+from psearch.studies.speedup import mean_interval
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 

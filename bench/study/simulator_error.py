@@ -19,7 +19,6 @@ from pathlib import Path
 
 import chess
 import numpy as np
-from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
 from psearch.defaults import DEFAULT_HASH_MB
@@ -28,7 +27,7 @@ from psearch.notation.own_kind import check_replaceable
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
 from psearch.studies.raw_log import read_log
-from psearch.studies.speedup import Sample
+from psearch.studies.speedup import Sample, mean_interval
 from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table

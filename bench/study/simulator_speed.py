@@ -23,7 +23,6 @@ from pathlib import Path
 
 import chess
 import numpy as np
-from bootstrap import mean_interval
 
 from psearch.cli.arguments import add_hash
 from psearch.cli.kernels import prepare_kernels
@@ -38,7 +37,7 @@ from psearch.simulation.simulator import Simulator
 from psearch.studies.calibration import calibrate
 from psearch.studies.depths import is_decided, nearest_depth
 from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
-from psearch.studies.speedup import side_by_side
+from psearch.studies.speedup import mean_interval, side_by_side
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 

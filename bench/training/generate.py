@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 from netdata.blocks import Appender, Block, read_blocks, split_files
-from netdata.openings import Book, read_books
+from netdata.openings import Book, MatchError, read_books
 from netdata.playing import Settings, Table
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
@@ -276,7 +276,7 @@ def main(words: Sequence[str] | None = None) -> int:
         if options.again:
             return _again(options.again, options.block, options.book)
         return _generate(options)
-    except (OSError, ValueError, PsearchError) as error:
+    except (OSError, ValueError, MatchError, PsearchError) as error:
         print(f"generate.py: {error}", file=sys.stderr)
         return EXIT_BAD_INPUT
     except KeyboardInterrupt:

@@ -1,11 +1,12 @@
 """Fit win, draw and loss to this engine's scores, and write the parameters as `parallel/notation/wdl_model.py`.
 
-    python bench/tuning/fit_wdl.py TUNING_FILE.xz [--out FILE] [--positions N] [--nodes N] [--seed S]
+    python bench/tuning/fit_wdl.py FILE [--out FILE] [--positions N] [--nodes N] [--seed S]
         [--scores FILE.npz]
 
-The file holds one position a line: `FEN;score;result`, result 1, 0.5 or 0 seen from White; its score, which is that of
-other engines, is not used. A seeded sample of positions is searched by this engine, one worker, a fixed number of
-nodes, empty table. The model (`psearch.notation.wdl`) is fitted to the games' results by maximum likelihood.
+The file is one of games (`bench/training`), or holds one position a line (text, or .xz): `FEN;score;result`, result 1,
+0.5 or 0 seen from White; its score is not used. A seeded sample of positions is searched by this engine, one worker, a
+fixed number of nodes, empty table. The model (`psearch.notation.wdl`) is fitted to the games' results by maximum
+likelihood.
 `--scores` keeps what the searches found, so that another fit takes seconds.
 
 **Model.** P(win) and P(loss) are logistic in the score, with a margin a and a spread b that depend on the material of
@@ -16,10 +17,11 @@ add up to less than 1. One set of parameters serves both colours: everything is 
 nats) is compared with that of the frequencies alone, and with a and b that do not depend on material. The file does not
 name games, so positions of one game may fall on both sides.
 
-**What it means.** The games are of engines much stronger than this one, at long time controls. They draw more, and
-turn smaller advantages into wins, than psearch does against an equal. So the model answers: how do such positions end
-when they are played well? That is what a reader of an analysis asks. It does not predict a match of psearch. After a
-change of evaluation or search the fit should be run again: the scale of the scores is what it is about.
+**What it means.** The model in use is fitted to games of TCEC, of engines much stronger than this one, at long time
+controls. They draw more, and turn smaller advantages into wins, than psearch does against an equal. So it answers: how
+do such positions end when they are played well? That is what a reader of an analysis asks. It does not predict a match
+of psearch. After a change of evaluation or search the fit should be run again: the scale of the scores is what it is
+about.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ from typing import Any
 
 import chess
 import numpy as np
+from fitting.positions import board_codes, read  # finds bench/training
+from netdata.reader import shuffled
 from scipy.optimize import minimize
+from scipy.special import expit
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -66,7 +71,9 @@ _HEAD = '''\
 
 
 def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
-    """FENs and results seen from White, without duplicates of a position."""
+    """Return FENs and results seen from White, without duplicates of a position."""
+    if path.suffix == ".games":
+        return _read_games(path, count, seed)
     with lzma.open(path, "rt", encoding="ascii") as lines:
         every = [line for line in lines if line.strip()]
     random.Random(seed).shuffle(every)
@@ -77,6 +84,21 @@ def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
         if len(chosen) == count:
             break
     return list(chosen), np.array(list(chosen.values()))
+
+
+def _read_games(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
+    """Return the same of games; every position from its mover's side, who is White then."""
+    found = read([path])
+    samples = shuffled(np.concatenate([found.training, found.test]), seed)
+    _, first = np.unique(samples[["occupied", "pieces"]], return_index=True)
+    samples = samples[np.sort(first)[:count]]
+    fens = []
+    for codes in board_codes(samples):
+        board = chess.Board(None)
+        for square in np.flatnonzero(codes):
+            board.set_piece_at(int(square), chess.Piece(int(codes[square]) & 7, bool(codes[square] < 8)))
+        fens.append(board.fen())
+    return fens, samples["result"] / 2
 
 
 def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
@@ -103,8 +125,7 @@ def likelihoods(parameters: Array, score: Array, units: Array) -> tuple[Array, A
     knots = KNOTS if half > 1 else KNOTS[:1]
     margin = np.exp(np.interp(units, knots, parameters[:half]))
     spread = np.exp(np.interp(units, knots, parameters[half:]))
-    win = 1 / (1 + np.exp((margin - score) / spread))
-    loss = 1 / (1 + np.exp((margin + score) / spread))
+    win, loss = expit((score - margin) / spread), expit((-score - margin) / spread)
     return win, 1 - win - loss, loss
 
 
@@ -195,7 +216,7 @@ def main() -> None:
         print(f"material {knot:2d}: a {margin:6.1f} cp, b {spread:6.1f} cp ({near} positions near)")
 
     if options.out is not None:
-        counts = f"{int(fitted.sum()):,} positions of TCEC games ({options.tuning_file.name}, seed {options.seed})"
+        counts = f"{int(fitted.sum()):,} positions ({options.tuning_file.name}, seed {options.seed})"
         provenance = (
             f"Fitted on {counts},\neach searched by one worker for {options.nodes:,} nodes. "
             f"Log loss on {int(held.sum()):,} held-out positions:\n"

@@ -3,8 +3,9 @@
     python bench/tuning/tune.py FILE [FILE ...] [--out FILE] [--seed S] [--mix L] [--pull-material P]
         [--steps N] [--keep-units] [--current-only]
 
-A file (text, or .xz) holds one position a line: `FEN;score;result`, score in centipawns and result 1, 0.5 or 0, both
-seen from White. docs/design/evaluation.md says which files made the weights, and what came out.
+A file is one of games (`bench/training/generate.py`), or holds one position a line (text, or .xz): `FEN;score;result`,
+score in centipawns and result 1, 0.5 or 0, both seen from White. docs/design/evaluation.md says which files made the
+weights, and what came out.
 
 The method, each step said in full at the head of its module in `bench/tuning/fitting/`:
 
@@ -40,7 +41,7 @@ from psearch.notation.own_kind import check_replaceable
 def read_options() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Fit the evaluation weights (see the head of this file).")
-    parser.add_argument("files", type=Path, nargs="+", help="FEN;score;result lines, text or .xz")
+    parser.add_argument("files", type=Path, nargs="+", help="games, or FEN;score;result lines (text or .xz)")
     default = Path(__file__).resolve().parents[2] / "core" / "evaluation" / "weights.py"
     parser.add_argument("--out", type=Path, default=default, help="where to write (default: weights.py of core)")
     parser.add_argument("--seed", type=int, default=1, help="draws the held-out tenth")

@@ -6,8 +6,7 @@ Ctrl-C ends the study with a table of what is finished; a log, if one was asked 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,23 +14,20 @@ from typing import TYPE_CHECKING, Any
 from psearch.cli.arguments import add_on
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import decimal_number, whole_number, worker_counts
-from psearch.cli.output import complain, print_json, refuse
+from psearch.cli.output import complain, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    Found,
     about_now,
     add_seed,
     add_study_options,
     check_study,
     left_out,
-    log_text,
     policies,
-    print_table,
-    pruning_of,
     raw_log,
+    read_found,
     read_positions,
-    report_log,
-    warn,
-    write_html,
+    show,
 )
 from psearch.cli.traces import add_trace, report_trace
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
@@ -40,8 +36,6 @@ if TYPE_CHECKING:
     from psearch.options import SearchOptions
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
-    from psearch.studies.speedup import Row
-    from psearch.studies.time_fit import Fit
     from psearch.studies.virtual_study import Share, Study
     from psearch.terminal.status import StatusLine
     from psearch.trace.recorder import Recorder
@@ -136,20 +130,6 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@dataclass
-class _Simulated:
-    """What a study has found so far."""
-
-    rule: str
-    """by which the depths were chosen"""
-    samples: list[VirtualSample] = field(default_factory=list)
-    interrupted: bool = False
-    about: dict[str, Any] = field(default_factory=dict)
-    """as the first line of a log has it"""
-    costs: str = ""
-    """whose they are"""
-
-
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
     check_study("simulate", options, ["workers", "suite"])
@@ -157,36 +137,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
     found = _read(options.from_log) if options.from_log is not None else _simulate(options)
-    from psearch.studies.speedup import most_workers, summarise
-    from psearch.studies.time_fit import fit_times
-
-    rows = summarise(found.samples)
-    fits = fit_times(rows)
-    _print(options, found, rows, fits)
-    if options.plot is not None and rows:
-        from psearch.studies.plots import plot_simulation
-        from psearch.studies.tree_sizes import scale, searched, warnings
-
-        size = searched(found.samples)
-        title = f"Virtual time to depth\n{scale(*size)}"
-        plot_simulation(options.plot, rows, title, [found.costs, *warnings(*size, most_workers(rows))])
-    if options.html is not None:
-        from psearch.studies.html_report import Report
-
-        title = "psearch: time to depth in virtual time"
-        write_html(
-            options,
-            Report(
-                title,
-                found.samples,
-                rows,
-                found.rule,
-                found.about,
-                fits=fits,
-                costs=found.costs,
-                interrupted=found.interrupted,
-            ),
-        )
+    show(options, found)
     return signals.exit_status
 
 
@@ -203,15 +154,12 @@ def _check_trace(options: argparse.Namespace) -> None:
     check_trace(options.trace)
 
 
-def _read(path: Path) -> _Simulated:
+def _read(path: Path) -> Found:
     from psearch.simulation.simulator import VirtualSample
-    from psearch.studies.depths import depth_rule
-    from psearch.studies.raw_log import read_log
 
-    samples, facts = read_log(path, VirtualSample)
-    about = facts.get("about")
-    about = about if isinstance(about, dict) else {}
-    return _Simulated(depth_rule(facts), samples, about=about, costs=_costs_of_log(about))
+    found, _ = read_found(path, VirtualSample)
+    found.costs = _costs_of_log(found.about)
+    return found
 
 
 def _costs_of_log(about: dict[str, Any]) -> str:
@@ -226,7 +174,7 @@ def _costs_of_log(about: dict[str, Any]) -> str:
         return "costs: the log does not say"
 
 
-def _simulate(options: argparse.Namespace) -> _Simulated:
+def _simulate(options: argparse.Namespace) -> Found:
     """Search everything, each search in the log when it is finished, if there is one."""
     from psearch.studies.depths import depth_rule, rule_name
     from psearch.studies.raw_log import machine, machine_name
@@ -234,7 +182,7 @@ def _simulate(options: argparse.Namespace) -> _Simulated:
     study = _study(options)
     depths = rule_name(options.depth)
     costs = asdict(study.costs)
-    found = _Simulated(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
+    found = Found(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
     file = {} if options.costs is None else {"file": options.costs.name}
     found.costs = study.costs.told(machine_name(machine()), **file)
     with raw_log("simulate", options, costs=costs, depths=depths) as log:
@@ -329,40 +277,3 @@ def _costs(options: argparse.Namespace) -> Costs:
 
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
     return costs if options.jitter is None else replace(costs, jitter=options.jitter)
-
-
-def _print(
-    options: argparse.Namespace,
-    found: _Simulated,
-    rows: Sequence[Row],
-    fits: Sequence[Fit],
-) -> None:
-    from psearch.studies.pairs import pair_lines, pair_objects
-    from psearch.studies.speedup import legend, most_workers, table
-    from psearch.studies.time_fit import fit_lines
-    from psearch.studies.tree_sizes import scale_line, searched
-
-    positions, nodes = searched(found.samples)
-    pruning = pruning_of(found.samples)
-    if options.json:
-        print_json(
-            {
-                "rows": [asdict(row) for row in rows],
-                "positions": positions,
-                "tree_nodes": nodes,
-                "pruning": pruning,
-                "depths": found.rule,
-                "costs": found.costs,
-                "pairs": pair_objects(found.samples),
-                "fits": [asdict(fit) for fit in fits],
-                "log": log_text(options),
-                "interrupted": found.interrupted,
-            }
-        )
-    else:
-        notes = [pair_lines(found.samples), legend(rows), fit_lines(fits) if fits else ""] if rows else []
-        below = f"{found.rule}\n{found.costs}"
-        print_table(table(rows), scale_line(positions, nodes), pruning, *notes, depths=below)
-        report_log(options, found.interrupted)
-    if rows:
-        warn(positions, nodes, most_workers(rows))

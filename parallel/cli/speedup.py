@@ -8,30 +8,26 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
 from psearch.cli.kernels import prepare_kernels
 from psearch.cli.numbers import seconds, whole_number, worker_counts
-from psearch.cli.output import print_json, say
+from psearch.cli.output import say
 from psearch.cli.signals import Signals
 from psearch.cli.study import (
+    Found,
     about_now,
     add_seed,
     add_study_options,
     check_study,
     left_out,
-    log_text,
     policies,
-    print_table,
-    pruning_of,
     raw_log,
+    read_found,
     read_positions,
-    report_log,
-    warn,
-    write_html,
+    show,
 )
 from psearch.defaults import MAX_DEPTH
 
@@ -39,7 +35,7 @@ if TYPE_CHECKING:
     from psearch.core.pruning.modes import Pruning
     from psearch.notation.epd import SuitePosition
     from psearch.studies.raw_log import RawLog
-    from psearch.studies.speedup import Row, Sample
+    from psearch.studies.speedup import Sample
 
 DEFAULT_SECONDS = 5.0
 DEFAULT_REPEATS = 3
@@ -91,62 +87,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_seed(parser)
 
 
-@dataclass
-class _Measured:
-    """What a study has found so far."""
-
-    samples: list[Sample] = field(default_factory=list)
-    ceilings: dict[int, float] = field(default_factory=dict)
-    """by worker count"""
-    interrupted: bool = False
-    rule: str = ""
-    """by which the depths were chosen"""
-    about: dict[str, Any] = field(default_factory=dict)
-    """as the first line of a log has it"""
-
-
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
     check_study("speedup", options, ["suite"])
     found = _read(options.from_log) if options.from_log is not None else _measure(options)
-    from psearch.studies.speedup import most_workers, summarise
-
-    rows = summarise(found.samples)
-    _print(options, rows, found)
-    if options.plot is not None and rows:
-        from psearch.studies.plots import plot_speedup
-        from psearch.studies.tree_sizes import scale, searched, warnings
-
-        size = searched(found.samples)
-        title = f"Time to depth\n{scale(*size)}"
-        plot_speedup(options.plot, rows, found.ceilings, title, warnings(*size, most_workers(rows)))
-    if options.html is not None:
-        from psearch.studies.html_report import Report
-
-        title = "psearch: time to depth with real worker processes"
-        write_html(
-            options,
-            Report(title, found.samples, rows, found.rule, found.about, found.ceilings, interrupted=found.interrupted),
-        )
+    most = show(options, found)
+    if most > usable_cores() and options.from_log is None:
+        say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
     return signals.exit_status
 
 
-def _read(path: Path) -> _Measured:
+def _read(path: Path) -> Found:
     from psearch.results import PsearchError
-    from psearch.studies.depths import depth_rule
-    from psearch.studies.raw_log import read_log
     from psearch.studies.speedup import Sample
 
-    samples, facts = read_log(path, Sample)
+    found, facts = read_found(path, Sample)
     try:
-        ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
+        found.ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
     except (ValueError, TypeError, AttributeError, OverflowError):
         raise PsearchError(f"{path}: its ceilings are not numbers") from None
-    about = facts.get("about")
-    return _Measured(samples, ceilings, rule=depth_rule(facts), about=about if isinstance(about, dict) else {})
+    return found
 
 
-def _measure(options: argparse.Namespace) -> _Measured:
+def _measure(options: argparse.Namespace) -> Found:
     """Search everything, each search in the log when it is finished, if there is one."""
     suite = read_positions(options)
     chosen = policies(options.policy)
@@ -155,18 +118,20 @@ def _measure(options: argparse.Namespace) -> _Measured:
 
     pruning = pruning_named(options.pruning)
     depths = rule_name(options.depth)
-    found = _Measured(rule=depth_rule({"about": {"depths": depths}}), about=about_now(options))
+    ceilings: dict[int, float] = {}
+    rule = depth_rule({"about": {"depths": depths}})
+    found = Found(rule, about=about_now(options), ceilings=ceilings)
     with raw_log("speedup", options, depths=depths) as log:
         prepare_kernels()
         try:
             _time_searches(options, suite, chosen, pruning, found, log)
-            _measure_ceilings(options, suite, pruning, found)
+            _measure_ceilings(options, suite, pruning, found.samples, ceilings)
         except KeyboardInterrupt:
             found.interrupted = True
             return found
         finally:
             if log is not None:
-                log.note(ceilings=found.ceilings)
+                log.note(ceilings=ceilings)
         names = left_out(suite, found.samples)
         found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
         if names and log is not None:
@@ -179,7 +144,7 @@ def _time_searches(
     suite: Sequence[SuitePosition],
     names: Sequence[str],
     pruning: Pruning,
-    found: _Measured,
+    found: Found,
     log: RawLog | None,
 ) -> None:
     """Raises PsearchError when every position is too quick."""
@@ -211,49 +176,21 @@ def _time_searches(
 
 
 def _measure_ceilings(
-    options: argparse.Namespace, suite: Sequence[SuitePosition], pruning: Pruning, found: _Measured
+    options: argparse.Namespace,
+    suite: Sequence[SuitePosition],
+    pruning: Pruning,
+    samples: Sequence[Sample],
+    ceilings: dict[int, float],
 ) -> None:
-    """By searches about as long as those that were timed."""
+    """Measure them into `ceilings`, by searches about as long as those that were timed."""
     from psearch.studies.speedup import hardware_ceiling
     from psearch.terminal.status import StatusLine
 
-    alone = statistics.median_high(sample.seconds for sample in found.samples if sample.threads == 1)
+    alone = statistics.median_high(sample.seconds for sample in samples if sample.threads == 1)
     seconds = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
     with StatusLine() as status:
         for count in options.threads:
             if count > 1:
-                found.ceilings[count] = hardware_ceiling(
+                ceilings[count] = hardware_ceiling(
                     suite, count, options.hash, seconds, _CEILING_ROUNDS, pruning, status
                 )
-
-
-def _print(options: argparse.Namespace, rows: Sequence[Row], found: _Measured) -> None:
-    from psearch.studies.pairs import pair_lines, pair_objects
-    from psearch.studies.speedup import legend, most_workers, table
-    from psearch.studies.tree_sizes import scale_line, searched
-
-    positions, nodes = searched(found.samples)
-    pruning = pruning_of(found.samples)
-    if options.json:
-        print_json(
-            {
-                "rows": [asdict(row) for row in rows],
-                "positions": positions,
-                "tree_nodes": nodes,
-                "pruning": pruning,
-                "depths": found.rule,
-                "ceilings": found.ceilings,
-                "pairs": pair_objects(found.samples),
-                "log": log_text(options),
-                "interrupted": found.interrupted,
-            }
-        )
-    else:
-        notes = [pair_lines(found.samples), legend(rows, ceilings=True)] if rows else []
-        print_table(table(rows, found.ceilings), scale_line(positions, nodes), pruning, *notes, depths=found.rule)
-        report_log(options, found.interrupted)
-    most = most_workers(rows)
-    if most > usable_cores() and options.from_log is None:
-        say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
-    if rows:
-        warn(positions, nodes, most)

@@ -6,18 +6,20 @@ import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.cli.numbers import whole_number
-from psearch.cli.output import complain, refuse, say
+from psearch.cli.output import complain, print_json, refuse, say
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
 
 if TYPE_CHECKING:
     from psearch.notation.epd import SuitePosition
-    from psearch.studies.html_report import Report
     from psearch.studies.raw_log import RawLog
+    from psearch.studies.speedup import Row
+    from psearch.studies.time_fit import Fit
 
 _POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 _MAX_SEED = 2**63 - 1
@@ -59,7 +61,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
     parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="table and pictures as one HTML file that needs nothing else"
+        "--html", type=Path, metavar="FILE", help="table and picture as one HTML file that needs nothing else"
     )
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
@@ -156,16 +158,92 @@ def about_now(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
     }
 
 
-def write_html(options: argparse.Namespace, report: Report) -> None:
-    """`--html FILE`, if it was given and there is anything to show; says where it is."""
-    if options.html is None:
-        return
-    if not report.rows:
+@dataclass
+class Found:
+    """What a study in real or virtual time has found so far."""
+
+    rule: str
+    """by which the depths were chosen"""
+    samples: list[Any] = field(default_factory=list)
+    interrupted: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+    """as the first line of a log has it"""
+    ceilings: dict[int, float] | None = None
+    """of the hardware, by worker count; None in virtual time"""
+    costs: str = ""
+    """of virtual time: whose they are"""
+
+
+def read_found(path: Path, kind: type) -> tuple[Found, dict[str, Any]]:
+    """Read a raw log with samples of a kind; returns what was found, and what the log says besides."""
+    from psearch.studies.depths import depth_rule
+    from psearch.studies.raw_log import read_log
+
+    samples, facts = read_log(path, kind)
+    about = facts.get("about")
+    return Found(depth_rule(facts), samples, about=about if isinstance(about, dict) else {}), facts
+
+
+def show(options: argparse.Namespace, found: Found) -> int:
+    """Print the table, write `--plot` and `--html`; returns the most workers that share a tree."""
+    from psearch.studies.pairs import pair_lines, pair_objects
+    from psearch.studies.speedup import legend, most_workers, summarise, table
+    from psearch.studies.time_fit import fit_lines, fit_times
+    from psearch.studies.tree_sizes import scale, scale_line, searched, warnings
+
+    rows = summarise(found.samples)
+    is_real = found.ceilings is not None
+    fits = [] if is_real else fit_times(rows)
+    positions, nodes = searched(found.samples)
+    most = most_workers(rows)
+    pruning = pruning_of(found.samples)
+    if options.json:
+        virtual = {"costs": found.costs, "fits": [asdict(fit) for fit in fits]}
+        print_json(
+            {
+                "rows": [asdict(row) for row in rows],
+                "positions": positions,
+                "tree_nodes": nodes,
+                "pruning": pruning,
+                "depths": found.rule,
+                **({"ceilings": found.ceilings} if is_real else virtual),
+                "pairs": pair_objects(found.samples),
+                "log": log_text(options),
+                "interrupted": found.interrupted,
+            }
+        )
+    else:
+        notes = [pair_lines(found.samples), legend(rows, ceilings=is_real), fit_lines(fits) if fits else ""]
+        below = "\n".join(filter(None, (found.rule, found.costs)))
+        text, line = table(rows, found.ceilings), scale_line(positions, nodes)
+        print_table(text, line, pruning, *(notes if rows else []), depths=below)
+        report_log(options, found.interrupted)
+    if rows:
+        warn(positions, nodes, most)
+    if options.plot is not None and rows:
+        from psearch.studies.plots import plot_simulation, plot_speedup
+
+        cautions = warnings(positions, nodes, most)
+        title = f"{'Time' if is_real else 'Virtual time'} to depth\n{scale(positions, nodes)}"
+        if found.ceilings is not None:
+            plot_speedup(options.plot, found.samples, rows, found.ceilings, title, cautions)
+        else:
+            plot_simulation(options.plot, rows, title, [found.costs, *cautions])
+    if options.html is not None:
+        _write_html(options, found, rows, fits)
+    return most
+
+
+def _write_html(options: argparse.Namespace, found: Found, rows: Sequence[Row], fits: Sequence[Fit]) -> None:
+    """Write the report, if there is anything to show; says where it is."""
+    if not rows:
         complain(f"no report {options.html}: no search by several workers was finished")
         return
-    from psearch.studies.html_report import write_report
+    from psearch.studies.html_report import Report, write_report
 
-    write_report(options.html, report)
+    how = "in virtual time" if found.ceilings is None else "with real worker processes"
+    facts = {name: getattr(found, name) for name in ("rule", "about", "ceilings", "costs", "interrupted")}
+    write_report(options.html, Report(f"psearch: time to depth {how}", found.samples, rows, fits=fits, **facts))
     say(f"report: {options.html}")
 
 

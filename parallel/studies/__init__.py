@@ -7,7 +7,7 @@ searches a position, and with what luck. `prediction_study` judges node types,
 what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`, and `sharing_costs` what it
 costs to share, in searches that time themselves (`timed_nodes`, `timed_locks`, layouts in `timings`);
 `raw_log` keeps samples, `tree_sizes` says how much was searched and whether that is enough, `pairs` compares policies
-position by position, `time_fit` finds work and critical path, `plots` draws, `html_report` makes a page of a study
-with the pictures of `svg`. `job_pool` shares searches out to processes, `progress` is how a study says how far it is;
+position by position, `time_fit` finds work and critical path, `plots` draws, `html_report` makes a page of a study.
+`job_pool` shares searches out to processes, `progress` is how a study says how far it is;
 `entries` names the groups of kernels.
 """

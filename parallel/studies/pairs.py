@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from psearch.studies.speedup import Samples, bootstrap, mean_logs
+from psearch.studies.speedup import Samples, mean_interval, mean_logs
 
 if TYPE_CHECKING:
     from psearch.simulation.simulator import VirtualSample
@@ -29,16 +29,16 @@ class Pair(NamedTuple):
         return f"x{self.ratio:.3f} ({self.low:.3f} to {self.high:.3f}), {self.positions} positions"
 
 
-def speedups(samples: Samples) -> dict[tuple[int, str], Speedups]:
-    """By worker count and policy, against one worker to the same depth: the means over repeats. The policies are in the
-    order of the samples."""
-    alone = mean_logs([sample for sample in samples if sample.threads == 1], "seconds")
+def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], Speedups]:
+    """Return by worker count and policy how much less `field` is than with one worker to the same depth: means over
+    repeats. The policies are in the order of the samples."""
+    alone = mean_logs([sample for sample in samples if sample.threads == 1], field)
     groups: dict[tuple[int, str], list[Sample | VirtualSample]] = {}
     for sample in samples:
         if sample.threads > 1 and sample.fen in alone:
             groups.setdefault((sample.threads, sample.policy), []).append(sample)
     return {
-        group: {fen: alone[fen] - seconds for fen, seconds in mean_logs(of_group, "seconds").items()}
+        group: {fen: alone[fen] - log for fen, log in mean_logs(of_group, field).items()}
         for group, of_group in groups.items()
     }
 
@@ -49,7 +49,7 @@ def paired(first: Speedups, other: Speedups) -> Pair | None:
     if len(both) < 2:
         return None
     differences = np.array([other[fen] - first[fen] for fen in both])
-    return Pair(len(both), math.exp(differences.mean()), *bootstrap(differences))
+    return Pair(len(both), math.exp(differences.mean()), *np.exp(mean_interval(differences)).tolist())
 
 
 def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:

@@ -222,17 +222,20 @@ def _ratios(samples: Samples, base: Samples, field: str) -> np.ndarray:
     return np.array([over[fen] - under[fen] for fen in over])
 
 
-def bootstrap(logs: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
-    """95% interval of the geometric mean of numbers with these logarithms, one a position: drawn with replacement."""
-    picks = np.random.default_rng(1).integers(logs.size, size=(rounds, logs.size))
-    low, high = np.exp(np.quantile(logs[picks].mean(axis=1), (0.025, 0.975)))
+def mean_interval(values: np.ndarray, rounds: int = 2000) -> tuple[float, float]:
+    """Return the 95% interval of the mean of `values`, of shape (n,): percentile bootstrap, the same every time.
+
+    `scipy.stats.bootstrap` does as much, but scipy is no dependency of `psearch speedup`.
+    """
+    picks = np.random.default_rng(1).integers(values.size, size=(rounds, values.size))
+    low, high = np.quantile(values[picks].mean(axis=1), (0.025, 0.975))
     return float(low), float(high)
 
 
 def compare(samples: Samples, base: Samples) -> Row:
     """What `samples`, of one policy and count, are against `base`, which has all their positions."""
     times, nodes = _ratios(samples, base, "seconds"), _ratios(samples, base, "nodes")
-    low, high = bootstrap(-times) if len(times) > 1 else (None, None)
+    low, high = np.exp(mean_interval(-times)).tolist() if len(times) > 1 else (None, None)
     return Row(
         policy=samples[0].policy,
         threads=samples[0].threads,

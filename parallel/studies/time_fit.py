@@ -41,19 +41,15 @@ def fit_times(rows: Sequence[Row]) -> list[Fit]:
 
 
 def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, float]:
-    """Least squares with two unknowns, neither below zero."""
-    both = np.linalg.lstsq(terms, wanted, rcond=None)[0]
-    if both.min() >= 0:
-        return float(both[0]), float(both[1])
-    best = (0.0, 0.0)
-    least = float(wanted @ wanted)
-    for column in range(2):
-        only = max(float(terms[:, column] @ wanted / (terms[:, column] @ terms[:, column])), 0.0)
-        rest = wanted - only * terms[:, column]
-        if float(rest @ rest) < least:
-            least = float(rest @ rest)
-            best = (only, 0.0) if column == 0 else (0.0, only)
-    return best
+    """Solve least squares with two unknowns, neither below zero. terms: (n, 2), wanted: (n,).
+
+    `scipy.optimize.nnls` does as much for any number, but scipy is no dependency of `psearch simulate`.
+    """
+    found = np.linalg.lstsq(terms, wanted, rcond=None)[0]
+    if found.min() < 0:  # then one of the two is zero at the least, and the other the best that it can be alone
+        alone = np.diag((wanted @ terms / (terms**2).sum(axis=0)).clip(0))
+        found = min(alone, key=lambda pair: float(((terms @ pair - wanted) ** 2).sum()))
+    return float(found[0]), float(found[1])
 
 
 def fit_lines(fits: Sequence[Fit]) -> str:

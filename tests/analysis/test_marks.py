@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,8 @@ import chess
 import chess.pgn
 import pytest
 from paths import DATA
+from programs import PSEARCH
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 OPENINGS = DATA / "games" / "openings.pgn"
 BLUNDERS = DATA / "games" / "blunders.pgn"
 A_FIFTH_OF_A_SECOND = ("--nodes", "100000")

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from compare_logs import named
-from paths import BENCH
+from programs import run_bench
 
 from psearch.studies.pairs import paired
 
-SCRIPT = BENCH / "study" / "compare_logs.py"
 FIELDS = {"depth": 8, "seed": 0, "score": 0, "bestmove": 1, "splits": 1, "joins": 1, "aborted_nodes": 10}
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=60)
 
 
 def write_log(path: Path, policy: str, speedups: list[float], depth: int = 8) -> Path:
@@ -53,8 +45,7 @@ def test_the_table_the_pairs_and_the_picture(tmp_path: Path) -> None:
     plain = write_log(tmp_path / "p.jsonl", "calibrated", [6.0, 6.0, 6.0])
     modern = write_log(tmp_path / "m.jsonl", "calibrated", [2.0, 3.0, 4.0], depth=12)
     picture = tmp_path / "a.png"
-    draws = importlib.util.find_spec("matplotlib") is not None
-    done = run(f"plain={plain}", f"modern={modern}", *(["--plot", str(picture)] if draws else []))
+    done = run_bench("study/compare_logs.py", f"plain={plain}", f"modern={modern}", "--plot", str(picture))
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[1].split()[:5] == ["plain", "calibrated", "8", "3", "6.00"]
@@ -62,7 +53,7 @@ def test_the_table_the_pairs_and_the_picture(tmp_path: Path) -> None:
     assert lines[4].startswith("8 workers, modern (calibrated) over plain (calibrated): x0.481 (0.")
     assert lines[4].endswith("3 positions")
     assert lines[5:] == ["", "plain, modern: depths: the log does not say how they were chosen"]
-    assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_policies_of_one_log(tmp_path: Path) -> None:
@@ -70,7 +61,7 @@ def test_policies_of_one_log(tmp_path: Path) -> None:
     other = write_log(tmp_path / "other.jsonl", "ybw", [3.0, 2.0])
     with log.open("a", encoding="utf-8") as out:
         out.writelines(line + "\n" for line in other.read_text("utf-8").splitlines() if '"ybw"' in line)
-    done = run(str(log))
+    done = run_bench("study/compare_logs.py", str(log))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-3].startswith(
         "8 workers, both (ybw) over both (calibrated): x0.500 (0.500 to 0.500)"
@@ -82,7 +73,7 @@ def test_repeats_count_by_their_geometric_mean(tmp_path: Path) -> None:
     again = write_log(tmp_path / "b.jsonl", "ybw", [8.0, 8.0])
     with log.open("a", encoding="utf-8") as out:
         out.writelines(line + "\n" for line in again.read_text("utf-8").splitlines()[1:])
-    done = run(str(log), f"again={again}")
+    done = run_bench("study/compare_logs.py", str(log), f"again={again}")
     assert "again (ybw) over a (ybw): x2.000 (2.000 to 2.000), 2 positions" in done.stdout
 
 
@@ -93,6 +84,6 @@ def test_bad_input_gets_one_line(tmp_path: Path) -> None:
         ((str(tmp_path / "none.jsonl"),), "cannot read the log"),
         ((str(log), "--plot", "a.jpg"), "--plot"),
     ):
-        done = run(*words)
+        done = run_bench("study/compare_logs.py", *words)
         assert done.returncode == 1 and done.stderr.startswith(f"compare_logs: {complaint}")
         assert done.stderr.count("\n") == 1 and not done.stdout

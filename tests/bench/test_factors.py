@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from paths import BENCH
-
-FACTORS = BENCH / "match" / "factors.py"
+from programs import run_bench
 
 
 def factors(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(FACTORS), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/factors.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -57,7 +53,7 @@ def test_the_table_finds_what_was_put_in(tmp_path: Path) -> None:
     [
         (["lmr_base"], "a change is NAME=LOW:HIGH"),
         (["nothing=0:1"], "no Pruning parameter is called 'nothing'"),
-        (["lmr_base=60:100", "--games", "100"], "50 openings are needed"),
+        (["lmr_base=60:100", "--games", "100"], "100 games need 50 different openings"),
         (["--read", "/nowhere.jsonl"], "cannot read"),
         ([], "some changes and a --log are needed"),
     ],

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
 from netdata.openings import Book, board_of, draw_start, read_books
 from netdata.playing import RULES, Settings, Table, rank_game
-from netdata.reader import Filter, Reader, read, shuffled
+from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype
 from paths import REPOSITORY as ROOT
+from programs import run_bench
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -257,8 +258,8 @@ def by_python_chess(game: Game, chosen: Filter) -> list[tuple[list[tuple[int, in
 
 
 def pieces_of(sample: np.void) -> list[tuple[int, int]]:
-    squares = [square for square in range(64) if int(sample["occupied"]) >> square & 1]
-    return [(square, int(sample["pieces"][i >> 1]) >> (4 * (i & 1)) & 15) for i, square in enumerate(squares)]
+    codes = board_codes(np.array([sample]))[0]
+    return [(square, int(codes[square]) - 1) for square in np.flatnonzero(codes).tolist()]
 
 
 @pytest.mark.parametrize("chosen", [Filter(), Filter(noisy=True, most_score=32767), Filter(skipped=5, most_score=300)])
@@ -318,11 +319,6 @@ def test_moves_that_are_not_legal_are_not_ranked() -> None:
 # -- the command -----------------------------------------------------------------------------------------------------
 
 
-def run(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    script = ROOT / "bench/training/generate.py"
-    return subprocess.run([sys.executable, script, *map(str, words)], capture_output=True, text=True, check=False)
-
-
 def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.games"
     words = [str(path), "--nodes", "100", "--jobs", "2", "--games", "256"]
@@ -334,12 +330,12 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     before = path.read_bytes()
     kept = {header["block"] for header in read_headers(path)[0]}
     assert kept
-    done = run(*words)
+    done = run_bench("training/generate.py", *words)
     assert done.returncode == 0, done.stderr
     assert path.read_bytes().startswith(before[: read_headers(path)[1]][: len(before)])
     assert sorted(header["block"] for header in read_headers(path)[0]) == [0, 1, 2, 3]
-    assert "256 games" in run("--report", path).stdout
-    again = run("--again", path, "--block", str(min(kept)))
+    assert "256 games" in run_bench("training/generate.py", "--report", path).stdout
+    again = run_bench("training/generate.py", "--again", path, "--block", str(min(kept)))
     assert (again.returncode, again.stderr) == (0, "") and "the same games" in again.stdout
 
 
@@ -356,6 +352,6 @@ def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
         [tmp_path / "new.games", "--book", book],
         [tmp_path / "no" / "folder.games"],
     ):
-        done = run(*words)
+        done = run_bench("training/generate.py", *words)
         assert done.returncode == generate.EXIT_BAD_INPUT, words
         assert done.stderr.startswith("generate.py: ") and done.stderr.count("\n") == 1, done.stderr

@@ -26,7 +26,7 @@ from matchplay.mate_claims import MateClaims, thrown_away
 from matchplay.openings import read_book
 from matchplay.slot import Ready
 from paths import BENCH, SUPPORT
-from sessions import processes_in_session
+from programs import processes_in_session
 
 MATCH = BENCH / "match" / "match.py"
 FAKE = SUPPORT / "fake_engine.py"

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matchplay.errors import MatchError
 from matchplay.time_odds import report, worth
-from odds import main
-from paths import BENCH
+from odds import run
+from programs import run_bench
 
-ODDS = BENCH / "match" / "odds.py"
+from psearch.results import PsearchError
 
 
 def odds(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(ODDS), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/odds.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -113,13 +112,11 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
         (["--from-log", "/nowhere.jsonl"], "cannot read"),
     ],
 )
-def test_bad_input_is_one_line(
-    book: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
+def test_bad_input_is_one_line(book: Path, tmp_path: Path, words: list[str], said: str) -> None:
     names = {"BOOK": str(book), "OUT": str(tmp_path / "log.jsonl")}
-    status = main([names.get(word, word) for word in words])
-    out, err = capsys.readouterr()
-    assert (status, out) == (2, "") and said in err and err.count("\n") == 1
+    with pytest.raises((MatchError, PsearchError)) as refused:
+        run([names.get(word, word) for word in words])
+    assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
 def test_machines_play(kernels: None, book: Path, tmp_path: Path) -> None:

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from overhead_by_depth import growth_per_ply
-from paths import BENCH
+from programs import run_bench
 
-OVERHEAD = BENCH / "study" / "overhead_by_depth.py"
 FEN = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(OVERHEAD), *words], capture_output=True, text=True, timeout=300)
 
 
 def test_growth() -> None:
@@ -34,9 +26,8 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
         lines.append({"position": name, "fen": FEN, "depth": depth, "policy": policy, "nodes": 1})
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     picture = tmp_path / "a.png"
-    draws = importlib.util.find_spec("matplotlib") is not None
-    plot = ["--plot", str(picture)] if draws else []
-    done = run("--log", str(log), "--workers", "1,4", "--hash", "4", *plot)
+    plot = ["--plot", str(picture)]
+    done = run_bench("study/overhead_by_depth.py", "--log", str(log), "--workers", "1,4", "--hash", "4", *plot)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("1 positions"), "a mate's depth means nothing"
     split = [line.split() for line in done.stdout.splitlines()]
@@ -46,11 +37,11 @@ def test_the_table_and_the_picture(tmp_path: Path) -> None:
     assert set(rows[("1", "all")]) == {1.0}, "one worker of any policy searches the serial tree"
     assert set(rows[("4", "all")]) != {1.0}, "four search another, which may be smaller by luck"
     assert re.search(r"4 workers: x[0-9.]+ for each ply", done.stdout)
-    assert not draws or picture.read_bytes().startswith(b"\x89PNG")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_nothing_to_compare_with(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"about": {}}\n', "utf-8")
-    done = run("--log", str(log))
+    done = run_bench("study/overhead_by_depth.py", "--log", str(log))
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "overhead_by_depth: " in done.stderr

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from paths import BENCH
-
-QUICK = BENCH / "match" / "quick.py"
+from programs import run_bench
 
 
 def quick(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(QUICK), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/quick.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 

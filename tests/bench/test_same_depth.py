@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import chess
 import pytest
-from paths import BENCH
+from programs import run_bench
 
 from psearch.core.board.bridge import from_chess_move
 
-SCRIPT = BENCH / "study" / "same_depth.py"
 MATE_IN_1 = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -"
 QUEEN_HANGS = "4k3/8/8/3q4/8/4N3/8/4K3 w - -"
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=300)
 
 
 @pytest.fixture
@@ -44,7 +37,7 @@ def write_log(path: Path, serial: tuple[str, str], parallel: tuple[str, str]) ->
 def test_the_table(tmp_path: Path, suite: Path) -> None:
     log = tmp_path / "log.jsonl"
     write_log(log, ("d1c1", "e3d5"), ("d1d8", "e3d5"))
-    done = run("--log", str(log), "--suite", str(suite), "--more", "2")
+    done = run_bench("study/same_depth.py", "--log", str(log), "--suite", str(suite), "--more", "2")
     assert done.returncode == 0, done.stderr
     cells = [re.split(r"\s{2,}", line) for line in done.stdout.splitlines()[2:]]
     rows = {name: [solved, *difference.split()] for name, solved, difference in cells}
@@ -58,7 +51,7 @@ def test_nothing_in_common(tmp_path: Path, suite: Path) -> None:
     log = tmp_path / "log.jsonl"
     write_log(log, ("d1c1", "e3d5"), ("d1d8", "e3d5"))
     suite.write_text(f"{chess.STARTING_FEN} bm e4;\n", "utf-8")
-    done = run("--log", str(log), "--suite", str(suite))
+    done = run_bench("study/same_depth.py", "--log", str(log), "--suite", str(suite))
     assert done.returncode == 1 and done.stderr.startswith("same_depth: no position of ")
     assert done.stderr.count("\n") == 1
 
@@ -66,5 +59,5 @@ def test_nothing_in_common(tmp_path: Path, suite: Path) -> None:
 def test_more_of_what(tmp_path: Path, suite: Path) -> None:
     log = tmp_path / "log.jsonl"
     write_log(log, ("d1c1", "e3d5"), ("d1d8", "e3d5"))
-    done = run("--log", str(log), "--suite", str(suite), "--more", "twice")
+    done = run_bench("study/same_depth.py", "--log", str(log), "--suite", str(suite), "--more", "twice")
     assert done.returncode == 1 and done.stderr == "same_depth: --more wants numbers, not 'twice'\n"

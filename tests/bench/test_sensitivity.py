@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import json
 import lzma
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from paths import BENCH
-
-pytest.importorskip("matplotlib")  # of the extra `study`
-
+from programs import run_bench
 from sensitivity import PANELS
 
-SCRIPT = BENCH / "study" / "sensitivity.py"
 FIELDS = {"depth": 8, "seed": 0, "score": 0, "bestmove": 1, "splits": 1, "joins": 1, "aborted_nodes": 10}
 
 
@@ -29,7 +23,7 @@ def test_from_logs_in_one_file(tmp_path: Path) -> None:
                     sample = {"position": "a", "fen": "a", "policy": policy, "threads": threads, "seconds": seconds}
                     out.write(json.dumps({**FIELDS, **sample, "nodes": 1000, "idle_share": 0.1, "run": run}) + "\n")
     words = ("--from-log", f"{path}#points", "--out", str(tmp_path / "out"))
-    done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=120)
+    done = run_bench("study/sensitivity.py", *words)
     assert done.returncode == 0, done.stderr
     assert "split-depth  calibrated    64  1: 2.00  2: 4.00  3: 6.00  4: 8.00  6: 10.00" in done.stdout
     figures = json.loads((tmp_path / "out" / "sensitivity.json").read_text())

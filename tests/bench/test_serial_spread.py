@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import chess
 import pytest
-from paths import BENCH
+from programs import run_bench
 from serial import search
 from serial_spread import repeated
 
 from psearch.arena.arena import Arena
 
-SPREAD = BENCH / "study" / "serial_spread.py"
 FEN = "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8"
 DEPTH = 9
 
@@ -45,10 +42,7 @@ def test_the_report(nodes: int, tmp_path: Path) -> None:
         board.halfmove_clock = depth % 50  # positions of their own
         lines.append({"position": "one", "fen": board.fen(), "depth": depth, "policy": policy, "nodes": count})
     log.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    done = subprocess.run(
-        [sys.executable, str(SPREAD), "--log", str(log), "--times", "2", "--hash", "4"],
-        capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+    done = run_bench("study/serial_spread.py", "--log", log, "--times", "2", "--hash", "4")
     assert done.returncode == 0, done.stderr
     assert "1 positions, 2 times each" in done.stdout, "mates and other policies are left out"
     found = re.search(r"nodes against the log: x([0-9.]+)", done.stdout)
@@ -59,5 +53,5 @@ def test_the_report(nodes: int, tmp_path: Path) -> None:
 def test_nothing_to_repeat(tmp_path: Path, text: str) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(text, "utf-8")
-    done = subprocess.run([sys.executable, str(SPREAD), "--log", str(log)], capture_output=True, text=True, timeout=60)
+    done = run_bench("study/serial_spread.py", "--log", str(log))
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and done.stderr.startswith("serial_spread: ")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from paths import BENCH
+from programs import run_bench
 
 from psearch.studies.speedup import Sample
 
-SCRIPT = BENCH / "study" / "simulator_error.py"
 FENS = (
     "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8",
     "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
@@ -29,7 +26,7 @@ def test_real_and_virtual(tmp_path: Path) -> None:
     ]
     log.write_text("".join(json.dumps(asdict(sample)) + "\n" for sample in samples), "utf-8")
     words = ("--real", str(log), "--hash", "1", "--out", str(out))
-    done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=300)
+    done = run_bench("study/simulator_error.py", *words)
     assert done.returncode == 0, done.stderr
     virtual = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
     assert {(one["fen"], one["threads"]) for one in virtual} == {(fen, count) for fen in FENS for count in (1, 2)}
@@ -44,9 +41,8 @@ def test_real_and_virtual(tmp_path: Path) -> None:
 def test_speed_at_two_workers(tmp_path: Path) -> None:
     suite, out = tmp_path / "two.epd", tmp_path / "speeds.json"
     suite.write_text("".join(" ".join(fen.split()[:4]) + f' id "{fen[:4]}";\n' for fen in FENS), "utf-8")
-    script = BENCH / "study" / "simulator_speed.py"
     words = ("--suite", str(suite), "--minutes", "0", "--nodes", "20000", "--hash", "1", "--out", str(out))
-    done = subprocess.run([sys.executable, str(script), *words], capture_output=True, text=True, timeout=300)
+    done = run_bench("study/simulator_speed.py", *words)
     assert done.returncode == 0, done.stderr
     found = json.loads(out.read_text("utf-8"))
     assert [set(one) for one in found["real"]] == [{"one", "two", "independent"}] * 2

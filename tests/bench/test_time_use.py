@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import chess
 import pytest
-from paths import BENCH
+from programs import run_bench
 from time_use import ClockPlayer
 
 from psearch.processes.time_manager import TimeUse
 
-SCRIPT = BENCH / "match" / "time_use.py"
-
 
 def time_use(*words: str) -> tuple[int, str, str]:
-    done = subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=240)
+    done = run_bench("match/time_use.py", *words)
     return done.returncode, done.stdout, done.stderr
 
 

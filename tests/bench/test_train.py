@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import chess
@@ -23,6 +21,7 @@ from netfit.network import BUCKETS, Net, bucket, features, load, random_net, val
 from netfit.search_kernels import evaluate_by_net
 from netfit.search_record import OUT_ONE, ROW_ONE, search_record
 from paths import REPOSITORY
+from programs import run_bench
 
 from psearch.arena.arena import Arena
 from psearch.core.board.bridge import set_position
@@ -170,15 +169,10 @@ def test_the_search_evaluates_by_the_net() -> None:
         assert found == in_integers(net, sample[()])
 
 
-def run(script: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, REPOSITORY / "bench/training" / script, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
 def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
-    done = run(
-        "train.py", games, "--hidden", "4,8", "--epochs", "2", "--first-epochs", "1", "--first-stage", "900",
+    done = run_bench(
+        "training/train.py", games, "--hidden", "4,8", "--epochs", "2", "--first-epochs", "1", "--first-stage", "900",
         "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -189,8 +183,8 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     net = load(tmp_path / "nets/8-600.npz")
     lessons = read_lessons([games], 0.3)
     assert error(net, *lessons.test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
-    played = run(
-        "net_match.py", "--first", tmp_path / "nets/8-600.npz", "--second", "hand", "--book", BOOK,
+    played = run_bench(
+        "training/net_match.py", "--first", tmp_path / "nets/8-600.npz", "--second", "hand", "--book", BOOK,
         "--games", "4", "--nodes", "150", "--jobs", "2",
     )  # fmt: skip
     assert played.returncode == 0, played.stderr
@@ -203,6 +197,6 @@ def test_bad_input_is_one_line(games: Path, tmp_path: Path) -> None:
         ("train.py", [tmp_path / "none.games"], "none.games"),
         ("net_match.py", ["--first", tmp_path / "none.npz", "--book", BOOK], "none.npz"),
     ):
-        done = run(script, *words)
+        done = run_bench(f"training/{script}", *words)
         assert done.returncode == train.EXIT_BAD_INPUT
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr

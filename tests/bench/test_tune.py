@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import chess
+import fit_wdl
 import numpy as np
 import pytest
 import tune
@@ -13,7 +14,12 @@ from fitting.columns import DANGER_COLUMN, N_COLUMNS
 from fitting.data import Data
 from fitting.features import features
 from fitting.model import backward, danger_backward, predict
+from fitting.positions import SCORE_MAX
 from fitting.weights_file import weights_in_use
+from netdata.blocks import Appender
+from netdata.openings import Book
+from netdata.playing import Settings, Table
+from netdata.reader import read
 from positions import sample
 
 from psearch.core.board.bridge import set_position
@@ -124,3 +130,26 @@ def test_a_fit_from_end_to_end(
     for term in TERMS:
         assert len(values[term.name]) == term.count
         assert all(isinstance(part, int) for pair in values[term.name] for part in pair)
+
+
+def test_games_are_read_as_positions_and_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By both programs; each position is seen by its mover, who is White then."""
+    path, out = tmp_path / "few.games", tmp_path / "wdl_model.py"
+    target = Appender(path)
+    target.append(Table(Settings(seed=5, nodes=100, games=16, commit="none", book=""), Book((), "")).play(0))
+    target.close()
+    samples = read([path], every=1000).training
+    fens, results = fit_wdl.read_sample(path, 200, 1)
+    assert len(set(fens)) == 200 and set(results.tolist()) <= {0.0, 0.5, 1.0}
+    assert all(chess.Board(fen).is_valid() and " w - - " in fen for fen in fens)
+    monkeypatch.setattr(sys, "argv", ["tune.py", str(path), "--current-only"])
+    tune.main()
+    assert f"few.games: {(abs(samples['score']) <= SCORE_MAX).sum()} positions" in capsys.readouterr().out
+    words = ["fit_wdl.py", str(path), "--positions", "200", "--nodes", "100", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", words)
+    fit_wdl.main()
+    written: dict[str, object] = {}
+    exec(out.read_text(), written)
+    assert written["MATERIAL_KNOTS"] == fit_wdl.KNOTS

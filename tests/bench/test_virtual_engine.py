@@ -11,13 +11,13 @@ import chess
 import chess.engine
 import pytest
 from paths import BENCH
+from positions import MIDDLE_GAME
 
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
 SCRIPT = BENCH / "study" / "virtual_engine.py"
-MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 ONE_MOVE = "7k/8/8/8/8/8/1r6/K7 w - - 0 1"
 MILLISECOND = 0.001
 

@@ -17,9 +17,9 @@ import chess
 import chess.pgn
 import pytest
 from paths import DATA
+from programs import PSEARCH
 from terminals import CONTROL, line_before, on_terminal
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 MIXED = str(DATA / "suites" / "mixed.epd")
 TIMEOUT_S = 240
 """generous: the first of these tests may have to compile the kernels"""

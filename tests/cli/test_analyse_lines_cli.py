@@ -16,9 +16,9 @@ from typing import Any
 import chess
 import farm_hands
 import pytest
+from programs import PSEARCH
 from timing import least
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 TIMEOUT_S = 120
 NODES = ["--nodes", "3000"]
 MATE_IN_1, ALSO_MATE_IN_1 = (f"6k1/5ppp/8/8/8/8/{rank}/4R1K1 w - - 0 1" for rank in ("8", "7P"))

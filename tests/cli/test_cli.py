@@ -16,6 +16,7 @@ from typing import Any
 import chess
 import pytest
 from paths import DATA
+from positions import KIWIPETE, MATED
 from reports import cp, moves, workers
 
 from psearch import __version__, search
@@ -26,8 +27,6 @@ from psearch.notation.report import final_report, iteration_line
 from psearch.processes.request import SearchRequest
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 
 

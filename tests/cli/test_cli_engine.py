@@ -13,10 +13,10 @@ from pathlib import Path
 import chess
 import pytest
 from paths import DATA
-from sessions import processes_in_session
+from positions import MATED
+from programs import PSEARCH, processes_in_session
 from timing import least, wait_until
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
 TIMEOUT_S = 240
 """generous: the first of these tests may have to compile the kernels"""
@@ -114,7 +114,6 @@ def test_chess960_answers_are_legal_there() -> None:
         board.push_uci(word)
 
 
-MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 
 

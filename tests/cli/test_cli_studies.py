@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -14,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import PSEARCH
 
 from psearch.results import PsearchError
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
-HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 ROW_FIELDS = {
     "policy",
     "threads",
@@ -126,15 +124,15 @@ sys.exit(f"loaded: {heavy}" if heavy else 0)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_plot_without_matplotlib_is_refused(
-    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("option", "name"), [("--plot", "x.png"), ("--html", "x.html")])
+def test_a_picture_without_matplotlib_is_refused(
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch, option: str, name: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
-    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", option, name)
+    assert (status, err) == (2, f"psearch: {option} needs matplotlib: pip install matplotlib\n")
 
 
-@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
 @pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
 def test_plots_that_cannot_be_written(run: Callable[..., tuple[int, str, str]], suite: str, name: str) -> None:
     status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", name)
@@ -349,7 +347,6 @@ def test_simulate_with_validation_and_costs(
     assert [line["seed"] for line in lines[1:]] == [7, 7]
 
 
-@pytest.mark.skipif(not HAS_MATPLOTLIB, reason="matplotlib is not installed")
 def test_plots(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
     plot = tmp_path / "plot.png"
     words = ["--workers", "2,4", "--suite", suite, "--depth", "3", "--hash", "1", "--plot", str(plot)]

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from programs import descendants
 
 PROGRAM = "import sys; from psearch.cli.main import main; sys.exit(main())"
 WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
@@ -34,16 +35,6 @@ def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
         timeout=120,
         env={**os.environ, **environment},
     )
-
-
-def children(pid: int) -> set[int]:
-    """Processes below this one."""
-    found = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
-    parents = {int(one): int(parent) for one, parent in map(str.split, found.splitlines()[1:])}
-    below = {pid}
-    while more := {one for one, parent in parents.items() if parent in below} - below:
-        below |= more
-    return below - {pid}
 
 
 @pytest.fixture
@@ -70,7 +61,7 @@ def test_a_signal_ends_it_and_its_workers(server: subprocess.Popen[str], number:
     with urllib.request.urlopen(url) as answer:
         assert b"<title>psearch</title>" in answer.read()
     until = time.monotonic() + 60
-    while len(workers := children(server.pid)) < 3:  # two, and who forks them
+    while len(workers := descendants(server.pid)) < 3:  # two, and who forks them
         assert time.monotonic() < until
         time.sleep(0.05)
     server.send_signal(number)

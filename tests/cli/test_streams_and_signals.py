@@ -11,16 +11,14 @@ import select
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import time
 from pathlib import Path
 
 import pytest
+from programs import PSEARCH, processes_in_session
 from screen import Screen
-from sessions import processes_in_session
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 SEARCH = [*PSEARCH, "--threads", "2", "--hash", "1"]
 ENDLESS = [*SEARCH, "--movetime", "600000", "startpos"]
 TIMEOUT_S = 120

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import signal
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from paths import BENCH, DATA
+from programs import run_bench
 
 SUITE = """\
 r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - id "a";
@@ -64,41 +63,23 @@ def test_ray_is_not_touched_without_a_cluster() -> None:
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
-def bench(script: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """A script of bench/ with these arguments."""
-    return subprocess.run([sys.executable, str(BENCH / script), *words], capture_output=True, text=True, timeout=240)
-
-
 def test_games_of_settings(fake_ray: Path, tmp_path: Path) -> None:
     """The nodes know nothing of the script: it goes there with the work."""
     book = tmp_path / "book.epd"
     book.write_text(SUITE)
     words = ["--second", "plain", "--nodes", "300", "--games", "4", "--book", str(book)]
-    here, there = bench("match/quick.py", *words), bench("match/quick.py", *words, "--on", "auto")
+    here, there = run_bench("match/quick.py", *words), run_bench("match/quick.py", *words, "--on", "auto")
     assert (there.returncode, there.stderr) == (0, "")
     assert here.stdout == there.stdout
 
 
 def test_a_match(fake_ray: Path, tmp_path: Path) -> None:
     words = ["--nodes", "300", "--games", "4", "--most-moves", "20", "--on", "auto", "--out", str(tmp_path / "m")]
-    done = bench("match/match.py", "--first", "option.Hash=1", "--second", "option.Hash=2", *words)
+    done = run_bench("match/match.py", "--first", "option.Hash=1", "--second", "option.Hash=2", *words)
     assert done.returncode == 0, done.stderr
-    again = bench("match/match.py", "--first", "option.Hash=1", "--second", "option.Hash=2", *words, "--resume")
+    again = run_bench("match/match.py", "--first", "option.Hash=1", "--second", "option.Hash=2", *words, "--resume")
     assert again.returncode == 0 and again.stdout == done.stdout
     assert (tmp_path / "m.pgn").read_text().count("[Result ") == 4
-
-
-def test_games_against_itself(fake_ray: Path, tmp_path: Path) -> None:
-    starts = tmp_path / "starts.xz"
-    starts.write_bytes(
-        lzma.compress("".join(line.split(" id ")[0] + " 0 1;\n" for line in SUITE.splitlines()).encode())
-    )
-    words = ["--starts", str(starts), "--syzygy", str(DATA / "syzygy"), "--games", "3", "--nodes", "50"]
-    here, there = tmp_path / "here", tmp_path / "there"
-    for path, where in ((here, ["--jobs", "1"]), (there, ["--on", "auto"])):
-        done = bench("tuning/selfplay_positions.py", str(path), *words, *where)
-        assert (done.returncode, done.stderr) == (0, "")
-    assert here.read_text() == there.read_text() != ""
 
 
 def _rows(text: str) -> list[dict[str, object]]:

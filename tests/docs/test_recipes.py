@@ -22,7 +22,6 @@ from psearch.cli.commands import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-TITLES = ("A pruning technique", "A policy", "A UCI option", "An evaluation term", "A study")
 
 
 class Step(NamedTuple):
@@ -64,16 +63,7 @@ def unknown_names(text: str) -> set[str]:
     return {name for name in names if not re.search(rf"\b{name}\b", sources)}
 
 
-def test_there_are_five_recipes_and_each_is_short() -> None:
-    text = section(CONTRIBUTING, "Recipes")
-    assert tuple(re.findall(r"^### (.*)", text, re.MULTILINE)) == TITLES
-    for title in TITLES:
-        steps = steps_of(title)
-        assert 4 <= len(steps) <= 5, title
-        assert sum(len(step.text) for step in steps) < 1500, title
-
-
-@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("title", re.findall(r"^### (.*)", section(CONTRIBUTING, "Recipes"), re.MULTILINE))
 def test_what_a_recipe_names_is_there(title: str) -> None:
     for step in steps_of(title):
         assert not [path for path in paths_of(step.text) if not path.exists()]

@@ -15,12 +15,11 @@ from pathlib import Path
 import chess
 import pytest
 from positions import MIDDLE_GAME
+from programs import PSEARCH, descendants
 from timing import wait_for_ends, wait_until
 from uci_client import Client
 
 import psearch
-
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 
 
 @pytest.fixture
@@ -33,15 +32,6 @@ def two(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=120)
-
-
-def children(pid: int) -> list[int]:
-    """Of a process, and theirs."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            found += [child, *children(child)]
-    return found
 
 
 def test_one_position(two: Path) -> None:
@@ -92,7 +82,7 @@ def test_nothing_is_left_running(two: Path, number: signal.Signals) -> None:
         assert process.stdout is not None
         while "machines 2" not in process.stdout.readline():
             assert process.poll() is None
-        below = children(process.pid)
+        below = descendants(process.pid)
         process.send_signal(number)
         said, _ = process.communicate(timeout=60)
     assert process.returncode == (130 if number == signal.SIGINT else -9)
@@ -185,7 +175,7 @@ def test_nothing_is_left_of_an_engine_that_leaves_while_it_connects(two: Path, s
         client.ready()
         client.send(f"setoption name Cluster value {silent_head}")
         wait_until(Path(f"{two}.hangs").exists)
-        below = children(client.process.pid)
+        below = descendants(client.process.pid)
         assert any("psearch.cluster.driver" in _command(pid) for pid in below)
     wait_for_ends(below, 5)  # long before the attempt to connect would be given up
 
@@ -211,7 +201,7 @@ def test_from_python(two: Path) -> None:
     with pytest.raises(psearch.PsearchError, match="neither auto nor local"):
         psearch.Engine(cluster="nowhere")
     assert "ray" not in sys.modules
-    assert not [pid for pid in children(os.getpid()) if "psearch.cluster.driver" in _command(pid)]
+    assert not [pid for pid in descendants(os.getpid()) if "psearch.cluster.driver" in _command(pid)]
 
 
 def _command(pid: int) -> str:

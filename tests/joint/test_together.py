@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from paths import BENCH
-
-SCRIPT = BENCH / "speed" / "together.py"
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *words], capture_output=True, text=True, timeout=120)
+from programs import run_bench
 
 
 def test_a_row_for_each_time_alone_and_together(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_ray.write_text("here 1\nthere 1\n")
     monkeypatch.setenv("FAKE_RAY_OURS", "here")
-    done = run("--on", "auto", "--hash", "4", "--movetimes", "20,150")
+    done = run_bench("speed/together.py", "--on", "auto", "--hash", "4", "--movetimes", "20,150")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("this machine with 1 threads; there (127.0.0.1) with 1\n")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines()[2:]]
@@ -29,6 +21,6 @@ def test_a_row_for_each_time_alone_and_together(fake_ray: Path, monkeypatch: pyt
 
 
 def test_where_there_is_no_cluster(fake_ray: Path) -> None:
-    done = run("--on", "127.0.0.1:9")
+    done = run_bench("speed/together.py", "--on", "127.0.0.1:9")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "no Ray cluster can be reached at 127.0.0.1:9: Connection refused\n"

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import chess
 import pytest
+from positions import KIWIPETE
 
 from psearch.notation.perft_epd import Outcome, check_suite, parse_perft_suite, read_perft_suite
 from psearch.notation.source import Source
 from psearch.results import PsearchError
-
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
 def suite(*lines: str) -> Source:

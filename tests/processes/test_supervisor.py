@@ -15,6 +15,7 @@ from typing import Any
 import chess
 import pytest
 from pages import NEEDS_POPULATE, resident_kb
+from positions import KIWIPETE
 from timing import When, assert_no_processor_time, least, seconds_of, wait_for_ends
 
 from psearch.arena.validate import describe, leftovers
@@ -24,7 +25,6 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
 
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 DEADLINE_S = 60.0
 
 

@@ -5,13 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from psearch.studies.plots import plot_prediction, plot_simulation, plot_speedup
 from psearch.studies.prediction_study import ReliabilityBin, RuleReport
 from psearch.studies.speedup import Row
-
-matplotlib = pytest.importorskip("matplotlib")
 
 BINS = [ReliabilityBin(100, share / 10, share / 10) for share in range(1, 10)]
 REPORT = RuleReport("", 1e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, 0.9, {})
@@ -57,7 +53,7 @@ def test_what_keeps_a_picture_from_meaning_much_stands_in_it(tmp_path: Path) -> 
 
     drawn = {
         "simulate": lambda path, notes: plot_simulation(path, [ROW], "a", notes),
-        "speedup": lambda path, notes: plot_speedup(path, [ROW], {4: 3.9}, "a", notes),
+        "speedup": lambda path, notes: plot_speedup(path, [], [ROW], {4: 3.9}, "a", notes),
         "predict": lambda path, notes: plot_prediction(path, [replace(REPORT, rule="garms")], "a", notes),
     }
     for name, draw in drawn.items():
@@ -75,5 +71,5 @@ def test_one_position_is_drawn_without_an_interval(tmp_path: Path) -> None:
     plot_simulation(tmp_path / "simulate.png", [one], "one")
     with_interval, without = tmp_path / "a.png", tmp_path / "b.png"
     for path, row in ((with_interval, ROW), (without, one)):
-        plot_speedup(path, [row], {4: 3.9}, "one")
+        plot_speedup(path, [], [row], {4: 3.9}, "one", [])
     assert with_interval.read_bytes() != without.read_bytes()

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import chess
 import pytest
+from positions import KIWIPETE
 
 from psearch.notation.epd import SuitePosition
 from psearch.results import PsearchError
 from psearch.studies.speedup import Sample, hardware_ceiling, legend, measure, summarise, table
 
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 SUITE = [SuitePosition("start", chess.Board()), SuitePosition("kiwipete", chess.Board(KIWIPETE))]
 
 

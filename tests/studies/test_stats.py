@@ -8,6 +8,7 @@ from pathlib import Path
 
 import chess
 import pytest
+from positions import KIWIPETE, MATED
 from serial import AEL, DEFAULT, search
 
 from psearch import PRUNING_MODES
@@ -17,8 +18,6 @@ from psearch.core.records.pruning import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.studies.pruning_counts import collect, stats_table
 
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 Run = Callable[..., tuple[int, str, str]]
 
 

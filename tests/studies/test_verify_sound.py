@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA
+from programs import PSEARCH
 
 from psearch.cli.verify_sound import _LEGEND
 from psearch.core.pruning.modes import SOUND
@@ -22,7 +22,6 @@ from psearch.core.terms import REST_BOUND
 from psearch.studies import soundness as verify_sound
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 BLOCKED = "3q1k2/3r2p1/4Q1Pp/5P1P/3p1P2/8/7K/4R3 w - - 35 78"
 STALEMATE_TRICK = "8/5p2/5p1p/5p1p/2K2p1p/5P1P/p7/kbR5 w - - 0 1"
 QUEENS = "R6R/3Q4/1Q4Q1/4Q3/2Q4Q/Q4Q2/pp1Q4/kBNN1KB1 w - - 0 1"

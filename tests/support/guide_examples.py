@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from paths import DATA, REPOSITORY
+from programs import PSEARCH
 from terminals import on_terminal, what_stays
 
 PAGES = (REPOSITORY / "docs" / "guides" / "analyse.md",)
 _COLUMNS = 100
-_PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 _BLOCK = re.compile(r"(?<=\n\n)    \$ (psearch .*)\n((?:    .*\n|\n(?=    ))+)")
 _MASKED = (
     (re.compile(r" +\d+\.\d\d(?= +\d+/\d+ )"), " TIME"),
@@ -46,7 +45,7 @@ def examples_of(page: str) -> list[Example]:
 def output_of(command: str) -> str:
     """What a command leaves on the terminal now."""
     words = shlex.split(command)[1:]
-    shown, _, status = on_terminal([*_PSEARCH, *words], _COLUMNS, folder=DATA / "guides")
+    shown, _, status = on_terminal([*PSEARCH, *words], _COLUMNS, folder=DATA / "guides")
     if status != 0:
         raise RuntimeError(f"{command}: status {status}: {what_stays(shown)}")
     return what_stays(shown).strip("\n") + "\n"

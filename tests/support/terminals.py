@@ -18,7 +18,7 @@ _LAST_FRAME = re.compile(r"[^\n]*\n(?:\x1b\[\?25h)?\r\x1b\[1A\x1b\[2K")
 
 
 def on_terminal(
-    command: Sequence[str], columns: int, stdout_too: bool = True, folder: Path | None = None
+    command: Sequence[str], columns: int = 80, stdout_too: bool = True, folder: Path | None = None
 ) -> tuple[str, str, int]:
     """What a terminal of this width is sent on stderr, and on stdout if that is not the same; the exit status."""
     ours, theirs = pty.openpty()

@@ -5,15 +5,14 @@ from __future__ import annotations
 import queue
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import chess
+from programs import PSEARCH
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
 TIMEOUT_S = 120.0
 """generous: the first of these tests may have to compile the kernels"""
 

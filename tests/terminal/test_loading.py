@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from terminals import on_terminal
 
 from psearch.terminal.loading import PATIENCE_S, Loading
 
@@ -114,20 +114,7 @@ from psearch.cli.main import main
 kernels._STARTED_S -= 10
 sys.exit(main({words}))
 """
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-c", program]
-    environment = {**os.environ, "TERM": "xterm"}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment, text=True) as running:
-        os.close(theirs)
-        shown = b""
-        try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:  # how Linux says that the other end was closed
-            pass
-        assert running.stdout is not None
-        answer = running.stdout.read()
-        assert running.wait(60) == 0
-    os.close(ours)
-    assert shown == SHOWN + GONE
+    shown, answer, status = on_terminal([sys.executable, "-c", program], stdout_too=False)
+    assert status == 0
+    assert shown.encode() == SHOWN + GONE
     assert "loading" not in answer

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -18,6 +17,8 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
+from positions import KIWIPETE, MATED, MIDDLE_GAME
+from programs import PSEARCH
 from timing import last_bound
 
 from psearch.arena.arena import Arena
@@ -45,10 +46,6 @@ from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
 from psearch.trace.trace_events import OPENING
 from psearch.trace.trace_file import check_trace, replacing
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
-MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 NS_PER_US = 1000
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
 ITERATIONS, FIRST_WORKER, FIRST_SPLITS = 10, 1000, 10_000

@@ -10,7 +10,8 @@ from functools import partial
 
 import chess
 import pytest
-from sessions import processes_in_session
+from positions import MATED
+from programs import processes_in_session
 from timing import assert_no_processor_time, least, seconds_of, wait_until
 from uci_client import BESTMOVE, PSEARCH, Client, check_lines, infos, workers_of
 
@@ -18,7 +19,6 @@ from psearch.uci.options import OPTIONS
 
 MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
 MATE_IN_2 = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
-MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w KQkq - 1 3"
 STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import chess
 import chess.engine
 import pytest
+from programs import PSEARCH
 from timing import least
-from uci_client import PSEARCH
 
 Limit = chess.engine.Limit
 TIMEOUT_S = 120.0

@@ -14,9 +14,8 @@ from collections.abc import Iterator
 
 import pytest
 from peak_memory import PEAK_KIB
-from sessions import processes_in_session
+from programs import PSEARCH, processes_in_session
 from timing import wait_until
-from uci_client import PSEARCH
 
 from psearch.uci.streams import LONGEST_LINE, Streams
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import chess
 import pytest
+from positions import KIWIPETE
 
 from psearch.core import kernels
 from psearch.options import SearchOptions
@@ -13,8 +14,6 @@ from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
 @pytest.fixture(scope="session", autouse=True)

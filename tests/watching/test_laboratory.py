@@ -13,6 +13,7 @@ from typing import Any
 
 import chess
 import pytest
+from positions import KIWIPETE
 
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
@@ -23,7 +24,6 @@ from psearch.watching.job import Job
 from psearch.watching.laboratory import MOST_CELLS, Experiment, run, timeline
 from psearch.watching.trace_reading import MOST_CHARACTERS, read_trace
 
-KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 SMALL = Experiment(KIWIPETE, False, 4, ("calibrated", "ybw"), 10_000)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import chess
 import chess.engine
 import pytest
+from positions import MIDDLE_GAME
 
 import psearch
 from psearch.processes.supervisor import Supervisor
@@ -21,8 +22,6 @@ from psearch.results import PsearchError
 from psearch.trace import recorder as recorders
 from psearch.watching.cells import ABORTED, SEARCH
 from psearch.watching.watcher import Watcher
-
-MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 
 
 def looks(

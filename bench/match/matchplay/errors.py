@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from importlib import import_module
 from typing import NoReturn
+
+from psearch.results import PsearchError
+
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
 
 
 class MatchError(Exception):
@@ -20,3 +27,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise MatchError(message)
+
+
+def run_script(name: str) -> int:
+    """Call `run` of a script, imported under its own name, by which other processes know its functions.
+
+    Returns the exit status; bad input is one line.
+    """
+    try:
+        return int(import_module(name).run())
+    except (MatchError, PsearchError) as error:
+        print(f"{name}.py: {error}", file=sys.stderr)
+        return EXIT_BAD_INPUT

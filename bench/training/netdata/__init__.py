@@ -6,3 +6,8 @@
 - `blocks`: a file of blocks, packed and checksummed.
 - `reader`: from files to arrays of positions.
 """
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "match"))  # it reads books

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import chess
+from matchplay.errors import MatchError as MatchError
+from matchplay.openings import read_book
 
 _KINDS = (("start", 50), ("book", 25), ("unbalanced", 15), ("chess960", 10))
 """Kinds of starts, and how many of a hundred games begin so."""
@@ -50,22 +52,14 @@ class Book(NamedTuple):
 
 
 def read_books(paths: Sequence[Path]) -> Book:
-    """Read files of FEN or EPD, a position a line. Raises OSError, and ValueError for a line that is none."""
+    """Read files of FEN, EPD or PGN. Raises OSError, and MatchError for a position that is none."""
     digest = hashlib.sha256()
     fens = []
     for path in paths:
-        text = path.read_bytes()
-        digest.update(text)
-        for number, line in enumerate(text.decode("ascii", "replace").splitlines(), 1):
-            fields = line.split()[:4]
-            if not fields:
-                continue
-            try:
-                board = chess.Board(" ".join(fields) + " 0 1", chess960=True)
-            except ValueError as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-            if not board.is_valid():
-                raise ValueError(f"{path}, line {number}: not a legal position")
+        digest.update(path.read_bytes())
+        for opening in read_book(path, chess960=True):
+            board = opening.board()
+            board.halfmove_clock, board.fullmove_number = 0, 1
             fens.append(board.fen(shredder=True))
     return Book(tuple(fens), digest.hexdigest()[:16] if paths else "")
 

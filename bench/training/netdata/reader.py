@@ -136,3 +136,12 @@ def read(
 def shuffled(samples: np.ndarray, seed: int) -> np.ndarray:
     """Return the positions in a random order, over the whole set."""
     return samples[np.random.default_rng(seed).permutation(len(samples))]
+
+
+def board_codes(samples: np.ndarray) -> np.ndarray:
+    """Return the boards as `position_dtype` has them, uint8 of shape (n, 64); the mover's pieces are White's."""
+    occupied = np.unpackbits(samples["occupied"].astype("<u8").view("u1").reshape(-1, 8), axis=1, bitorder="little")
+    nibbles = np.stack([samples["pieces"] & 15, samples["pieces"] >> 4], axis=2).reshape(-1, 32)
+    codes = np.zeros((len(samples), 64), np.uint8)
+    codes[occupied > 0] = 1 + nibbles[np.arange(32) < occupied.sum(axis=1, keepdims=True)]
+    return codes

@@ -7,10 +7,15 @@ quiet positions only.
 from __future__ import annotations
 
 import lzma
+import sys
 from pathlib import Path
 
 import numba
 import numpy as np
+
+sys.path.append(str(Path(__file__).parents[2] / "training"))  # it reads games
+
+from netdata.reader import board_codes, read
 
 from psearch.core.board.movegen import generate_captures
 from psearch.core.board.position import complete_position, find_pins, make_move
@@ -123,8 +128,19 @@ def _resolve_all(tables: int, evaluation: int, frames: int, positions: int, coun
         complete_position(tb, pos)
 
 
+def _read_games(path: Path) -> tuple[Array, Array]:
+    """As `_read_positions`, of a file of games; each from its mover's side, which is White then."""
+    found = read([path])
+    samples = np.concatenate([found.training, found.test])
+    positions = np.zeros(len(samples), position_dtype)
+    positions["board"], positions["ep"] = board_codes(samples), -1
+    return positions, np.stack([samples["score"], samples["result"] / 2], axis=1).astype(np.float64)
+
+
 def _read_positions(path: Path) -> tuple[Array, Array]:
-    """Positions as `position_dtype` (not completed), and (score, result) of each line."""
+    """Positions as `position_dtype` (not completed), and (score, result) of each."""
+    if path.suffix == ".games":
+        return _read_games(path)
     with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:
         lines = [line for line in file.read().splitlines() if line.count(b";") == 2]
     text = np.frombuffer(b"\n".join(lines), dtype=np.uint8)

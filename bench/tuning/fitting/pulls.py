@@ -7,8 +7,8 @@ ranks, smooth means KING_SLOPE.
 
 The mean of each piece-square table is pulled to plain material: engines do not stay a piece down in the middle game
 without compensation, and such positions alone would make a rook worth less than a bishop, while a search asks about
-positions where a piece is simply lost. Games from positions with a piece taken off (`selfplay_positions.py`) say the
-same by their results.
+positions where a piece is simply lost. Games from positions with a piece taken off (`bench/training`) say the same by
+their results.
 """
 
 from __future__ import annotations
