@@ -14,7 +14,7 @@ import chess.pgn
 
 from psearch.analysis.accuracy import PlayerSummary, ScoredMove, capped_cp, summarise
 from psearch.analysis.analyser import Answer
-from psearch.farm.comparing import LEAST_LOSS, compared_loss, loss_of, scores_of, sure_loss
+from psearch.farm.comparing import LEAST_LOSS, LEAST_SEEMING_LOSS, compared_loss, loss_of, scores_of, sure_loss
 from psearch.farm.jobs import Comparison
 from psearch.notation.pgn import PgnGame
 
@@ -105,7 +105,7 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
         is_best = best is not None and bool(move) and board.parse_uci(best.best) == move
         loss = 0.0 if is_best else _loss(board, move, after, best, reached)
         compared = mark = None
-        if loss is not None and loss >= LEAST_LOSS and best is not None:
+        if loss is not None and loss >= LEAST_SEEMING_LOSS and best is not None:
             compared = best.compared
         if compared is not None:
             loss, sure = compared_loss(board, compared), sure_loss(board, compared)

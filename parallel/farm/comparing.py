@@ -4,7 +4,10 @@ The scores of the positions before and after a move come from two searches: of o
 same ones each time. They say which moves may be mistakes. Of such a move a search of its own finds exact scores, of
 the best move and of the one that was played, to the same depths, with a table that knows what followed in the game. It
 is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
-searched, on any machine and in any run.
+searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
+
+So which moves are compared is all that a mark owes to time. More moves are than may get one: of a move that is worth a
+mark the scores before and after it seldom say that it lost next to nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from dataclasses import replace
 import chess
 import chess.engine
 
+from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.farm.answers import score_of
 from psearch.farm.jobs import Comparison
 from psearch.notation.report import uci_line
@@ -26,8 +30,15 @@ from psearch.processes.workers import INLINE
 from psearch.results import Info, Limits
 
 LEAST_LOSS = 0.05
-"""Expected points (0 to 1) from which on a loss is worth a mark. Of the scores of two positions it only leads to a
-comparison; that takes noise off, so it decides, and not scores that are others each time."""
+"""Expected points (0 to 1) from which on a loss is worth a mark."""
+LEAST_SEEMING_LOSS = LEAST_LOSS / 2
+"""So much a move must seem to have lost, by the scores of two positions, to be compared (docs/decisions/026)."""
+_DOUBTFUL_LOSS, _DOUBTLESS_LOSS = 0.08, 0.10
+"""A comparison by which a move lost so much, and without noise not so much, is done again,"""
+_DEEPER = 4
+"""with so many times the nodes;"""
+_DEEPER_PLIES = 2
+"""with a limit of depth by so much deeper."""
 _NODES_PER_MS = 500
 """What a worker searches, about. A time is a number of nodes here: of the same time each search makes another one."""
 _SHARE = 2
@@ -125,9 +136,17 @@ class Comparer:
     def compare(
         self, board: chess.Board, line: Sequence[chess.Move], limits: Limits, on_live: Callable[[], None] | None
     ) -> Comparison | None:
-        """Search what followed, the position, and then the move alone to the same depths; None when both have no exact
-        score of the same depth. line: the move that was played, and those after it; limits: those of the position;
-        on_live: called ten times a second."""
+        """Search what followed, the position, and then the move alone to the same depths, and once more where that
+        leaves a doubt; None when both have no exact score of the same depth. line: the move that was played, and those
+        after it; limits: those of the position; on_live: called ten times a second."""
+        found = self._compare(board, line, limits, on_live)
+        if found is not None and _is_doubtful(board, found):
+            found = self._compare(board, line, _deeper(limits), on_live) or found
+        return found
+
+    def _compare(
+        self, board: chess.Board, line: Sequence[chess.Move], limits: Limits, on_live: Callable[[], None] | None
+    ) -> Comparison | None:
         if self._engine is None:
             self._engine = Supervisor(1, _HASH_MB, INLINE)
         self._engine.forget()
@@ -173,12 +192,29 @@ class Comparer:
         return found
 
 
+def _is_doubtful(board: chess.Board, compared: Comparison) -> bool:
+    return compared_loss(board, compared) >= _DOUBTFUL_LOSS and sure_loss(board, compared) < _DOUBTLESS_LOSS
+
+
+def _nodes(limits: Limits) -> int | None:
+    """Nodes; a time stands for some."""
+    if limits.movetime_ms is not None and limits.nodes is None:
+        return round(limits.movetime_ms * _NODES_PER_MS)
+    return limits.nodes
+
+
+def _deeper(limits: Limits) -> Limits:
+    """Those of a comparison that is to leave less doubt."""
+    nodes, depth = _nodes(limits), limits.depth
+    return Limits(
+        None if depth is None else min(depth + _DEEPER_PLIES, MAX_DEPTH),
+        nodes=None if nodes is None else min(_DEEPER * nodes, MAX_NODES),
+    )
+
+
 def _part(limits: Limits, share: int, less_deep: int) -> Limits:
     """One part in so many of the nodes, and so much less depth."""
-    nodes = limits.nodes
-    if limits.movetime_ms is not None and nodes is None:
-        nodes = round(limits.movetime_ms * _NODES_PER_MS)
-    depth = limits.depth
+    nodes, depth = _nodes(limits), limits.depth
     return Limits(
         None if depth is None else max(1, depth - less_deep), nodes=None if nodes is None else max(1, nodes // share)
     )

@@ -11,7 +11,7 @@ import chess
 import chess.engine
 
 from psearch.farm.boards import board_of
-from psearch.farm.comparing import LEAST_LOSS, Comparer, estimate_of, loss_of
+from psearch.farm.comparing import LEAST_SEEMING_LOSS, Comparer, estimate_of, loss_of
 from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.fen import checked_moves
 from psearch.notation.report import uci_line
@@ -173,7 +173,7 @@ class Hand:
             if behind is None:
                 return True
             reached = _estimate(behind)
-        return loss_of(board, after, _estimate(found), reached) >= LEAST_LOSS
+        return loss_of(board, after, _estimate(found), reached) >= LEAST_SEEMING_LOSS
 
 
 def _moves(board: chess.Board, words: Iterable[str]) -> list[chess.Move]:

@@ -258,7 +258,7 @@ def legend() -> str:
                 ("later", "the same of P(no cutoff) after one or more moves"),
             ]
         )
-        + f"\nSearched by {WORKERS} workers in virtual time, where nodes open as under kannan, whatever the rule expects:\n"
+        + f"\nSearched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
         + glossary(
             [
                 ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
