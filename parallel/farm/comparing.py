@@ -6,14 +6,16 @@ the best move and of the one that was played, to the same depths, with a table t
 is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
 searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
 
-So which moves are compared is all that a mark owes to time. More moves are than may get one: of a move that is worth a
-mark the scores before and after it seldom say that it lost next to nothing.
+With a limit of time the two scores are others each time, and now and then they see nothing in a mistake. So all other
+moves are looked at by a comparison in small, which is the same each time: whether a move has a mark is left to the two
+scores only where that one finds nothing (docs/decisions/026-the-same-marks.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import chess
 import chess.engine
@@ -32,23 +34,31 @@ from psearch.results import Info, Limits
 LEAST_LOSS = 0.05
 """Expected points (0 to 1) from which on a loss is worth a mark."""
 LEAST_SEEMING_LOSS = LEAST_LOSS / 2
-"""So much a move must seem to have lost, by the scores of two positions, to be compared (docs/decisions/026)."""
-_DOUBTFUL_LOSS, _DOUBTLESS_LOSS = 0.08, 0.10
-"""A comparison by which a move lost so much, and without noise not so much, is done again,"""
-_DEEPER = 4
-"""with so many times the nodes;"""
-_DEEPER_PLIES = 2
-"""with a limit of depth by so much deeper."""
+"""So much a move must seem to have lost, by the scores of two positions, to be suspected of a mistake."""
+_LEAST_SMALL_LOSS = 0.07
+"""So much it must have lost in a comparison in small, if it is not."""
+_DOUBTFUL_LOSS = 0.08
+"""A comparison in which a move lost so much, and without noise less, is done again."""
 _NODES_PER_MS = 500
 """What a worker searches, about. A time is a number of nodes here: of the same time each search makes another one."""
-_SHARE = 2
-"""Of the nodes of a position so many parts are one for a comparison,"""
-_SHARE_BEHIND = 8
-"""and for each position that followed;"""
-_DEPTH_BEHIND = 2
-"""with a limit of depth these are searched by so much less."""
+
+
+class _Effort(NamedTuple):
+    """What a comparison may cost, in parts of the position's limit of nodes; with a limit of depth, plies more."""
+
+    behind: float
+    """for each position that followed"""
+    behind_plies: int
+    own: float
+    """for the position, and once more for the move that was played"""
+    own_plies: int
+
+
+_SMALL = _Effort(1 / 32, -4, 1 / 16, -3)
+_WHOLE = _Effort(1 / 8, -2, 1 / 2, 0)
+_DEEPER = _Effort(1 / 2, 0, 2, 2)
 MOST_BEHIND = 4
-"""of these positions: as in the whole game, they show what a move led to"""
+"""Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
 _NOISE_CP = (100, 75, 50)
 """By so much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
@@ -134,19 +144,43 @@ class Comparer:
             self._engine.close()
 
     def compare(
-        self, board: chess.Board, line: Sequence[chess.Move], limits: Limits, on_live: Callable[[], None] | None
+        self,
+        board: chess.Board,
+        line: Sequence[chess.Move],
+        limits: Limits,
+        on_live: Callable[[], None] | None,
+        is_suspect: bool,
     ) -> Comparison | None:
         """Search what followed, the position, and then the move alone to the same depths, and once more where that
         leaves a doubt; None when both have no exact score of the same depth. line: the move that was played, and those
-        after it; limits: those of the position; on_live: called ten times a second."""
-        found = self._compare(board, line, limits, on_live)
-        if found is not None and _is_doubtful(board, found):
-            found = self._compare(board, line, _deeper(limits), on_live) or found
+        after it; limits: those of the position; on_live: called ten times a second; is_suspect: the scores before and
+        after the move say that it may be a mistake. Otherwise it is None, too, where a comparison in small finds no
+        loss, and a mark needs the deeper one."""
+
+        def compared(effort: _Effort) -> Comparison | None:
+            return self._compare(board, line, _part(limits, *effort[:2]), _part(limits, *effort[2:]), on_live)
+
+        if not is_suspect:
+            small = compared(_SMALL)
+            if small is None or compared_loss(board, small) < _LEAST_SMALL_LOSS:
+                return None
+        found = compared(_WHOLE)
+        if found is not None:
+            sure = sure_loss(board, found)
+            is_doubtful = sure < _DOUBTFUL_LOSS <= compared_loss(board, found)
+            if is_doubtful or (not is_suspect and sure >= LEAST_LOSS):
+                return compared(_DEEPER) or found
         return found
 
     def _compare(
-        self, board: chess.Board, line: Sequence[chess.Move], limits: Limits, on_live: Callable[[], None] | None
+        self,
+        board: chess.Board,
+        line: Sequence[chess.Move],
+        behind_limits: Limits,
+        limits: Limits,
+        on_live: Callable[[], None] | None,
     ) -> Comparison | None:
+        """Compare once, with an empty table."""
         if self._engine is None:
             self._engine = Supervisor(1, _HASH_MB, INLINE)
         self._engine.forget()
@@ -154,8 +188,7 @@ class Comparer:
             behind = board.copy()
             for move in line[:count]:
                 behind.push(move)
-            self._iterations(behind, _part(limits, _SHARE_BEHIND, _DEPTH_BEHIND), None, on_live)
-        limits = _part(limits, _SHARE, 0)
+            self._iterations(behind, behind_limits, None, on_live)
         free = self._iterations(board, limits, None, on_live)
         if not free:
             return None
@@ -192,31 +225,14 @@ class Comparer:
         return found
 
 
-def _is_doubtful(board: chess.Board, compared: Comparison) -> bool:
-    return compared_loss(board, compared) >= _DOUBTFUL_LOSS and sure_loss(board, compared) < _DOUBTLESS_LOSS
-
-
-def _nodes(limits: Limits) -> int | None:
-    """Nodes; a time stands for some."""
-    if limits.movetime_ms is not None and limits.nodes is None:
-        return round(limits.movetime_ms * _NODES_PER_MS)
-    return limits.nodes
-
-
-def _deeper(limits: Limits) -> Limits:
-    """Those of a comparison that is to leave less doubt."""
-    nodes, depth = _nodes(limits), limits.depth
+def _part(limits: Limits, part: float, more_plies: int) -> Limits:
+    """Part of the nodes, which stand for a time, too; and so much more depth."""
+    nodes, depth = limits.nodes, limits.depth
+    if limits.movetime_ms is not None and nodes is None:
+        nodes = limits.movetime_ms * _NODES_PER_MS
     return Limits(
-        None if depth is None else min(depth + _DEEPER_PLIES, MAX_DEPTH),
-        nodes=None if nodes is None else min(_DEEPER * nodes, MAX_NODES),
-    )
-
-
-def _part(limits: Limits, share: int, less_deep: int) -> Limits:
-    """One part in so many of the nodes, and so much less depth."""
-    nodes, depth = _nodes(limits), limits.depth
-    return Limits(
-        None if depth is None else max(1, depth - less_deep), nodes=None if nodes is None else max(1, nodes // share)
+        None if depth is None else min(max(1, depth + more_plies), MAX_DEPTH),
+        nodes=None if nodes is None else min(max(1, int(nodes * part)), MAX_NODES),
     )
 
 
