@@ -33,10 +33,10 @@ from psearch.results import Info, Limits
 
 LEAST_LOSS = 0.05
 """Expected points (0 to 1) from which on a loss is worth a mark."""
-LEAST_SEEMING_LOSS = LEAST_LOSS / 2
+LEAST_SEEMING_LOSS = 0.03
 """So much a move must seem to have lost, by the scores of two positions, to be suspected of a mistake."""
-_LEAST_SMALL_LOSS = 0.07
-"""So much it must have lost in a comparison in small, if it is not."""
+_LEAST_SMALL_LOSS = 0.05
+"""So much it must have lost at one of the last two depths of a comparison in small, if it is not."""
 _DOUBTFUL_LOSS = 0.08
 """A comparison in which a move lost so much, and without noise less, is done again."""
 _NODES_PER_MS = 500
@@ -157,19 +157,19 @@ class Comparer:
         after the move say that it may be a mistake. Otherwise it is None, too, where a comparison in small finds no
         loss, and a mark needs the deeper one."""
 
-        def compared(effort: _Effort) -> Comparison | None:
+        def compared(effort: _Effort) -> list[Comparison]:
             return self._compare(board, line, _part(limits, *effort[:2]), _part(limits, *effort[2:]), on_live)
 
         if not is_suspect:
-            small = compared(_SMALL)
-            if small is None or compared_loss(board, small) < _LEAST_SMALL_LOSS:
+            small = compared(_SMALL)[:2]
+            if small and max(compared_loss(board, pair) for pair in small) < _LEAST_SMALL_LOSS:
                 return None
-        found = compared(_WHOLE)
+        found = _surest(board, compared(_WHOLE))
         if found is not None:
             sure = sure_loss(board, found)
             is_doubtful = sure < _DOUBTFUL_LOSS <= compared_loss(board, found)
             if is_doubtful or (not is_suspect and sure >= LEAST_LOSS):
-                return compared(_DEEPER) or found
+                return _surest(board, compared(_DEEPER)) or found
         return found
 
     def _compare(
@@ -179,8 +179,8 @@ class Comparer:
         behind_limits: Limits,
         limits: Limits,
         on_live: Callable[[], None] | None,
-    ) -> Comparison | None:
-        """Compare once, with an empty table."""
+    ) -> list[Comparison]:
+        """Compare once, with an empty table; at each of the last depths that both have, the deepest first."""
         if self._engine is None:
             self._engine = Supervisor(1, _HASH_MB, INLINE)
         self._engine.forget()
@@ -191,18 +191,10 @@ class Comparer:
             self._iterations(behind, behind_limits, None, on_live)
         free = self._iterations(board, limits, None, on_live)
         if not free:
-            return None
+            return []
         own = self._iterations(board, Limits(max(free), nodes=limits.nodes), [line[0]], on_live)
         common = sorted(free.keys() & own.keys(), reverse=True)[: len(_NOISE_CP)]
-        pairs = [_comparison(free[depth], own[depth]) for depth in common]
-        if not pairs:
-            return None
-        # of the last one, two, three depths the one that speaks least against the move: the surest of these
-        least = [
-            replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
-            for depths in range(1, len(pairs) + 1)
-        ]
-        return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths))
+        return [_comparison(free[depth], own[depth]) for depth in common]
 
     def _iterations(
         self, board: chess.Board, limits: Limits, only: list[chess.Move] | None, on_live: Callable[[], None] | None
@@ -223,6 +215,15 @@ class Comparer:
             SearchRequest(board, limits, self._options, only, on_info=take, live_from_s=0.1, live_interval_s=interval_s)
         )
         return found
+
+
+def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | None:
+    """Of the last one, two, three depths the one that speaks least against the move: the surest of these."""
+    least = [
+        replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
+        for depths in range(1, len(pairs) + 1)
+    ]
+    return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths), default=None)
 
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:

@@ -210,10 +210,10 @@ def test_what_leaves_a_doubt_is_compared_again(
 
     def canned(
         self: Comparer, board: chess.Board, line: object, behind: Limits, limits: Limits, on_live: object
-    ) -> Comparison:
+    ) -> list[Comparison]:
         made.append((behind.nodes, limits.nodes))
         lost = [*losses, 200][len(made) - 1]
-        return Comparison(12, 3, "d2d4", lost, None, 0, None, ["d2d4"])
+        return [Comparison(depth, 1, "d2d4", lost, None, 0, None, ["d2d4"]) for depth in (12, 11, 10)]
 
     monkeypatch.setattr(Comparer, "_compare", canned)
     board = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
@@ -243,9 +243,9 @@ def test_limits_of_comparisons(limits: Limits, small: Limits, deeper: Limits, mo
 
     def canned(
         self: Comparer, board: chess.Board, line: object, behind: Limits, limits: Limits, on_live: object
-    ) -> Comparison:
+    ) -> list[Comparison]:
         made.append(limits)
-        return Comparison(12, 3, "d2d4", 300, None, 0, None, ["d2d4"])
+        return [Comparison(12, 1, "d2d4", 300, None, 0, None, ["d2d4"])]
 
     monkeypatch.setattr(Comparer, "_compare", canned)
     Comparer(SearchOptions()).compare(chess.Board(), [chess.Move.from_uci("e2e4")], limits, None, False)
