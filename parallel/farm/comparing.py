@@ -228,7 +228,8 @@ def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | Non
 
 def _part(limits: Limits, part: float, more_plies: int) -> Limits:
     """Part of the nodes, which stand for a time, too; and so much more depth."""
-    nodes, depth = limits.nodes, limits.depth
+    nodes: float | None = limits.nodes
+    depth = limits.depth
     if limits.movetime_ms is not None and nodes is None:
         nodes = limits.movetime_ms * _NODES_PER_MS
     return Limits(
