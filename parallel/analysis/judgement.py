@@ -37,7 +37,7 @@ class JudgedMove:
     score: chess.engine.PovScore | None
     """of the position after it; None where that was not searched"""
     is_best: bool
-    """the search would have played it"""
+    """the search would have played it, and it has no mark"""
     loss: float | None
     """expected points that it gave away, 0 to 1; None where that cannot be said"""
     compared: Comparison | None
@@ -104,12 +104,13 @@ def _judge_moves(work: PgnGame, answers: Mapping[int, Answer]) -> Iterator[Judge
         best, reached = answers.get(ply), answers.get(ply + 1)
         is_best = best is not None and bool(move) and board.parse_uci(best.best) == move
         loss = 0.0 if is_best else _loss(board, move, after, best, reached)
-        compared = mark = None
-        if loss is not None and loss >= LEAST_LOSS and best is not None:
-            compared = best.compared
+        compared = None if best is None or not move else best.compared
+        mark = None
         if compared is not None:
             loss, sure = compared_loss(board, compared), sure_loss(board, compared)
             mark = next((mark for least, _, mark in MARKS if sure >= least), None)
+            is_best = is_best and mark is None  # two comparisons know better
+            loss = 0.0 if is_best else loss
         yield JudgedMove(board.turn, _score_of(after, reached), is_best, loss, compared, mark)
         board = after
 

@@ -11,7 +11,7 @@ from psearch.cli.numbers import whole_number
 from psearch.cli.output import complain, print_json, refuse
 from psearch.cli.signals import Signals
 from psearch.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
-from psearch.defaults import MAX_DEPTH, PREDICTING_POLICIES
+from psearch.defaults import MAX_DEPTH
 
 if TYPE_CHECKING:
     from psearch.studies.prediction_study import RuleReport
@@ -21,6 +21,7 @@ Judge the rules that predict node types: how often nodes expected to be PV, CUT 
 turned out so, the share of CUT nodes settled by their first move, Brier scores of the
 class and of the calibrated P(no cutoff), and, from searches with 8 workers in virtual
 time, whether moves were needed as often as predicted and what mispredictions wasted.
+All rules are judged on the same nodes.
 --suite and --depth are needed."""
 
 EXAMPLES = """\
@@ -47,10 +48,11 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     pruning = pruning_named(options.pruning)
     from psearch.scheduler.entries import PREDICTION
+    from psearch.studies.entries import ONE_TREE
 
-    prepare_kernels(PREDICTION)
+    prepare_kernels(PREDICTION, ONE_TREE)
     from psearch.core.pruning.modes import pruning_text
-    from psearch.studies.prediction_study import OWN_NODES, WORKERS, as_json, legend, study, table
+    from psearch.studies.prediction_study import RULES, WORKERS, as_json, legend, study, table
     from psearch.studies.tree_sizes import counted, scale, scale_line, warnings
     from psearch.terminal.status import StatusLine
 
@@ -72,10 +74,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if reports:
         warn(len(positions), nodes, WORKERS)
     if interrupted:
-        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(PREDICTING_POLICIES)} finished")
+        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(RULES)} finished")
     if options.plot is not None and reports:
         from psearch.studies.plots import plot_prediction
 
         title = f"{scale(len(positions), nodes)}, depth {options.depth}"
-        plot_prediction(options.plot, reports, title, [OWN_NODES, *warnings(len(positions), nodes, WORKERS)])
+        plot_prediction(options.plot, reports, title, warnings(len(positions), nodes, WORKERS))
     return signals.exit_status

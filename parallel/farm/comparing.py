@@ -4,17 +4,23 @@ The scores of the positions before and after a move come from two searches: of o
 same ones each time. They say which moves may be mistakes. Of such a move a search of its own finds exact scores, of
 the best move and of the one that was played, to the same depths, with a table that knows what followed in the game. It
 is one thread that begins with an empty table and has a limit of nodes or depth, so it finds the same whatever else was
-searched, on any machine and in any run.
+searched, on any machine and in any run. Where it leaves a doubt it is done once more, deeper.
+
+With a limit of time the two scores are others each time, and now and then they see nothing in a mistake. So all other
+moves are looked at by a comparison in small, which is the same each time: whether a move has a mark is left to the two
+scores only where that one finds nothing (docs/decisions/026-the-same-marks.md).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import chess
 import chess.engine
 
+from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.farm.answers import score_of
 from psearch.farm.jobs import Comparison
 from psearch.notation.report import uci_line
@@ -26,18 +32,33 @@ from psearch.processes.workers import INLINE
 from psearch.results import Info, Limits
 
 LEAST_LOSS = 0.05
-"""Expected points (0 to 1) from which on a loss is worth a mark. Of the scores of two positions it only leads to a
-comparison; that takes noise off, so it decides, and not scores that are others each time."""
+"""Expected points (0 to 1) from which on a loss is worth a mark."""
+LEAST_SEEMING_LOSS = 0.03
+"""So much a move must seem to have lost, by the scores of two positions, to be suspected of a mistake."""
+_LEAST_SMALL_LOSS = 0.05
+"""So much it must have lost at one of the last two depths of a comparison in small, if it is not."""
+_DOUBTFUL_LOSS = 0.08
+"""A comparison in which a move lost so much, and without noise less, is done again."""
 _NODES_PER_MS = 500
 """What a worker searches, about. A time is a number of nodes here: of the same time each search makes another one."""
-_SHARE = 2
-"""Of the nodes of a position so many parts are one for a comparison,"""
-_SHARE_BEHIND = 8
-"""and for each position that followed;"""
-_DEPTH_BEHIND = 2
-"""with a limit of depth these are searched by so much less."""
+
+
+class _Effort(NamedTuple):
+    """What a comparison may cost, in parts of the position's limit of nodes; with a limit of depth, plies more."""
+
+    behind: float
+    """for each position that followed"""
+    behind_plies: int
+    own: float
+    """for the position, and once more for the move that was played"""
+    own_plies: int
+
+
+_SMALL = _Effort(1 / 32, -4, 1 / 16, -3)
+_WHOLE = _Effort(1 / 8, -2, 1 / 2, 0)
+_DEEPER = _Effort(1 / 2, 0, 2, 2)
 MOST_BEHIND = 4
-"""of these positions: as in the whole game, they show what a move led to"""
+"""Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
 _NOISE_CP = (100, 75, 50)
 """By so much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
@@ -123,11 +144,43 @@ class Comparer:
             self._engine.close()
 
     def compare(
-        self, board: chess.Board, line: Sequence[chess.Move], limits: Limits, on_live: Callable[[], None] | None
+        self,
+        board: chess.Board,
+        line: Sequence[chess.Move],
+        limits: Limits,
+        on_live: Callable[[], None] | None,
+        is_suspect: bool,
     ) -> Comparison | None:
-        """Search what followed, the position, and then the move alone to the same depths; None when both have no exact
-        score of the same depth. line: the move that was played, and those after it; limits: those of the position;
-        on_live: called ten times a second."""
+        """Search what followed, the position, and then the move alone to the same depths, and once more where that
+        leaves a doubt; None when both have no exact score of the same depth. line: the move that was played, and those
+        after it; limits: those of the position; on_live: called ten times a second; is_suspect: the scores before and
+        after the move say that it may be a mistake. Otherwise it is None, too, where a comparison in small finds no
+        loss, and a mark needs the deeper one."""
+
+        def compared(effort: _Effort) -> list[Comparison]:
+            return self._compare(board, line, _part(limits, *effort[:2]), _part(limits, *effort[2:]), on_live)
+
+        if not is_suspect:
+            small = compared(_SMALL)[:2]
+            if small and max(compared_loss(board, pair) for pair in small) < _LEAST_SMALL_LOSS:
+                return None
+        found = _surest(board, compared(_WHOLE))
+        if found is not None:
+            sure = sure_loss(board, found)
+            is_doubtful = sure < _DOUBTFUL_LOSS <= compared_loss(board, found)
+            if is_doubtful or (not is_suspect and sure >= LEAST_LOSS):
+                return _surest(board, compared(_DEEPER)) or found
+        return found
+
+    def _compare(
+        self,
+        board: chess.Board,
+        line: Sequence[chess.Move],
+        behind_limits: Limits,
+        limits: Limits,
+        on_live: Callable[[], None] | None,
+    ) -> list[Comparison]:
+        """Compare once, with an empty table; at each of the last depths that both have, the deepest first."""
         if self._engine is None:
             self._engine = Supervisor(1, _HASH_MB, INLINE)
         self._engine.forget()
@@ -135,22 +188,13 @@ class Comparer:
             behind = board.copy()
             for move in line[:count]:
                 behind.push(move)
-            self._iterations(behind, _part(limits, _SHARE_BEHIND, _DEPTH_BEHIND), None, on_live)
-        limits = _part(limits, _SHARE, 0)
+            self._iterations(behind, behind_limits, None, on_live)
         free = self._iterations(board, limits, None, on_live)
         if not free:
-            return None
+            return []
         own = self._iterations(board, Limits(max(free), nodes=limits.nodes), [line[0]], on_live)
         common = sorted(free.keys() & own.keys(), reverse=True)[: len(_NOISE_CP)]
-        pairs = [_comparison(free[depth], own[depth]) for depth in common]
-        if not pairs:
-            return None
-        # of the last one, two, three depths the one that speaks least against the move: the surest of these
-        least = [
-            replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
-            for depths in range(1, len(pairs) + 1)
-        ]
-        return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths))
+        return [_comparison(free[depth], own[depth]) for depth in common]
 
     def _iterations(
         self, board: chess.Board, limits: Limits, only: list[chess.Move] | None, on_live: Callable[[], None] | None
@@ -173,14 +217,24 @@ class Comparer:
         return found
 
 
-def _part(limits: Limits, share: int, less_deep: int) -> Limits:
-    """One part in so many of the nodes, and so much less depth."""
-    nodes = limits.nodes
-    if limits.movetime_ms is not None and nodes is None:
-        nodes = round(limits.movetime_ms * _NODES_PER_MS)
+def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | None:
+    """Of the last one, two, three depths the one that speaks least against the move: the surest of these."""
+    least = [
+        replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
+        for depths in range(1, len(pairs) + 1)
+    ]
+    return max(least, key=lambda pair: (sure_loss(board, pair), pair.depths), default=None)
+
+
+def _part(limits: Limits, part: float, more_plies: int) -> Limits:
+    """Part of the nodes, which stand for a time, too; and so much more depth."""
+    nodes: float | None = limits.nodes
     depth = limits.depth
+    if limits.movetime_ms is not None and nodes is None:
+        nodes = limits.movetime_ms * _NODES_PER_MS
     return Limits(
-        None if depth is None else max(1, depth - less_deep), nodes=None if nodes is None else max(1, nodes // share)
+        None if depth is None else min(max(1, depth + more_plies), MAX_DEPTH),
+        nodes=None if nodes is None else min(max(1, int(nodes * part)), MAX_NODES),
     )
 
 

@@ -11,7 +11,7 @@ import chess
 import chess.engine
 
 from psearch.farm.boards import board_of
-from psearch.farm.comparing import LEAST_LOSS, Comparer, estimate_of, loss_of
+from psearch.farm.comparing import LEAST_SEEMING_LOSS, Comparer, estimate_of, loss_of
 from psearch.farm.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.notation.fen import checked_moves
 from psearch.notation.report import uci_line
@@ -154,14 +154,15 @@ class Hand:
         if task.line:
             searched.found = found_of(searched.result, searched.infos, searched.tbhits)
             line = _moves(board, task.line)
-            if self._may_be_mistake(board, line[0], searched.found, latest):
-                compared = self._comparer.compare(board, line, task.limits, on_look)
+            if board.legal_moves.count() > 1:
+                is_suspect = self._is_suspect(board, line[0], searched.found, latest)
+                compared = self._comparer.compare(board, line, task.limits, on_look, is_suspect)
                 searched.found = replace(searched.found, compared=compared)
 
-    def _may_be_mistake(
+    def _is_suspect(
         self, board: chess.Board, played: chess.Move, found: Found, latest: tuple[chess.Board, Searched] | None
     ) -> bool:
-        """By the scores of this position and of the one after the move. It may, too, where that is not the one that was
+        """By the scores of this position and of the one after the move. It is, too, where that is not the one that was
         searched before: where a journal has had it, or a hand that was lost."""
         if found.best is None or board.parse_uci(found.best) == played:
             return False
@@ -173,7 +174,7 @@ class Hand:
             if behind is None:
                 return True
             reached = _estimate(behind)
-        return loss_of(board, after, _estimate(found), reached) >= LEAST_LOSS
+        return loss_of(board, after, _estimate(found), reached) >= LEAST_SEEMING_LOSS
 
 
 def _moves(board: chess.Board, words: Iterable[str]) -> list[chess.Move]:

@@ -53,6 +53,18 @@ def splits_nothing(policy):
     return policy in (POLICY_LAZY, POLICY_ABDADA)
 
 
+@kernel(i64(Context))
+def opening_policy(ctx):
+    """The policy that says when nodes open. A study puts another one here, to open alike whatever is predicted."""
+    return np.int64(header_of(ctx).options.policy)
+
+
+@kernel(i64(Node))
+def opening_type(node):
+    """The expected type that it goes by."""
+    return np.int64(node.split_type)
+
+
 @kernel(boolean(Context, Node))
 def _is_worth_opening(ctx, node):
     """calibrated: probably needed and worth some joins; while a worker is idle, only the former, and less of it."""
@@ -70,21 +82,21 @@ def _is_worth_opening(ctx, node):
 def may_open(ctx, node, ply):
     """Whether a node that is not open opens before its next move is taken."""
     options = header_of(ctx).options
-    policy = np.int64(options.policy)
+    policy, expected = opening_policy(ctx), opening_type(node)
     if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
         return False
     if options.wait and node.moves_done == 0:
         return False
     if policy == POLICY_ROOT:
         return ply == 0 and node.moves_done >= 1
-    if policy == POLICY_YBW or node.split_type == PV_NODE:
+    if policy == POLICY_YBW or expected == PV_NODE:
         return node.moves_done >= 1
     if policy == POLICY_CALIBRATED:
         return _is_worth_opening(ctx, node)
-    if node.split_type == ALL_NODE:
+    if expected == ALL_NODE:
         return True
     if policy in (POLICY_KANNAN, POLICY_FELTEN):
-        return node.split_type == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
+        return expected == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
     return False
 
 
@@ -95,12 +107,12 @@ def open_priority(ctx, node):
     Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
     helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
     """
-    if header_of(ctx).options.policy == POLICY_CALIBRATED:
+    if opening_policy(ctx) == POLICY_CALIBRATED:
         gain = expected_gain(ctx, node)
         if finished_moves(node) == 0:
             gain >>= _UNPROVED_SHIFT
         return min(max(gain, np.int64(1)), _MAX_PRIORITY)
-    return 2 * node.depth + (1 if node.split_type == ALL_NODE else 0)
+    return 2 * node.depth + (1 if opening_type(node) == ALL_NODE else 0)
 
 
 @kernel(void(Context))

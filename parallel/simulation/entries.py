@@ -9,8 +9,7 @@ VIRTUAL = Group(
     "psearch.simulation.driver",
     replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.driver.is_held_by_clock"},
 )
-begin_virtual = VIRTUAL.entry("begin_virtual")
-run_virtual = VIRTUAL.entry("run_virtual")
+"""Its entries are called by `Simulator`, which may be given a group with other kernels in their places."""
 
 ROUND_ROBIN = Group("round_robin", "psearch.simulation.round_robin")
 run_interleaved = ROUND_ROBIN.entry("run_interleaved")

@@ -13,12 +13,13 @@ from psearch.arena.perturbation import perturb_history
 from psearch.arena.setup import Progress, write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
+from psearch.core.kernels import Group
 from psearch.core.pruning.modes import pruning_text
 from psearch.core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, simulation_dtype
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import begin_virtual, run_virtual
+from psearch.simulation.entries import VIRTUAL
 from psearch.trace.recorder import Recorder
 
 _EVENTS_PER_CALL = 1 << 20
@@ -58,15 +59,19 @@ class Simulator:
     when done.
 
     trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
-    one that was interrupted.
+    one that was interrupted. driver: the kernels, `VIRTUAL` or the same with some replaced.
     """
 
-    def __init__(self, workers: int, hash_mb: int, costs: Costs, trace_events: int = 0) -> None:
+    def __init__(
+        self, workers: int, hash_mb: int, costs: Costs, trace_events: int = 0, driver: Group = VIRTUAL
+    ) -> None:
         self.arena = Arena(workers, hash_mb, trace_events=trace_events)
         self.recorder = Recorder(self.arena, virtual=True) if trace_events else None
         self.costs = costs
         self.simulation = np.zeros(1, simulation_dtype)
         self.locks = np.zeros(len(self.arena.frames), lock_dtype)
+        self._begin_virtual = driver.entry("begin_virtual")
+        self._run_virtual = driver.entry("run_virtual")
 
     def search(
         self,
@@ -225,7 +230,7 @@ class Simulator:
         record["random"] = seed
         record["deadline"] = deadline
         self.locks[:] = 0
-        begin_virtual(arena.context, self.simulation.ctypes.data)
+        self._begin_virtual(arena.context, self.simulation.ctypes.data)
 
     def _take_back_stacks(self) -> None:
         """Free what an interrupted search was at. After a search that ended by itself there is nothing to do."""
@@ -251,7 +256,7 @@ class Simulator:
     def _advance(self, events: int, pause: int = 0) -> bool:
         """So many events more, or all that begin before the clock shows `pause`; whether the search is done."""
         arguments = (self.arena.context, self.simulation.ctypes.data, self.locks.ctypes.data)
-        state = run_virtual(*arguments, events, pause)
+        state = self._run_virtual(*arguments, events, pause)
         if state < 0:
             raise PsearchError("every virtual worker is idle and the search is not done\n" + describe(self.arena))
         return bool(state == 1)

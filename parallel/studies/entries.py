@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from psearch.core.kernels import Group
+from psearch.simulation.entries import VIRTUAL
 
 UNIFORM_TREE = Group("uniform_tree", "psearch.studies.uniform_kernels")
 search_uniform = UNIFORM_TREE.entry("search_uniform")
+
+ONE_TREE = Group(
+    "one_tree",
+    *VIRTUAL.modules,
+    replaced={
+        **VIRTUAL.replaced,
+        "psearch.scheduler.policy.opening_policy": "psearch.studies.one_tree.kannan_policy",
+        "psearch.scheduler.policy.opening_type": "psearch.studies.one_tree.kannan_type",
+    },
+)
+"""Virtual time in which every policy opens the nodes that `kannan` opens."""
 
 MICRO_COSTS = Group("micro_costs", "psearch.studies.micro_costs", "psearch.studies.timed_nodes")
 search_timing_nodes = MICRO_COSTS.entry("search_timing_nodes")

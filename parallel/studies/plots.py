@@ -260,7 +260,7 @@ def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes
         style = _line(number, len(reports))
         _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)
         _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})", style)
-    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at nodes that the rule opened")):
+    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
         axes.plot((0, 1), (0, 1), **_IDEAL)
         axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
         axes.grid(alpha=0.3)

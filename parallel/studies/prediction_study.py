@@ -5,8 +5,9 @@ that is searched, so there all are judged on the same nodes. A node counts once 
 what the table, a null move or a draw decides before that is no question of type.
 
 What speculation is worth is measured in virtual time with several workers: every move taken at a node that others
-are inside has a P(needed); whether its result was used in the end is counted. There every rule is judged on the nodes
-that it has opened itself: one that opens doubtful nodes has more to predict, and a larger error.
+are inside has a P(needed); whether its result was used in the end is counted. There, too, all rules are judged on the
+same nodes, those that open as under `kannan` (`psearch.studies.one_tree`): were each judged on the nodes that it opens
+itself, one that opens doubtful nodes would have more to predict, and a larger error.
 """
 
 from __future__ import annotations
@@ -30,15 +31,14 @@ from psearch.results import Limits
 from psearch.scheduler.entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
+from psearch.studies.entries import ONE_TREE
 from psearch.studies.progress import Progress
 from psearch.terminal.table import glossary, text_table
 
 WORKERS = 8
 """In virtual time."""
-OWN_NODES = (
-    "P(needed): each rule on the nodes that it opened itself, so that the errors do not rank the rules. One that opens "
-    "doubtful nodes errs more"
-)
+RULES = tuple(policy for policy in PREDICTING_POLICIES if policy != "calibrated")
+"""`calibrated` gives nodes the classes of `kannan`: on the same nodes nothing tells them apart."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,9 @@ class RuleReport:
 
     rule: str
     tree_nodes: float
-    """of one worker, mean over the positions; the same for every rule"""
+    """of one worker, mean over the positions; the same for every rule, as all numbers of nodes and moves are"""
+    shared_nodes: float
+    """of all workers in virtual time, mean over the positions"""
     nodes: dict[str, int]
     """judged nodes by expected type"""
     right: dict[str, float]
@@ -78,9 +80,10 @@ class RuleReport:
     """of P(needed) of moves taken at shared nodes, in virtual time"""
     brier_needed: float
     used: float
-    """share of these moves whose result was used"""
+    """share of these moves whose result was used; the same for every rule"""
     wasted: dict[str, float]
-    """share of all nodes thrown away because a node of this expected type was cut off, in virtual time"""
+    """share of all nodes thrown away because a node of this expected type was cut off, in virtual time; their sum is
+    the same for every rule"""
 
 
 def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
@@ -103,9 +106,10 @@ def _brier(bins: Sequence[ReliabilityBin]) -> float:
 
 
 class _Tally:
-    """Sums over positions of the counters in the arena."""
+    """Sums over positions: nodes, and the counters in the arena."""
 
     def __init__(self) -> None:
+        self.nodes = 0
         self.sums: dict[str, np.ndarray] = {}
 
     def add(self, record: np.void, names: Sequence[str]) -> None:
@@ -116,31 +120,30 @@ class _Tally:
         return self.sums[name]
 
 
-def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> int:
-    """The nodes searched."""
+def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
     arena.forget()
     write_search(arena, position.board, Limits(depth=depth), options)
     work_alone(arena.context)
     merge_now(arena.context)
     names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
     tally.add(arena.header[0]["prediction"], names)
-    return int(arena.worker[0]["nodes"])
+    tally.nodes += int(arena.worker[0]["nodes"])
 
 
 def _search_together(
     simulator: Simulator, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally
-) -> int:
+) -> None:
     sample = simulator.search(position.name, position.board, depth, options)
     for worker in simulator.arena.worker:
         tally.add(worker["outcomes"], ("needed_seen", "needed_used", "wasted"))
-    return sample.nodes
+    tally.nodes += sample.nodes
 
 
 def _ratio(part: float, whole: float) -> float:
     return float(part) / float(whole) if whole else 0.0
 
 
-def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared_nodes: int) -> RuleReport:
+def _report(rule: str, positions: int, serial: _Tally, shared: _Tally) -> RuleReport:
     seen = serial["all_seen"][:, :, :, 0].sum(axis=1)  # by type and depth, at entry
     cut = serial["all_cut"][:, :, :, 0].sum(axis=1)
     right = np.where(np.arange(3)[:, None] == CUT_NODE, cut, seen - cut)
@@ -151,7 +154,8 @@ def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared
     bin_error, bin_seen = serial["bin_error"].sum(axis=1), serial["bin_seen"].sum(axis=1)
     return RuleReport(
         rule=rule,
-        tree_nodes=tree_nodes,
+        tree_nodes=serial.nodes / positions,
+        shared_nodes=shared.nodes / positions,
         nodes={name: int(seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right={name: _ratio(right[t].sum(), seen[t].sum()) for t, name in enumerate(TYPE_NAMES)},
         right_by_depth={
@@ -167,14 +171,14 @@ def _report(rule: str, tree_nodes: float, serial: _Tally, shared: _Tally, shared
         needed=needed,
         brier_needed=_brier(needed),
         used=_ratio(shared["needed_used"].sum(), shared["needed_seen"].sum()),
-        wasted={name: _ratio(shared["wasted"][t], shared_nodes) for t, name in enumerate(TYPE_NAMES)},
+        wasted={name: _ratio(shared["wasted"][t], shared.nodes) for t, name in enumerate(TYPE_NAMES)},
     )
 
 
 def study(
     suite: Sequence[SuitePosition],
     depth: int,
-    rules: Sequence[str] = PREDICTING_POLICIES,
+    rules: Sequence[str] = RULES,
     workers: int = WORKERS,
     hash_mb: int = 64,
     costs: Costs | None = None,
@@ -187,19 +191,19 @@ def study(
     `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted.
     """
     arena = Arena(1, hash_mb)
-    simulator = Simulator(workers, hash_mb, costs or Costs())
+    simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
     reports = []
     try:
         for round_number, rule in enumerate(rules):
-            serial, shared, serial_nodes, shared_nodes = _Tally(), _Tally(), 0, 0
+            serial, shared = _Tally(), _Tally()
             options = SearchOptions(policy=rule, pruning=pruning)
             for number, position in enumerate(suite, start=1):
-                serial_nodes += _search_serially(arena, position, depth, options, serial)
-                shared_nodes += _search_together(simulator, position, depth, options, shared)
+                _search_serially(arena, position, depth, options, serial)
+                _search_together(simulator, position, depth, options, shared)
                 if progress:
                     done = round_number * len(suite) + number
                     progress(f"{rule}: {number}/{len(suite)}", done, len(rules) * len(suite))
-            reports.append(_report(rule, serial_nodes / len(suite), serial, shared, shared_nodes))
+            reports.append(_report(rule, len(suite), serial, shared))
             if on_report:
                 on_report(reports[-1])
     finally:
@@ -217,7 +221,7 @@ def table(reports: Sequence[RuleReport]) -> str:
         "Brier class",
         "calibrated",
         "later",
-        "needed (own)",
+        "needed",
         "used",
     ]
     rows = [
@@ -241,7 +245,7 @@ def legend() -> str:
     """What the columns of the table are."""
     types = ", ".join(TYPE_NAMES)
     return (
-        "Searched by one worker, all rules on the same nodes:\n"
+        "Each rule on the same nodes; calibrated gives them the classes of kannan. Searched by one worker:\n"
         + glossary(
             [
                 (
@@ -254,14 +258,10 @@ def legend() -> str:
                 ("later", "the same of P(no cutoff) after one or more moves"),
             ]
         )
-        + f"\nSearched by {WORKERS} workers in virtual time, each rule on the nodes that it opened itself:\n"
+        + f"\nSearched by {WORKERS} workers in virtual time, whose nodes open as under kannan whatever the rule says:\n"
         + glossary(
             [
-                (
-                    "needed (own)",
-                    "Brier score of P(needed) of the moves taken at shared nodes. It does not rank the rules: one that "
-                    "opens doubtful nodes errs more",
-                ),
+                ("needed", "Brier score of P(needed) of the moves taken at shared nodes"),
                 ("used", "share of these moves whose result was used in the end"),
                 (f"wasted {types}", "share of all nodes thrown away when a node of that class was cut off"),
             ]

@@ -417,12 +417,15 @@ def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
     assert node.nags == {nag for _, nag, name in MARKS if name == mark}
 
 
-def test_without_a_claim_of_the_two_searches_there_is_no_mark() -> None:
-    """Behind an interruption more is compared than else: the marks are the same."""
+@pytest.mark.parametrize(("played", "mark"), [(0, "??"), (250, None)])
+def test_a_comparison_decides_whatever_the_search_would_have_played(played: int, mark: str | None) -> None:
+    """It was made because one in small found a loss, and is the deeper one: the searches of the positions may have
+    been short of time. Without a mark the move loses nothing."""
     board = chess.Board()
-    first = replace(answer(board, "d2d4", cp=20), compared=compared("d2d4", cp=300, played=0))
-    game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=-20)})
-    assert len(game.variations) == 1
+    first = replace(answer(board, "e2e4", cp=20), compared=compared("d2d4", cp=300, played=played))
+    work = next(read_games(source("1. e4 *")))
+    (move,) = judge_game(work, {0: first, 1: answer(board, "e7e5", cp=-20)}).moves
+    assert (move.mark, move.is_best, move.loss == 0) == (mark, mark is None, mark is None)
 
 
 def test_a_move_before_a_position_without_an_answer_has_no_loss() -> None:

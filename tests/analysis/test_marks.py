@@ -20,10 +20,7 @@ OPENINGS = DATA / "games" / "openings.pgn"
 BLUNDERS = DATA / "games" / "blunders.pgn"
 A_FIFTH_OF_A_SECOND = ("--nodes", "100000")
 """What is compared with such a limit of time; with a second, the default, fewer are missed (docs/guides/analyse.md)."""
-NOT_SEEN = {
-    *("9... b5", "11... cxb5", "10... Qe7", "7... h6", "19. e5", "16... c6", "29... Bxh2", "8... Na5", "10... O-O-O"),
-    "7... O-O",
-}
+NOT_SEEN = {"9... b5", "11... cxb5", "7... h6", "29... Bxh2", "8... Na5", "10... O-O-O", "7... O-O"}
 """What refutes them is deeper, or what they lost is less than noise."""
 
 

@@ -270,6 +270,7 @@ FUNCTIONS = {
     "virtual": (2, 365),
     "round_robin": (2, 344),
     "uniform_tree": (1, 11),
+    "one_tree": (2, 367),
     "micro_costs": (10, 355),
     "timed_locks": (1, 343),
 }

@@ -8,9 +8,10 @@ from timing import least
 
 import psearch
 from psearch.farm.boards import board_of
-from psearch.farm.comparing import sure_loss
+from psearch.farm.comparing import Comparer, sure_loss
 from psearch.farm.hand import Hand, HandSettings
-from psearch.farm.jobs import Batch, Piece, Task
+from psearch.farm.jobs import Batch, Comparison, Piece, Task
+from psearch.options import SearchOptions
 from psearch.results import Limits
 
 MIDDLEGAME = "r1bqkbnr/pppp1ppp/2n5/4p3/2B1P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3"
@@ -170,6 +171,85 @@ def test_nothing_is_compared_where_nothing_was_lost(hand: Hand) -> None:
         tasks = [played("b", BEFORE_MATE, *move.split()), played("a", BEFORE_MATE, line=move)]
         found = [outcome.found for outcome in hand.work(chain(*tasks))][-1]
         assert found is not None and found.compared is None
+
+
+@pytest.mark.parametrize("is_suspect", [True, False])
+def test_a_blunder_is_found_whatever_the_two_scores_say(is_suspect: bool) -> None:
+    board = chess.Board(BEFORE_MATE)
+    comparer = Comparer(SearchOptions())
+    for words, loses in (("g8f6 h5f7", True), ("d8e7", False)):
+        line = [chess.Move.from_uci(word) for word in words.split()]
+        found = comparer.compare(board, line, LIMIT, None, is_suspect)
+        if loses or is_suspect:
+            assert found is not None and (sure_loss(board, found) > 0.15) == loses
+        else:
+            assert found is None
+    comparer.close()
+
+
+SMALL, WHOLE, DEEPER = (100, 200), (400, 1600), (1600, 6400)
+"""Nodes for a position that followed, and for the position, of 3,200."""
+
+
+@pytest.mark.parametrize(
+    ("is_suspect", "losses", "efforts"),
+    [
+        (True, [300], [WHOLE]),  # a mark
+        (True, [0], [WHOLE]),  # none
+        (True, [100], [WHOLE, DEEPER]),  # so much is noise, in part
+        (False, [0], [SMALL]),
+        (False, [300, 0], [SMALL, WHOLE]),
+        (False, [300, 300], [SMALL, WHOLE, DEEPER]),
+        (False, [300, 100], [SMALL, WHOLE, DEEPER]),
+    ],
+)
+def test_what_leaves_a_doubt_is_compared_again(
+    is_suspect: bool, losses: list[int], efforts: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[int | None, int | None]] = []
+
+    def canned(
+        self: Comparer, board: chess.Board, line: object, behind: Limits, limits: Limits, on_live: object
+    ) -> list[Comparison]:
+        made.append((behind.nodes, limits.nodes))
+        lost = [*losses, 200][len(made) - 1]
+        return [Comparison(depth, 1, "d2d4", lost, None, 0, None, ["d2d4"]) for depth in (12, 11, 10)]
+
+    monkeypatch.setattr(Comparer, "_compare", canned)
+    board = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
+    found = Comparer(SearchOptions()).compare(
+        board, [chess.Move.from_uci("e2e4")], Limits(nodes=3200), None, is_suspect
+    )
+    assert made == efforts
+    if efforts == [SMALL]:
+        assert found is None
+    else:
+        assert found is not None and found.cp == [*losses, 200][len(efforts) - 1]
+
+
+@pytest.mark.parametrize(
+    ("limits", "small", "deeper"),
+    [
+        (Limits(depth=10), Limits(7), Limits(12)),
+        (Limits(depth=2), Limits(1), Limits(4)),
+        (Limits(depth=100), Limits(97), Limits(100)),
+        (Limits(movetime_ms=100), Limits(nodes=3125), Limits(nodes=100_000)),
+        (Limits(nodes=1), Limits(nodes=1), Limits(nodes=2)),
+        (Limits(nodes=2**62), Limits(nodes=2**58), Limits(nodes=2**62)),
+    ],
+)
+def test_limits_of_comparisons(limits: Limits, small: Limits, deeper: Limits, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Limits] = []
+
+    def canned(
+        self: Comparer, board: chess.Board, line: object, behind: Limits, limits: Limits, on_live: object
+    ) -> list[Comparison]:
+        made.append(limits)
+        return [Comparison(12, 1, "d2d4", 300, None, 0, None, ["d2d4"])]
+
+    monkeypatch.setattr(Comparer, "_compare", canned)
+    Comparer(SearchOptions()).compare(chess.Board(), [chess.Move.from_uci("e2e4")], limits, None, False)
+    assert (made[0], made[2]) == (small, deeper)
 
 
 def test_what_was_searched_before_changes_nothing_in_a_comparison(hand: Hand) -> None:

@@ -10,7 +10,7 @@ from psearch.studies.prediction_study import ReliabilityBin, RuleReport
 from psearch.studies.speedup import Row
 
 BINS = [ReliabilityBin(100, share / 10, share / 10) for share in range(1, 10)]
-REPORT = RuleReport("", 1e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, 0.9, {})
+REPORT = RuleReport("", 1e5, 2e5, {}, {}, {}, 0.9, 0.2, 0.1, 0.1, BINS, BINS, BINS, 0.1, 0.9, {})
 ROW = Row("", 4, 20, 3.0, 2.5, 3.5, 3.8, 1.2, 0.1, 10.0, 20.0, 0.05)
 
 
