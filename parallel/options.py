@@ -59,8 +59,6 @@ class SearchOptions:
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
-    ahead: bool = False
-    """workers that find no work search the root one ply deeper until there is some"""
     record: bool = True
     shadow: bool = False
     """what sound futility would skip is searched and checked (`psearch verify-sound`)"""

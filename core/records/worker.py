@@ -75,9 +75,7 @@ worker_dtype = record(
         # of a root of its own, where nothing is split: for the vote. See `vote.py`
         ("finished_depth", "i8"),  # the last depth with an exact score; 0 none
         ("answer", info_dtype),  # without nodes and selective depth
-        ("ahead", "i8"),  # 1: it searches the root ahead, for want of work. See `ahead.py`
-        ("next_look", "i8"),  # ahead: look for work when `nodes` gets here
-        ("pad_answer", "u1", (8,)),
+        ("pad_answer", "u1", (24,)),
         ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
         ("evaluation", evaluation_dtype),
     ]
