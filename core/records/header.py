@@ -52,8 +52,6 @@ header_dtype = record(
             "i8",
         ),  # more than 1: with `line_scores` of the depth before, by workers replaced since
         ("multipv", "i8"),  # lines to find, 1 .. root_count
-        # a score: that all root moves are worth no more is as good as a value; -INFINITE none. Also while searching
-        ("floor", "i8"),
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
         # results of so much depth are logged (`store_log.py`); NEVER_LOGGED none. Also while searching

@@ -97,8 +97,7 @@ def _enter_root(ctx, wk):
 
 @kernel(void(Context, i64, i64))
 def _set_window(ctx, stack_index, score):
-    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off; of it what is
-    above the floor."""
+    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
     stack = stack_of(ctx, stack_index)
     width = np.int64(header_of(ctx).options.aspiration)
     if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
@@ -109,10 +108,6 @@ def _set_window(ctx, stack_index, score):
         stack.root_window = width
         stack.root_alpha = max(score - width, -INFINITE)
         stack.root_beta = min(score + width, INFINITE)
-    floor = np.int64(header_of(ctx).floor)
-    if stack.root_alpha < floor:
-        stack.root_alpha = floor
-        stack.root_beta = max(stack.root_beta, floor + 2)  # a root is searched with an open window
 
 
 @kernel(void(Context, i64))
@@ -311,11 +306,8 @@ def root_finished(ctx, wk):
     if score <= stack.root_alpha:
         if main:
             _report(ctx, score, BOUND_UPPER)
-        floor = np.int64(hd.floor)
-        if score <= floor:
-            return _next_depth(ctx, wk, score)
         wide = _widen(stack)
-        stack.root_alpha = max(floor, -INFINITE if wide else max(score - stack.root_window, -INFINITE))
+        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
         return _enter_root(ctx, wk)
     _take_best_move(ctx, wk, score)
     if score >= stack.root_beta:
