@@ -60,8 +60,6 @@ class SearchOptions:
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
     record: bool = True
-    shadow: bool = False
-    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
 
     def __post_init__(self) -> None:
         if self.policy not in POLICY_NAMES:

@@ -23,7 +23,6 @@ options_dtype = record(
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
         ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are deferred; 0 never
         ("record", "i4"),  # 1: count outcomes for the prediction
-        ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
 )

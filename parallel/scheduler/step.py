@@ -40,7 +40,6 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, check, cycle_counter
 from psearch.core.jit import CHECK, kernel
-from psearch.core.pruning.sound import check_shadow, shadow_bound
 from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
 from psearch.core.search.next_move import defer_move, next_move
@@ -251,8 +250,6 @@ def _next_move(ctx, wk, frame):
     frame.visit.p_needed = node.p_needed
     frame.visit.shared = 0
     frame.visit.under_way = 0
-    if header_of(ctx).options.shadow:
-        frame.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
     node.moves_done += 1
     if is_open:
         if ctx.trace != 0:
@@ -276,8 +273,6 @@ def _after_child(ctx, wk, frame):
     if frame.visit.stage == VISIT_NULL:
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-    if header_of(ctx).options.shadow:
-        check_shadow(ctx, wk, frame, frame.visit.alpha, value)
     home = frame.visit.home
     node = frame_of(ctx, home).node
     is_open = atomic_load(open_of(node)) != 0
