@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import chess
 import numpy as np
 import pytest
+from inspect_node import TableEntry, TableProbe
 from positions import KIWIPETE, MIDDLE_GAME
 
 from psearch.arena.arena import Arena
@@ -15,7 +16,6 @@ from psearch.arena.table_entries import TableReader
 from psearch.arena.table_exchange import TableExchange
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_SCORE
 from psearch.core.entries import EXCHANGE
-from psearch.core.inspect.node import TableEntry, TableProbe
 from psearch.core.records import STORE_LOG_ENTRIES
 from psearch.options import SearchOptions
 from psearch.results import Limits

@@ -9,6 +9,7 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe, TableEntry, TableProbe
 from naive import NaiveSearch, negamax
 from paths import DATA
 from positions import absurd, games
@@ -20,7 +21,6 @@ from psearch.arena.validate import describe, leftovers
 from psearch.core import records
 from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE
-from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe
 from psearch.core.kernels import Group
 from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch.core.records import SOUND_GATES, SOUND_RAW
