@@ -69,22 +69,6 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
 }
 
 
-def _legend(picture: Path) -> list[str]:
-    """The words of its legend, which the study's plots keep as the picture's description."""
-    content = picture.read_bytes()
-    start = content.index(b"tEXtDescription\0")
-    length = int.from_bytes(content[start - 4 : start], "big")
-    return content[start + 4 : start + 4 + length].partition(b"\0")[2].decode("latin-1").split("; ")
-
-
-def test_the_picture_and_the_text_use_the_same_words() -> None:
-    text = STUDY.read_text("utf-8")
-    alt, path = re.findall(r"!\[(.*)\]\((.*\.png)\)", text)[0]
-    measured = [what for what in re.findall(r"^\| 8, 16, 32, 64 workers, (.*?) \|", text, re.MULTILINE)]
-    assert _legend(STUDY.parent / path) == measured
-    assert all(words.lower() in alt.lower() for words in measured)
-
-
 def test_every_figure_has_a_log() -> None:
     logs = [log for log, _ in _figures()]
     assert sorted(set(logs)) == sorted(MEASURED) and len(logs) == len(MEASURED) + 1, "two processes are in both tables"
