@@ -9,9 +9,6 @@ fill_tables = CHESS.entry("fill_tables")
 complete = CHESS.entry("complete")
 evaluate_position = CHESS.entry("evaluate_position")
 
-INSPECT = Group("inspect", "psearch.core.inspect.node", "psearch.core.inspect.position", "psearch.core.inspect.pruning")
-"""A look at single steps: for tests, and for debugging."""
-
 PERFT = Group("perft", "psearch.core.board.perft")
 perft = PERFT.entry("perft")
 

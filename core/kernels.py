@@ -46,7 +46,8 @@ class Group:
     """Kernels that are compiled, kept and loaded together.
 
     name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
-    another version, symbol by symbol, in tests of what calls them.
+    another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
+    that it replaces.
     """
 
     def __init__(self, name: str, *modules: str, replaced: Mapping[str, str] | None = None) -> None:

@@ -59,11 +59,7 @@ class SearchOptions:
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
-    ahead: bool = False
-    """workers that find no work search the root one ply deeper until there is some"""
     record: bool = True
-    shadow: bool = False
-    """what sound futility would skip is searched and checked (`psearch verify-sound`)"""
 
     def __post_init__(self) -> None:
         if self.policy not in POLICY_NAMES:

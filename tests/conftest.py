@@ -9,10 +9,11 @@ from collections.abc import Callable
 import hypothesis
 import numpy as np
 import pytest
+from inspect_entries import INSPECT
 
 from psearch.cli import main as cli
 from psearch.core import kernels as compiled
-from psearch.core.entries import CHESS, EXCHANGE, INSPECT, PERFT
+from psearch.core.entries import CHESS, EXCHANGE, PERFT
 from psearch.scheduler.entries import PREDICTION, SEARCH
 from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
 from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE

@@ -23,18 +23,6 @@ def kernels() -> None:
     load_kernels()
 
 
-@pytest.mark.parametrize("fen", BENCH_POSITIONS)
-def test_positions_can_be_searched(fen: str) -> None:
-    board = chess.Board(fen, chess960=True)
-    assert board.is_valid()
-    assert any(board.legal_moves)
-    assert not board.is_insufficient_material()
-
-
-def test_positions_differ() -> None:
-    assert len(set(BENCH_POSITIONS)) == len(BENCH_POSITIONS)
-
-
 def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "BENCH_DEPTH", SHALLOW)
     first, seconds = run_bench()

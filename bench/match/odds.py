@@ -5,9 +5,9 @@
     python bench/match/odds.py --first 2x8,root+entries --second 8 --odds 1.25,1.5,2 ...
     python bench/match/odds.py --from-log LOG.jsonl [LOG.jsonl.xz#RUN ...]
 
-A side is WORKERS or WORKERS,POLICY, or MACHINESxWORKERS,MODE: several machines, and how they work together
-(`mode_named` in `parallel/simulation/fleet.py`). For each move the first has the virtual time in which one worker
-searches so many nodes, the second k times that, for each k of --odds; both are in this process, with a table and
+A side is WORKERS or WORKERS,POLICY, or MACHINESxWORKERS,MODE: several machines, and whether they exchange entries of
+their tables (`root+entries`) or not (`root`). For each move the first has the virtual time in which one worker searches
+so many nodes, the second k times that, for each k of --odds; both are in this process, with a table and
 history each (for each machine), kept from move to move. Nothing depends on how fast the machine is, or on what else it
 does: the same games every time. Costs are those of `psearch simulate`. A game takes the time of all its nodes on one
 core. Machines have the network of `Network` there, whose latency and period are shrunk as the time of the first side's
@@ -54,7 +54,7 @@ from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, Network, mode_named
+from psearch.simulation.fleet import Fleet, Network, exchanges_entries
 from psearch.simulation.simulator import Simulator
 from psearch.studies.raw_log import machine, read_log, source_commit
 
@@ -122,7 +122,7 @@ class FleetPlayer:
     def __init__(self, side: Side, hash_mb: int, base: float, move_ms: float) -> None:
         self._costs = Costs()
         network = Network().scaled(self._costs.seconds_of(base) * 1000 / move_ms)
-        self._fleet = Fleet(side.machines, side.workers, hash_mb, mode_named(side.mode), network, self._costs)
+        self._fleet = Fleet(side.machines, side.workers, hash_mb, exchanges_entries(side.mode), network, self._costs)
         self.nodes = base
         """that one worker searches in the time for a move"""
 
@@ -250,7 +250,7 @@ def _side(text: str) -> Side:
     if "x" in workers:
         machines, _, workers = workers.partition("x")
         try:
-            mode_named(policy)
+            exchanges_entries(policy)
         except PsearchError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
         return Side(whole_number(1, MAX_THREADS)(workers), DEFAULT_POLICY, whole_number(2, 512)(machines), policy)

@@ -1,10 +1,10 @@
 """What several machines are worth, by the moves that they choose: in virtual time, on positions of games.
 
     python bench/study/machines_study.py --positions FILE --out LOG.jsonl --nodes 10000 --workers 2 \\
-        --machines 1x1,1x2,1x4,2,4 --modes root+entries,root+entries+share=5
+        --machines 1x1,1x2,1x4,2,4 --modes root,root+entries
 
 Each position is searched from an empty table by every configuration: one machine with k times as much time (`1xK`),
-and so many machines (`M`) in each of the modes (`psearch.simulation.fleet.mode_named`). --nodes: a worker's nodes in
+and so many machines (`M`) in each of the modes (`root`, `root+entries`). --nodes: a worker's nodes in
 the time of a move (`x1`). The network's latency and period are those of `Network`, shrunk as the time of a move is
 shorter than --move-ms, so that machines hear of each other as often in a move as they would in one so long.
 
@@ -12,8 +12,8 @@ Moves that not all configurations chose are then judged: by a search of the posi
 --judge-nodes nodes. What a choice loses is the difference to the best move judged at the position, in expected points
 (0 to 1, logistic, 400 centipawns are 10 : 1). The report has the mean loss of each configuration, and what each is
 worth: the k at which one machine loses as much, on the line through its losses over ln k; 95% intervals by drawing
-positions again. Where all machines search the root it has the time to depth as well: that of one machine over that
-until the first of them had finished the same depth, the deepest that both did.
+positions again. It has the time to depth as well: that of one machine over that until the first of them
+had finished the same depth, the deepest that both did.
 
 FILE: lines that begin with a FEN, up to a semicolon. --every N takes each N-th. The log has every search; the same
 command goes on where it was. Exit status: 0, 2 bad input, 130 Ctrl-C.
@@ -42,7 +42,7 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, FleetSample, Network, mode_named
+from psearch.simulation.fleet import Fleet, FleetSample, Network, exchanges_entries
 from psearch.studies.raw_log import machine, source_commit
 
 _HIGHEST = 1500
@@ -133,15 +133,14 @@ def choose(options: argparse.Namespace, positions: Sequence[str], log: Log) -> N
             continue
         begun = time.time()
         network = Network().scaled(move_seconds * 1000 / options.move_ms)
-        fleet = Fleet(machines, options.workers, options.hash, mode_named(mode), network, costs)
+        fleet = Fleet(machines, options.workers, options.hash, exchanges_entries(mode), network, costs)
         for fen in left:
             fleet.forget()
             found = fleet.play(chess.Board(fen), move_seconds * factor)
             if found.answer is None:
                 raise PsearchError(f"no answer at {fen}")
             entry = {"config": name, "fen": fen, "move": found.answer.pv[0].uci(), "depth": found.answer.depth}
-            reached = _reached(found) if mode.startswith("root") else {}
-            log.add({**entry, "nodes": found.nodes, "reached": reached})
+            log.add({**entry, "nodes": found.nodes, "reached": _reached(found)})
         fleet.close()
         print(f"{name}: {len(left)} positions, {time.time() - begun:.0f} s", flush=True)
 

@@ -61,15 +61,24 @@ def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
     return module
 
 
+def _put_in_place(part: Any, replaced: Mapping[str, str]) -> None:
+    """Give stand-ins the names of what they replace. An original is there if its stand-in calls it: by another name,
+    which only these two have."""
+    stand_ins = {new: old for old, new in replaced.items()}
+    defined = {function.name for function in part.functions if not function.is_declaration}
+    originals = {old: f"{old}.original" for old, new in replaced.items() if old in defined or new in defined}
+    for names in (originals, stand_ins):  # in this order: a name must be free before another function takes it
+        for function in list(part.functions):
+            if function.name in names:
+                function.name = names[function.name]
+
+
 def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapping[str, str] | None = None) -> bytes:
     """All kernels of a group as one object file, optimised as a whole. replaced: as for `closure`."""
-    names = {new: old for old, new in (replaced or {}).items()}
     module = None
     for bitcode in bitcodes:
         part = llvm.parse_bitcode(bitcode)
-        for function in part.functions:
-            if function.name in names:
-                function.name = names[function.name]
+        _put_in_place(part, replaced or {})
         if module is None:
             module = part
         else:

@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import IO, Any
 
 from psearch.core import jit, kernel_cache
@@ -92,10 +93,16 @@ class Build:
         self.tell(f"compiling kernels, once: {done}/{total} {what} ({time.perf_counter() - self.start:.0f} s)")
 
     def _imported_files(self) -> list[str]:
-        """Every file of this package that was imported to compile, and those of kernels elsewhere."""
-        others = {kernel.py_func.__module__ for kernel in jit.registry.values()}
-        own = [module for name, module in sys.modules.items() if name.partition(".")[0] == "psearch" or name in others]
-        return sorted(str(module.__file__) for module in own if getattr(module, "__file__", None))
+        """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
+        import constants and layouts from there."""
+        files = {
+            name: str(module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)
+        }
+        modules = {kernel.py_func.__module__ for kernel in jit.registry.values()}
+        folders = {Path(files[name]).parent for name in modules & set(files)}
+        return sorted(
+            file for name, file in files.items() if name.partition(".")[0] == "psearch" or Path(file).parent in folders
+        )
 
     def _bitcode_name(self, symbol: str) -> str:
         return f"{self.digests[symbol]}.bc"

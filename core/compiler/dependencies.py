@@ -43,7 +43,8 @@ def called_by(kernel: Kernel) -> list[Kernel]:
 
 
 def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None) -> dict[str, Kernel]:
-    """Entries and all that they need, by symbol. replaced: symbols, and those of the kernels that stand in for them."""
+    """Return entries and all that they need, by symbol. replaced: symbols, and those of the kernels that stand in for
+    them. A stand-in that calls what it replaces brings the original along; for all others that is the stand-in."""
     replaced = replaced or {}
     unused = set(replaced)
     found: dict[str, Kernel] = {}
@@ -55,7 +56,12 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
             kernel = _stand_in(kernel, replaced[kernel.symbol])
         if kernel.symbol not in found:
             found[kernel.symbol] = kernel
-            waiting += called_by(kernel)
+            for called in called_by(kernel):
+                if replaced.get(called.symbol) == kernel.symbol:
+                    found[called.symbol] = called
+                    waiting += called_by(called)
+                else:
+                    waiting.append(called)
     if unused:
         raise AssertionError(f"nothing calls {', '.join(sorted(unused))}, to be replaced")
     return found

@@ -16,7 +16,7 @@ from psearch.core.board.draws import repeats
 from psearch.core.board.position import code_on
 from psearch.core.constants import DRAW, KIND_CASTLE, KIND_EP, KIND_PROMOTE, KNIGHT, NO_SCORE, PAWN, QUEEN, ROOK, U0
 from psearch.core.evaluation.endgames import SCALING_PHASE
-from psearch.core.evaluation.evaluate import PHASE_MAX, material, taper
+from psearch.core.evaluation.evaluate import PHASE_MAX, taper
 from psearch.core.jit import kernel
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.records import (
@@ -33,23 +33,19 @@ from psearch.core.records import (
     SOUND_PROMOTION,
     SOUND_REPETITION,
     SOUND_SCALING,
-    VIOLATIONS,
 )
 from psearch.core.techniques import SOUND, SOUND_DELTA
 from psearch.core.views import (
     Context,
-    Frame,
     Node,
     Position,
     Tables,
     Worker,
-    above,
     boolean,
     header_of,
     i64,
     stack_of,
     tables_of,
-    void,
 )
 
 
@@ -199,43 +195,3 @@ def skips_soundly(ctx, wk, stack, pos, node, move):
     if gates & SOUND_BOOKKEEPING and bound > node.best:
         node.best = bound
     return True
-
-
-# -- shadow mode: what would be skipped is searched, and checked -------------------------------------------------------
-
-
-@kernel(i64(Context, i64, Position, Node, i64))
-def shadow_bound(ctx, stack, pos, node, move):
-    """`sound_bound` of a move that is searched all the same; NO_SCORE where the mode uses no bounds."""
-    pruning = header_of(ctx).options.pruning
-    used = pruning.sound if node.depth > 0 else pruning.sound_delta
-    return sound_bound(ctx, stack, pos, node, move) if used else NO_SCORE
-
-
-@kernel(void(Context, Worker, Frame, i64, i64))
-def check_shadow(ctx, wk, frame, alpha, value):
-    """A move has been searched, with this alpha, and is worth `value` (both in the node's view): was its bound right?
-
-    value <= bound <= alpha, and the bound no less than what the child's own sums give.
-    """
-    visit = frame.visit
-    bound = visit.bound
-    if bound == NO_SCORE:
-        return
-    visit.bound = NO_SCORE  # once: the same move may be searched again with another window
-    wk.counters.shadow_checked += 1
-    exact = tables_of(ctx).rest_bound - material(above(frame).position)
-    if exact <= bound and value <= bound and bound <= alpha:
-        return
-    if wk.counters.shadow_violations < VIOLATIONS:
-        found = wk.violations[wk.counters.shadow_violations]
-        found.move = visit.move
-        found.value = value
-        found.bound = bound
-        found.exact = exact
-        found.alpha = alpha
-        found.ply = wk.ply
-        path = stack_of(ctx, wk.stack).path
-        for ply in range(wk.ply):
-            found.line[ply] = path[ply + 1].move
-    wk.counters.shadow_violations += 1

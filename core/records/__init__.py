@@ -79,9 +79,7 @@ from psearch.core.records.trace import TRACE_TAKE as TRACE_TAKE
 from psearch.core.records.trace import trace_event_dtype as trace_event_dtype
 from psearch.core.records.trace import trace_log_dtype as trace_log_dtype
 from psearch.core.records.worker import TECHNIQUE_ROOM as TECHNIQUE_ROOM
-from psearch.core.records.worker import VIOLATIONS as VIOLATIONS
 from psearch.core.records.worker import counters_dtype as counters_dtype
-from psearch.core.records.worker import violation_dtype as violation_dtype
 from psearch.core.records.worker import worker_dtype as worker_dtype
 
 FRAME_SIZE = frame_dtype.itemsize

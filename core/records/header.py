@@ -22,9 +22,7 @@ options_dtype = record(
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
         ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are deferred; 0 never
-        ("ahead", "i4"),  # 1: workers that find no work search the root ahead
         ("record", "i4"),  # 1: count outcomes for the prediction
-        ("shadow", "i4"),  # 1: sound futility skips nothing; what it would skip is searched and checked
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
 )
@@ -41,8 +39,7 @@ header_dtype = record(
         ("pad_4", "i8", (7,)),
         ("idle_workers", "i8"),  # atomic; workers without a stack. Rises and falls at joins and leaves only
         ("pad_5", "i8", (7,)),
-        # atomic; roots still being searched: one, or one a worker where nothing is split, and those ahead
-        ("roots", "i8"),
+        ("roots", "i8"),  # atomic; roots still being searched: one, or one a worker where nothing is split
         ("pad_6", "i8", (7,)),
         # from here on: written by the supervisor between searches, then only read
         ("worker_count", "i8"),
@@ -54,8 +51,6 @@ header_dtype = record(
             "i8",
         ),  # more than 1: with `line_scores` of the depth before, by workers replaced since
         ("multipv", "i8"),  # lines to find, 1 .. root_count
-        # a score: that all root moves are worth no more is as good as a value; -INFINITE none. Also while searching
-        ("floor", "i8"),
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
         # results of so much depth are logged (`store_log.py`); NEVER_LOGGED none. Also while searching

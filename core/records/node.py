@@ -80,7 +80,6 @@ visit_dtype = record(
         ("new_depth", "i4"),  # of the child without reduction: for the search that follows if a reduced one fails high
         ("picked", "i4"),  # stage of the picker when the move was taken
         ("claim", "u8"),  # of the child's position in the table of positions being searched; 0 none
-        ("bound", "i4"),  # shadow mode: what the move is worth at most, had it been skipped; NO_SCORE: it had not
         ("under_way", "i4"),  # other moves of the node that were being searched when it was taken
     ]
 )

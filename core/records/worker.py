@@ -12,21 +12,6 @@ TECHNIQUE_ROOM = 32
 """For the counts of techniques."""
 if len(TECHNIQUES) > TECHNIQUE_ROOM:
     raise AssertionError(f"no room for {len(TECHNIQUES)} techniques")
-VIOLATIONS = 4
-"""Violations that a worker keeps for the user to look at; all are counted."""
-
-violation_dtype = record(
-    [
-        ("move", "i4"),
-        ("value", "i4"),  # what the search found, centipawns, in the node's view
-        ("bound", "i4"),  # what sound futility claimed
-        ("exact", "i4"),  # M(C) + B from the child's own sums
-        ("alpha", "i4"),  # the window it was searched with
-        ("ply", "i4"),
-        ("line", "u2", (MAX_PLY,)),  # moves from the root to the node, `ply` of them
-    ]
-)
-
 
 counters_dtype = record(
     [
@@ -47,8 +32,6 @@ counters_dtype = record(
         ("join_cycles", "i8"),  # time stamp counter, spent in joins that succeeded
         ("idle_cycles", "i8"),  # time stamp counter, by the process driver
         ("search_cycles", "i8"),  # the same, since this worker began the search
-        ("shadow_checked", "i8"),  # shadow mode: moves that would have been skipped, and were searched
-        ("shadow_violations", "i8"),  # those of them whose bound was wrong
     ]
 )
 
@@ -68,17 +51,14 @@ worker_dtype = record(
         ("last_lock", "i8"),  # number of the frame last locked, -1 none since the driver looked: for virtual time
         ("locks", "i8"),  # that it holds; only in a build with checks
         ("counters", counters_dtype),
-        ("pad", "u1", (16,)),  # `ended` of the outcomes begins a cache line
+        ("pad", "u1", (32,)),  # `ended` of the outcomes begins a cache line
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
         # of a root of its own, where nothing is split: for the vote. See `vote.py`
         ("finished_depth", "i8"),  # the last depth with an exact score; 0 none
         ("answer", info_dtype),  # without nodes and selective depth
-        ("ahead", "i8"),  # 1: it searches the root ahead, for want of work. See `ahead.py`
-        ("next_look", "i8"),  # ahead: look for work when `nodes` gets here
-        ("pad_answer", "u1", (8,)),
-        ("violations", violation_dtype, (VIOLATIONS,)),  # the first of them
+        ("pad_answer", "u1", (56,)),
         ("evaluation", evaluation_dtype),
     ]
 )

@@ -55,7 +55,7 @@ def next_move(ctx, wk, pos, node, home):
     # step 7: next move
     hd = header_of(ctx)
     tb = tables_of(ctx)
-    sound = hd.options.pruning.sound != 0 and hd.options.shadow == 0
+    sound = hd.options.pruning.sound != 0
     while True:
         move = pick_move(tb, hd.learning, pos, node)
         if move == NO_MOVE:

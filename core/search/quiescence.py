@@ -22,7 +22,7 @@ from psearch.core.ordering.movepick import PICK_TT, begin_picking, score_capture
 from psearch.core.ordering.see import see_at_least
 from psearch.core.pruning.counters import count_pruned, count_tried
 from psearch.core.pruning.move import prunes_capture
-from psearch.core.pruning.sound import check_shadow, shadow_bound, skips_soundly
+from psearch.core.pruning.sound import skips_soundly
 from psearch.core.search.children import make_child, set_child, update_pv
 from psearch.core.search.correction import corrected
 from psearch.core.search.table_node import probe_table, static_eval, store_result
@@ -117,8 +117,7 @@ def next_quiescence(ctx, wk, frame):
     tb = tables_of(ctx)
     pruning = header_of(ctx).options.pruning
     prune = header_of(ctx).options.see_pruning != 0 and not node.in_check
-    shadow = header_of(ctx).options.shadow != 0
-    sound = pruning.sound_delta != 0 and not shadow
+    sound = pruning.sound_delta != 0
     while node.cursor < node.end:
         move = take_best(node)
         if sound and skips_soundly(ctx, wk, wk.stack, frame.position, node, move):
@@ -130,8 +129,6 @@ def next_quiescence(ctx, wk, frame):
             if not see_at_least(tb, frame.position, move, 0):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
-        if shadow:
-            frame.visit.bound = shadow_bound(ctx, wk.stack, frame.position, node, move)
         node.moves_done += 1
         frame.visit.move = move
         frame.visit.resume = STATE_QCHILD
@@ -152,8 +149,6 @@ def next_quiescence(ctx, wk, frame):
 def after_quiescence(ctx, wk, frame, value):
     """Take a capture's value (in the node's view) into the node: DO_MOVES or DO_RETURN."""
     node = frame.node
-    if header_of(ctx).options.shadow:
-        check_shadow(ctx, wk, frame, node.alpha, value)
     if value > node.best:
         node.best = value
         if value > node.alpha:

@@ -10,7 +10,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.core.board.bridge import from_chess_move, set_position
-from psearch.core.constants import AGES, INFINITE, MATE
+from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
 from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions
@@ -50,14 +50,12 @@ def write_search(
     only: Sequence[chess.Move] | None = None,
     multipv: int = 1,
     progress: Progress | None = None,
-    floor: int | None = None,
 ) -> None:
     """Set up the root and hand it to worker 0, or to all where nothing is split.
 
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
     multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
-    depth within the limits; floor: a score for the side to move, of which it is enough to know that no move is worth
-    more (`set_floor`).
+    depth within the limits.
     """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
@@ -69,7 +67,6 @@ def write_search(
     header["root_count"] = len(moves)
     header["legal_root_moves"] = len(legal)
     header["multipv"] = min(multipv, len(moves))
-    set_floor(arena, floor)
     header["root_moves"][: len(moves)] = moves
     keys = history_keys(arena.tables, board)
     header["history_count"] = len(keys)
@@ -90,12 +87,3 @@ def write_search(
     if arena.workers == 1 or options.policy in ("serial", "lazy"):
         record["defer_depth"] = 0  # no other worker to keep out of the way of, or the policy does not
     begin_search(arena.context)
-
-
-def set_floor(arena: Arena, floor: int | None) -> None:
-    """Search on for moves that are worth more than this, for the side to move at the root; None: for the best one.
-
-    May be called while workers search: it holds from the next window on. An iteration that finds no such move has an
-    upper bound for its result.
-    """
-    arena.header[0]["floor"] = -INFINITE if floor is None else max(-MATE, min(floor, MATE - 2))

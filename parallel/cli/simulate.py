@@ -45,7 +45,7 @@ _MAX_TREE_NODES = 10**12
 _MAX_JOBS = 256
 _BESIDE_MB = 400
 """MiB that a process needs beside the table, with 1,024 workers' records"""
-_SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth", "ahead")
+_SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
 """Arguments that are fields of `SearchOptions`, with its defaults."""
 
 DESCRIPTION = """\
@@ -124,9 +124,6 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="least depth to defer moves to positions that another worker is searching; 0 never "
         "(default: 3 with abdada, else never)",
-    )
-    parser.add_argument(
-        "--ahead", action="store_true", help="workers that find no work search the root one ply deeper meanwhile"
     )
 
 

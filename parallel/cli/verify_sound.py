@@ -86,7 +86,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.notation.epd import read_suite
 
     suite = read_suite(options.epd)[: options.positions]
-    prepare_kernels()
+    from psearch.studies.entries import SHADOW
+
+    prepare_kernels(SHADOW)
     from psearch.core.terms import REST_BOUND
     from psearch.studies.soundness import Summary, verify
     from psearch.terminal.status import StatusLine

@@ -74,7 +74,7 @@ class Machine:
             with self._lock:
                 self._nodes = info.nodes
                 if not info.is_live:
-                    self._reports.append(report_of(info, search.machine, search.number))
+                    self._reports.append(report_of(info, search.machine))
 
         with self._table():
             self._sharing.machine = search.machine

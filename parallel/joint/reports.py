@@ -11,11 +11,10 @@ from psearch.results import Info
 _BOUNDS = {name: bound for bound, name in BOUND_NAMES.items()}
 
 
-def report_of(info: Info, machine: int, job: int) -> Report:
+def report_of(info: Info, machine: int) -> Report:
     """What a machine's workers have reported, for the others."""
     return Report(
         machine,
-        job,
         info.depth,
         centipawns(info.score),
         _BOUNDS[info.bound],

@@ -14,8 +14,8 @@ from dataclasses import replace
 from psearch.core.constants import BOUND_EXACT
 from psearch.joint.messages import News, Orders, Search
 from psearch.joint.reports import info_of, report_of
-from psearch.joint.team import Heard, Joined, Lost, Member, Team
-from psearch.machines.conductor import Conductor, SameRoot, SameRootLines
+from psearch.joint.team import Heard, Joined, Member, Team
+from psearch.machines.conductor import SameRoot, SameRootLines
 from psearch.machines.messages import Report
 from psearch.machines.sharing import room_of
 from psearch.processes.request import SearchRequest
@@ -50,7 +50,7 @@ class _JointSearch:
         self._number = team.begin(request.control.wake)
         moves = len(set(self._board.legal_moves if request.only is None else request.only))
         lines = min(request.multipv, moves)
-        self._conductor: Conductor = SameRoot(request.limits.depth) if lines == 1 else SameRootLines(lines)
+        self._conductor = SameRoot(request.limits.depth) if lines == 1 else SameRootLines(lines)
         self._sharing = team.sharing(supervisor)
         self._began_s = request.control.asked_at or time.perf_counter()
         self._next_s = 0.0
@@ -160,8 +160,6 @@ class _JointSearch:
             match event:
                 case Joined(member):
                     self._give(member, None)
-                case Lost(member):
-                    self._conductor.lost(member.number)
                 case Heard(member, news, finished) if news.search == self._number:
                     self._take_news(member, news)
                     self._is_over = self._is_over or (finished is not None and finished.is_complete)
@@ -204,7 +202,7 @@ class _JointSearch:
         """What this machine's workers report."""
         self._nodes[0] = info.nodes
         if not info.is_live:
-            self._hear(report_of(info, 0, self._number), info)
+            self._hear(report_of(info, 0), info)
         elif self._request.on_info is not None:
             shown = self._shown or info
             self._request.on_info(

@@ -60,13 +60,6 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Lost:
-    """A machine is not there any more."""
-
-    member: Member
-
-
-@dataclass(frozen=True)
 class Heard:
     """News from a machine; finished: they are the last of that search."""
 
@@ -75,7 +68,7 @@ class Heard:
     finished: Finished | None = None
 
 
-Event = Joined | Lost | Heard
+Event = Joined | Heard
 
 
 class Team:
@@ -212,9 +205,7 @@ class Team:
             messages = link.messages(timeout_s)
         except PsearchError as error:
             self._on_note(f"{error}; this machine goes on alone")
-            lost = self.members
             self.close()
-            yield from map(Lost, lost)
             return
         for message in messages:
             self._standing.follow(message, time.monotonic())
@@ -224,8 +215,8 @@ class Team:
                     member = self._members[hand] = Member(hand + 1, hand, name, threads)
                     self._make_forget(member)
                     yield Joined(member)
-                case HandLost(hand, _) if hand in self._members:
-                    yield Lost(self._members.pop(hand))
+                case HandLost(hand, _):
+                    self._members.pop(hand, None)
                 case Told(hand, _, answer) if hand in self._members:
                     member = self._members[hand]
                     member.is_asked, member.heard_at = False, time.monotonic()

@@ -1,9 +1,8 @@
-"""Several machines search one position: who searches what, what they tell each other, whose answer is taken.
+"""Several machines search one position: what they tell each other, whose answer is taken.
 
 Pure logic, without a clock and without input or output: virtual time drives it (`psearch.simulation`), a network can.
 Imports core's constants and nothing else of the program.
 
-Begin with `messages`, which is all that travels; then `conductor`, which gives machines their jobs, or `tree`, which
-divides the tree near the root among them; `vote` elects one of several answers. `sharing` is a machine's side of the
-exchange of table entries.
+Begin with `messages`, which is all that travels; then `conductor`, which makes one answer of many reports; `vote`
+elects one of several answers. `sharing` is a machine's side of the exchange of table entries.
 """

@@ -2,7 +2,7 @@
 
 Begin with `step`, the state machine that every driver calls (`work` is its loop in a worker process), then `splitting`,
 the life of an open node. `root` is iterations and the end; `policy` decides which nodes open, by the types of
-`node_types` and the counters of `prediction`; `abdada` keeps workers apart without splitting; `ahead` is
-what they search that find no work; `vote` chooses among their answers; `words` are those that workers share without a
-lock; `trace_log` records what happens; `entries` is what Python calls. See docs/design/architecture.md.
+`node_types` and the counters of `prediction`; `abdada` keeps workers apart without splitting; `vote` chooses
+among their answers; `words` are those that workers share without a lock; `trace_log` records what happens; `entries` is
+what Python calls. See docs/design/architecture.md.
 """

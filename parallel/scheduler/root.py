@@ -59,7 +59,7 @@ from psearch.scheduler.words import (
     stop_of,
 )
 
-MAIN_ROOT = 0
+_MAIN_ROOT = 0
 """The stack whose root reports, and gives the answer where no vote does."""
 _FIRST_ASPIRATED_DEPTH = 4
 _WIDENING = 3
@@ -75,7 +75,7 @@ def _root_of(stack):
 
 
 @kernel(i64(Context, Worker))
-def enter_root(ctx, wk):
+def _enter_root(ctx, wk):
     """Start a search of this worker's root with the window on its stack."""
     stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, _root_of(wk.stack)).node
@@ -97,8 +97,7 @@ def enter_root(ctx, wk):
 
 @kernel(void(Context, i64, i64))
 def _set_window(ctx, stack_index, score):
-    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off; of it what is
-    above the floor."""
+    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
     stack = stack_of(ctx, stack_index)
     width = np.int64(header_of(ctx).options.aspiration)
     if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
@@ -109,10 +108,6 @@ def _set_window(ctx, stack_index, score):
         stack.root_window = width
         stack.root_alpha = max(score - width, -INFINITE)
         stack.root_beta = min(score + width, INFINITE)
-    floor = np.int64(header_of(ctx).floor)
-    if stack.root_alpha < floor:
-        stack.root_alpha = floor
-        stack.root_beta = max(stack.root_beta, floor + 2)  # a root is searched with an open window
 
 
 @kernel(void(Context, i64))
@@ -135,19 +130,19 @@ def _publish(ctx, count):
 def _report(ctx, score, bound):
     """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
     hd = header_of(ctx)
-    node = frame_of(ctx, _root_of(MAIN_ROOT)).node
+    node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
     count = atomic_load(info_count_of(hd))
     info = hd.infos[count % INFO_RING]
     info.depth = hd.depth
     info.score = score
     info.bound = bound
-    info.line = stack_of(ctx, MAIN_ROOT).root_line
+    info.line = stack_of(ctx, _MAIN_ROOT).root_line
     info.pv_length = node.pv_length
     for i in range(node.pv_length):
         info.pv[i] = node.pv[i]
     if node.pv_length == 0:
         # a bound without a line: at least the move tried first
-        stack = stack_of(ctx, MAIN_ROOT)
+        stack = stack_of(ctx, _MAIN_ROOT)
         info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
         info.pv_length = 1
     _publish(ctx, count)
@@ -174,7 +169,7 @@ def _take_best_move(ctx, wk, score):
         _bring_to_front(ctx, wk.stack, move)
         line = stack_of(ctx, wk.stack).root_line
         # a later line may turn out better than the first
-        if wk.stack == MAIN_ROOT and (line == 0 or score > hd.score):
+        if wk.stack == _MAIN_ROOT and (line == 0 or score > hd.score):
             hd.best_move = move
             hd.score = score
 
@@ -205,10 +200,10 @@ def _keep_answer(ctx, wk, score, bound):
 def _hold_vote(ctx):
     """All roots are through: if the main one was stopped, the answer is that of the worker whom the vote elects."""
     hd = header_of(ctx)
-    if hd.worker_count == 1 or hd.multipv > 1 or worker_of(ctx, MAIN_ROOT).finished_depth >= hd.max_depth:
+    if hd.worker_count == 1 or hd.multipv > 1 or worker_of(ctx, _MAIN_ROOT).finished_depth >= hd.max_depth:
         return
     winner = elected(ctx)
-    if winner == MAIN_ROOT:
+    if winner == _MAIN_ROOT:
         return
     answer = worker_of(ctx, winner).answer
     hd.best_move = np.int64(answer.pv[0])
@@ -224,7 +219,7 @@ def _end_search(ctx, wk):
     """This worker's root is through. The main one ends the search for all; the vote and `done` follow the last."""
     hd = header_of(ctx)
     check(wk.ply == 0, "a search ends at its root")
-    if wk.stack == MAIN_ROOT:
+    if wk.stack == _MAIN_ROOT:
         stop_all(ctx)
     free_stack(ctx, wk.stack)
     become_idle(ctx, wk)
@@ -260,7 +255,7 @@ def _deepen(ctx, wk):
     if hd.options.policy == POLICY_LAZY:
         while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
             stack.root_depth += 1
-    if wk.stack == MAIN_ROOT:
+    if wk.stack == _MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):
             update_prediction(ctx)  # all others are idle: the root has just been left by the last one
@@ -291,7 +286,7 @@ def _next_depth(ctx, wk, score):
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
     _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
-    return enter_root(ctx, wk)
+    return _enter_root(ctx, wk)
 
 
 @kernel(i64(Context, Worker))
@@ -299,7 +294,7 @@ def root_finished(ctx, wk):
     """The root has a value: report, then search again: a wider window, the next line, or one ply deeper; or end."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
-    main = wk.stack == MAIN_ROOT
+    main = wk.stack == _MAIN_ROOT
     score = wk.value
     check(wk.ply == 0 and abs(score) < INFINITE, "a finished root has a value")
     check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
@@ -311,29 +306,26 @@ def root_finished(ctx, wk):
     if score <= stack.root_alpha:
         if main:
             _report(ctx, score, BOUND_UPPER)
-        floor = np.int64(hd.floor)
-        if score <= floor:
-            return _next_depth(ctx, wk, score)
         wide = _widen(stack)
-        stack.root_alpha = max(floor, -INFINITE if wide else max(score - stack.root_window, -INFINITE))
-        return enter_root(ctx, wk)
+        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
+        return _enter_root(ctx, wk)
     _take_best_move(ctx, wk, score)
     if score >= stack.root_beta:
         if main:
-            node = frame_of(ctx, _root_of(MAIN_ROOT)).node
+            node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
             node.pv_length = 1
             node.pv[0] = node.best_move
             _report(ctx, score, BOUND_LOWER)
         wide = _widen(stack)
         stack.root_beta = INFINITE if wide else min(score + stack.root_window, INFINITE)
-        return enter_root(ctx, wk)
+        return _enter_root(ctx, wk)
     if main:
         _report(ctx, score, BOUND_EXACT)
         hd.line_scores[stack.root_line] = score
     stack.root_line += 1
     if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
         _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
-        return enter_root(ctx, wk)
+        return _enter_root(ctx, wk)
     return _next_depth(ctx, wk, score)
 
 
@@ -345,7 +337,7 @@ def root_aborted(ctx, wk):
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
     if splits_nothing(np.int64(header_of(ctx).options.policy)) and node.best_move != NO_MOVE:
         _keep_answer(ctx, wk, np.int64(node.alpha), BOUND_LOWER)
-    if wk.stack == MAIN_ROOT and node.best_move != NO_MOVE:
+    if wk.stack == _MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
         _take_best_move(ctx, wk, score)
         if node.pv_length == 0 or node.pv[0] != node.best_move:  # it failed high: a move without a line
@@ -370,7 +362,6 @@ def _reset_worker(wk, index):
     wk.last_lock = -1
     wk.locks = 0
     wk.finished_depth = 0
-    wk.ahead = 0
     wk.answer.pv_length = 0
     clear_record(wk.counters)
     for technique in range(TECHNIQUE_ROOM):
@@ -378,39 +369,31 @@ def _reset_worker(wk, index):
         wk.pruned[technique, 1] = 0
 
 
-@kernel(void(Context, i64, i64))
-def lay_root(ctx, index, depth):
-    """Write the position searched to the root of a stack; moves and window are the caller's."""
-    hd = header_of(ctx)
-    stack = stack_of(ctx, index)
-    stack.home = -1
-    stack.base = 0
-    stack.root_depth = depth
-    stack.root_line = 0
-    for ply in range(MAX_PLY):
-        stack.cutoffs[ply] = 0
-    stack.path[0].key = hd.root.key
-    stack.path[0].move = NO_MOVE
-    frame = frame_of(ctx, _root_of(index))
-    frame.visit.home = _root_of(index)
-    copy_record(frame.position, hd.root)
-
-
 @kernel(void(Context, i64))
 def _begin_root(ctx, index):
     """Give worker `index` a root on the stack of its number."""
     hd = header_of(ctx)
     stack = stack_of(ctx, index)
-    lay_root(ctx, index, np.int64(hd.first_depth))
+    stack.home = -1
+    stack.base = 0
+    stack.root_depth = hd.first_depth
+    stack.root_line = 0
+    for ply in range(MAX_PLY):
+        stack.cutoffs[ply] = 0
     for i in range(hd.root_count):
         stack.root_moves[i] = hd.root_moves[i]
+    stack.path[0].key = hd.root.key
+    stack.path[0].move = NO_MOVE
+    frame = frame_of(ctx, _root_of(index))
+    frame.visit.home = _root_of(index)
+    copy_record(frame.position, hd.root)
     _set_window(ctx, index, np.int64(hd.line_scores[0]))
     wk = worker_of(ctx, index)
     wk.stack = index
     if ctx.trace != 0:
         trace_take(ctx, wk)
     atomic_store(state_of(stack), STACK_ACTIVE)
-    wk.state = enter_root(ctx, wk)
+    wk.state = _enter_root(ctx, wk)
 
 
 @entry(void(i64), SEARCH)

@@ -32,7 +32,6 @@ from psearch.core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
     NO_MOVE,
-    NO_SCORE,
     STACK_ACTIVE,
     STACK_FREE,
     STACK_PARKED,
@@ -58,7 +57,6 @@ from psearch.core.intrinsics import (
     usleep,
 )
 from psearch.core.jit import CHECK, YIELDS, kernel
-from psearch.core.pruning.sound import shadow_bound
 from psearch.core.records import MAX_PLY, path_dtype
 from psearch.core.search.next_move import next_move
 from psearch.core.splitmix import splitmix64
@@ -368,8 +366,6 @@ def join(ctx, wk, home):
         free_stack(ctx, stack)
         wk.counters.failed_joins += 1
         return False
-    shadow = header_of(ctx).options.shadow != 0
-    bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK) if shadow else np.int64(NO_SCORE)
     check(node.inside > 0, "who opened a node, or joined it before, is inside")
     node.inside += 1
     node.joined += 1
@@ -396,7 +392,6 @@ def join(ctx, wk, home):
     visit.under_way = under_way
     count_shared_move(wk, p_needed)
     visit.claim = np.uint64(0)
-    visit.bound = bound
     wk.stack = stack
     wk.ply = home % MAX_PLY
     wk.seen_epoch = -1

@@ -40,7 +40,6 @@ from psearch.core.constants import (
 )
 from psearch.core.intrinsics import atomic_load, atomic_store, check, cycle_counter
 from psearch.core.jit import CHECK, kernel
-from psearch.core.pruning.sound import check_shadow, shadow_bound
 from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.core.search.children import child_depth, make_child, push_move, push_null
 from psearch.core.search.next_move import defer_move, next_move
@@ -64,7 +63,6 @@ from psearch.core.views import (
     worker_of,
 )
 from psearch.scheduler.abdada import claim_of, is_claimed_by_another, release_claim, take_claim
-from psearch.scheduler.ahead import begin_ahead, end_ahead, gives_up
 from psearch.scheduler.node_types import child_type, null_child_type, refined_type
 from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.scheduler.prediction import (
@@ -137,8 +135,6 @@ def _enter(ctx, wk, frame):
         node.open_parent = parent_home if atomic_load(open_of(parent)) != 0 else parent.open_parent
     check(node.alpha < node.beta, "a node is entered with a window")
     check(0 <= node.p_needed <= CERTAIN, "P(needed) of a node is a probability")
-    if wk.ahead and gives_up(ctx, wk):
-        return end_ahead(ctx, wk)
     if wk.nodes >= wk.next_check:
         _check_node_limit(ctx, wk)
     preemption_point(ctx)
@@ -233,7 +229,7 @@ def _next_move(ctx, wk, frame):
     split = frame_of(ctx, home)
     node = split.node
     is_open = atomic_load(open_of(node)) != 0
-    if not is_open and not wk.ahead and may_open(ctx, node, wk.ply):
+    if not is_open and may_open(ctx, node, wk.ply):
         open_node(ctx, wk, home)
         is_open = True
     if is_open:
@@ -254,8 +250,6 @@ def _next_move(ctx, wk, frame):
     frame.visit.p_needed = node.p_needed
     frame.visit.shared = 0
     frame.visit.under_way = 0
-    if header_of(ctx).options.shadow:
-        frame.visit.bound = shadow_bound(ctx, home // MAX_PLY, split.position, node, move & MOVE_MASK)
     node.moves_done += 1
     if is_open:
         if ctx.trace != 0:
@@ -279,8 +273,6 @@ def _after_child(ctx, wk, frame):
     if frame.visit.stage == VISIT_NULL:
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-    if header_of(ctx).options.shadow:
-        check_shadow(ctx, wk, frame, frame.visit.alpha, value)
     home = frame.visit.home
     node = frame_of(ctx, home).node
     is_open = atomic_load(open_of(node)) != 0
@@ -316,12 +308,12 @@ def _after_child(ctx, wk, frame):
 
 @kernel(i64(Context, Worker))
 def _idle(ctx, wk):
-    """Look for an open node and join it; else search the root ahead, if that is wanted."""
+    """Look for an open node and join it."""
     home = best_offer(ctx, wk)
     before = cycle_counter()
     if home < 0 or not join(ctx, wk, home):
         wk.counters.polls += 1
-        return STATE_ENTER if begin_ahead(ctx, wk) else _FOUND_NOTHING
+        return _FOUND_NOTHING
     wk.counters.join_cycles += cycle_counter() - before
     return _start_move(ctx, wk, frame_of(ctx, wk.stack * MAX_PLY + wk.ply))
 
@@ -346,7 +338,7 @@ def _finish(ctx, wk, frame):
     node = frame.node
     if node.pass_kind != PASS_MAIN:
         return _pop(ctx, wk, frame) if finish_pass(ctx, wk, frame) == DO_RETURN else STATE_NEXT
-    if node.depth >= RECORD_DEPTH and header_of(ctx).options.record and not wk.ahead:
+    if node.depth >= RECORD_DEPTH and header_of(ctx).options.record:
         record_outcome(wk, node, 1 if node.best >= node.beta else 0)
     finish(ctx, wk, frame)
     return _pop(ctx, wk, frame)
@@ -385,7 +377,7 @@ def advance(ctx, wk):
         return _finish(ctx, wk, frame)
     if state == STATE_UNWIND:
         return _unwind(ctx, wk, frame)
-    return end_ahead(ctx, wk) if wk.ahead else root_finished(ctx, wk)
+    return root_finished(ctx, wk)
 
 
 @kernel(void(Context, Worker))

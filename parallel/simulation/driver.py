@@ -287,12 +287,11 @@ def _cost_of_others(sim, now):
 
 
 @kernel(i64(Simulation, Worker, i64, i64, boolean))
-def _cost_of_words(sim, wk, nodes, epoch, was_without):
+def _cost_of_words(sim, wk, nodes, epoch, was_idle):
     """Of the words that workers read at every node, if another one has written them: the abort epoch, and, in the main
     search, how many workers are idle.
 
-    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_without: it had no work then, but what
-    it may search ahead.
+    nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
     """
     worker = wk.index
     cost = np.int64(0)
@@ -301,7 +300,7 @@ def _cost_of_words(sim, wk, nodes, epoch, was_without):
     if nodes > wk.counters.qnodes - sim.before.qnodes and sim.idle_seen[worker] != sim.idle_changes:
         cost += sim.costs.transfer
         sim.idle_seen[worker] = sim.idle_changes
-    if was_without != (wk.state == STATE_IDLE or wk.ahead != 0) or wk.counters.joins != sim.before.joins:
+    if was_idle != (wk.state == STATE_IDLE) or wk.counters.joins != sim.before.joins:
         sim.idle_changes += 1
         sim.idle_seen[worker] = sim.idle_changes
     return cost
@@ -353,18 +352,14 @@ def _turn(ctx, sim, worker, clock, locks):
     now, before = wk.counters, sim.before
     begun = clock
     was_idle = wk.state == STATE_IDLE
-    was_without = was_idle or wk.ahead != 0
     nodes, epoch = wk.nodes, wk.seen_epoch
-    looked = wk.next_look
     copy_record(before, now)
     ctx.clock = begun
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
     cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(sim, now)
-    cost += _cost_of_words(sim, wk, nodes, epoch, was_without)
-    if wk.ahead and wk.next_look != looked:
-        cost += _look(ctx, sim)
+    cost += _cost_of_words(sim, wk, nodes, epoch, was_idle)
     is_idle = wk.state == STATE_IDLE
     if is_idle and not was_idle:
         cost += sim.costs.leave

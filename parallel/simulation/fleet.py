@@ -10,7 +10,7 @@ Machine 0 is the one at which the question was asked: what it says takes no time
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -18,21 +18,17 @@ import chess
 
 from psearch.arena.info_ring import InfoRing
 from psearch.arena.perturbation import history_seed, perturb_history
-from psearch.arena.setup import Progress, set_floor
 from psearch.arena.table_exchange import TableExchange
 from psearch.core.board.bridge import to_chess_move
-from psearch.machines.conductor import Answer, Conductor, SameRoot
-from psearch.machines.messages import Job, Parcel, Report
+from psearch.machines.conductor import Answer, SameRoot
+from psearch.machines.messages import HEAD_BYTES, Parcel, Report
 from psearch.machines.sharing import Sharing, room_of
-from psearch.machines.tree import Tree
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import TICKS_PER_SECOND, Simulator
 
 _TICKS_PER_NS = TICKS_PER_SECOND // 10**9
-_PERIODS_UNTIL_LOST = 3
-"""Without a word from a machine."""
 _STOPPING = 10_000 * _TICKS_PER_NS
 """Until all workers of a machine have noticed that they are to stop."""
 
@@ -64,33 +60,17 @@ class Network:
         return room_of(self.bytes_per_second, self.period / 1e9, machines)
 
 
-@dataclass(frozen=True)
-class Mode:
-    """How machines work together."""
-
-    conductor: Callable[[chess.Board], Conductor]
-    entries: bool = False
-    """entries of the table are exchanged"""
+_MODES = {"root": False, "root+entries": True}
 
 
-_CONDUCTORS: dict[str, Callable[[chess.Board], Conductor]] = {
-    "root": lambda board: SameRoot(),
-    "tree": Tree,
-    "pgpp": partial(Tree, floors=False),
-}
+def exchanges_entries(mode: str) -> bool:
+    """Return whether machines exchange entries of their tables: `root` no, `root+entries` yes.
 
-_ENTRIES = "+entries"
-
-
-def mode_named(text: str) -> Mode:
-    """`root`, `tree` or `pgpp` (a tree without floors), with `+entries` behind it where entries are exchanged.
-
-    Raises PsearchError.
+    Raises PsearchError for anything else.
     """
-    conductor = text.removesuffix(_ENTRIES)
-    if conductor not in _CONDUCTORS:
-        raise PsearchError(f"machines search {', '.join(_CONDUCTORS)}, with {_ENTRIES} or without, not {text[:40]!a}")
-    return Mode(_CONDUCTORS[conductor], text.endswith(_ENTRIES))
+    if mode not in _MODES:
+        raise PsearchError(f"machines search {' or '.join(_MODES)}, not {mode[:40]!a}")
+    return _MODES[mode]
 
 
 @dataclass(frozen=True)
@@ -116,10 +96,8 @@ class FleetSample:
     """entries, by each machine to each other, summed over machines"""
     taken: int
     """of those received, that said more than what was there"""
-    jobs: int
-    """given to machines"""
     reports: tuple[tuple[float, Report], ...] = ()
-    """what came to the conductor, and after how many seconds"""
+    """what machine 0 has heard, and after how many seconds"""
 
 
 class _Machine:
@@ -129,48 +107,46 @@ class _Machine:
         self.number = number
         self.simulator = simulator
         self.sharing = sharing
-        self.job: Job | None = None
-        self.board = chess.Board()
-        self.began = 0
+        self.began: int | None = None
+        """a clock; None: it is at no search"""
         self.is_searching = False
         self.is_lost = False
         self.nodes = 0
         self.ring = InfoRing(simulator.arena)
 
     def run_to(self, clock: int) -> None:
-        if self.is_searching and self.simulator.advance_to(clock - self.began):
+        if self.is_searching and self.began is not None and self.simulator.advance_to(clock - self.began):
             self.is_searching = False
 
     def stop(self, clock: int) -> int:
         """Returns when it has stopped."""
-        if self.is_searching:
+        if self.is_searching and self.began is not None:
             clock = max(clock, self.began + self.simulator.stop_at(clock - self.began))
             self.is_searching = False
         return clock
 
     def count(self) -> None:
         """What the search that has stopped was worth in nodes."""
-        if self.job is not None:
+        if self.began is not None:
             self.nodes += int(self.simulator.arena.worker["nodes"].sum())
-            self.job = None
+            self.began = None
 
-    def reports(self, *, is_last: bool = False) -> list[Report]:
-        """News since the last time."""
-        if self.job is None:
+    def reports(self, board: chess.Board) -> list[Report]:
+        """Return the news since the last time; board: the root."""
+        if self.began is None:
             return []
         found = []
         for one in self.ring.unread():
-            pv = tuple(to_chess_move(code, self.board) for code in one.pv)
-            found.append(Report(self.number, self.job.number, one.depth, one.score, one.bound, pv, one.nodes))
-        if is_last and found:
-            found[-1] = replace(found[-1], is_last=True)
+            pv = tuple(to_chess_move(code, board) for code in one.pv)
+            found.append(Report(self.number, one.depth, one.score, one.bound, pv, one.nodes))
         return found
 
 
 class Fleet:
     """So many machines of so many workers, with a table of `hash_mb` MiB each. Close when done.
 
-    seed: of what makes machines that search the same position differ; machine 0 searches as it would alone.
+    entries: entries of the tables are exchanged; seed: of what makes machines that search the same position differ;
+    machine 0 searches as it would alone.
     """
 
     def __init__(
@@ -178,19 +154,18 @@ class Fleet:
         machines: int,
         workers: int,
         hash_mb: int,
-        mode: Mode,
+        entries: bool,
         network: Network | None = None,
         costs: Costs | None = None,
         seed: int = 1,
     ) -> None:
         self.network = network or Network()
-        self._mode = mode
         self._seed = seed
         self.machines: list[_Machine] = []
         room = self.network.room(machines)
         for number in range(machines):
             simulator = Simulator(workers, hash_mb, costs or Costs())
-            table = TableExchange(simulator.arena) if mode.entries and machines > 1 else None
+            table = TableExchange(simulator.arena) if entries and machines > 1 else None
             self.machines.append(_Machine(number, simulator, Sharing(number, room, table)))
         self.forget()
 
@@ -223,7 +198,7 @@ class Fleet:
         """The position has a single legal move, which machine 0 plays at once."""
         found = self.machines[0].simulator.play(board, 1.0, options)
         answer = Answer(0, found.score, found.depth, (to_chess_move(found.bestmove, board),))
-        return FleetSample(answer, found.seconds, found.nodes, 0, 0, 0)
+        return FleetSample(answer, found.seconds, found.nodes, 0, 0)
 
 
 class _Search:
@@ -235,7 +210,6 @@ class _Search:
         self._fleet = fleet
         self._machines = fleet.machines
         self._network = fleet.network
-        self._mode = fleet._mode
         self._board = board
         self._end = max(1, round(seconds * TICKS_PER_SECOND))
         self._options = options
@@ -243,9 +217,8 @@ class _Search:
         self._period = max(1, round(self._network.period * _TICKS_PER_NS))
         self._events: list[tuple[int, int, Callable[[int], None]]] = []
         self._count = 0
-        self._conductor = fleet._mode.conductor(board)
+        self._root = SameRoot()
         self._heard: list[tuple[float, Report]] = []
-        self._jobs = 0
         self._line_free = [0] * len(self._machines)
         self._gone_at: dict[int, int] = {}
         self._silent: dict[int, tuple[int, int]] = {}
@@ -270,7 +243,7 @@ class _Search:
             machine.nodes = 0
             machine.sharing.sent = machine.sharing.taken = 0
             machine.sharing.begin()
-            machine.job = None
+            machine.began = None
             first = self._period + self._period * machine.number // len(machines)
             self._at(first, partial(self._tick, machine))
             if machine.number:
@@ -280,12 +253,13 @@ class _Search:
                 )
         for number, at in self._gone_at.items():
             self._at(at, partial(self._lose, machines[number]))
-        self._order(0, self._conductor.begin(range(len(machines))))
+        for machine in machines:
+            self._deliver(0, machine.number, 0, HEAD_BYTES, partial(self._begin, machine))
         while self._events and self._events[0][0] < self._end:
             clock, _, what = heapq.heappop(self._events)
             what(clock)
         self._finish(machines[0], self._end)
-        answer = self._conductor.answer() or self._first_move()
+        answer = self._root.answer() or self._first_move()
         for machine in machines:
             machine.stop(self._end)
             machine.count()
@@ -295,7 +269,6 @@ class _Search:
             nodes=sum(machine.nodes for machine in machines),
             sent=sum(machine.sharing.sent for machine in machines),
             taken=sum(machine.sharing.taken for machine in machines),
-            jobs=self._jobs,
             reports=tuple(self._heard),
         )
 
@@ -321,38 +294,14 @@ class _Search:
         self._line_free[sender] = sent
         self._at(sent + self._latency, what)
 
-    def _order(self, clock: int, jobs: Mapping[int, Job]) -> None:
-        """Jobs on their way from machine 0."""
-        for number, job in jobs.items():
-            machine = self._machines[number]
-            self._jobs += 1
-
-            def begin(clock: int, machine: _Machine = machine, job: Job = job) -> None:
-                self._begin(machine, job, clock)
-
-            self._deliver(0, number, clock, job.bytes, begin)
-
     # -- a machine ---------------------------------------------------------------------------------------------------
 
-    def _begin(self, machine: _Machine, job: Job, clock: int) -> None:
+    def _begin(self, machine: _Machine, clock: int) -> None:
         if machine.is_lost or clock >= self._end:
             return
-        if machine.job is not None and machine.job.number == job.number:
-            machine.run_to(clock)
-            machine.job = job
-            set_floor(machine.simulator.arena, job.floor)
-            return
-        clock = machine.stop(clock)
-        machine.count()
-        board = self._board.copy()
-        for move in job.path:
-            board.push(move)
-        machine.job, machine.board, machine.began = job, board, clock
+        machine.began, machine.is_searching = clock, True
         machine.ring = InfoRing(machine.simulator.arena)
-        progress = Progress(job.depth, list(job.only or ())[:1], [0]) if job.depth else None
-        left = (self._end - clock) / TICKS_PER_SECOND
-        machine.simulator.begin(board, self._options, left, job.only, progress, job.floor)
-        machine.is_searching = True
+        machine.simulator.begin(self._board, self._options, (self._end - clock) / TICKS_PER_SECOND)
 
     def _tick(self, machine: _Machine, clock: int) -> None:
         """The end of a period."""
@@ -360,7 +309,7 @@ class _Search:
             return
         machine.run_to(clock)
         self._report(machine, clock)
-        if machine.job is not None:
+        if machine.began is not None:
             parcel = machine.sharing.pack()
             if parcel is not None:
                 for other in self._machines:
@@ -370,14 +319,14 @@ class _Search:
 
     def _send(self, machine: _Machine, other: _Machine, parcel: Parcel, clock: int) -> None:
         def take(clock: int) -> None:
-            if not other.is_lost and other.job is not None:
+            if not other.is_lost and other.began is not None:
                 other.run_to(clock)
                 other.sharing.take(parcel)
 
         self._deliver(machine.number, other.number, clock, parcel.bytes, take)
 
-    def _report(self, machine: _Machine, clock: int, *, is_last: bool = False) -> None:
-        for report in machine.reports(is_last=is_last):
+    def _report(self, machine: _Machine, clock: int) -> None:
+        for report in machine.reports(self._board):
 
             def hear(clock: int, report: Report = report) -> None:
                 self._hear(report, clock)
@@ -386,20 +335,16 @@ class _Search:
 
     def _hear(self, report: Report, clock: int) -> None:
         self._heard.append((clock / TICKS_PER_SECOND, report))
-        self._order(clock, self._conductor.report(report))
+        self._root.report(report)
 
     def _finish(self, machine: _Machine, clock: int) -> None:
         """So that its last report is there in time."""
         if not machine.is_lost:
             clock = machine.stop(clock)
-            self._report(machine, clock, is_last=True)
+            self._report(machine, clock)
             machine.count()
 
     def _lose(self, machine: _Machine, clock: int) -> None:
         machine.stop(clock)
         machine.count()
         machine.is_lost = True
-        self._at(clock + _PERIODS_UNTIL_LOST * self._period, partial(self._notice, machine))
-
-    def _notice(self, machine: _Machine, clock: int) -> None:
-        self._order(clock, self._conductor.lost(machine.number))

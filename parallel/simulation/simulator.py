@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import chess
@@ -10,7 +10,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.perturbation import perturb_history
-from psearch.arena.setup import Progress, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
 from psearch.core.kernels import Group
@@ -114,18 +114,13 @@ class Simulator:
         board: chess.Board,
         options: SearchOptions,
         seconds: float,
-        only: Sequence[chess.Move] | None = None,
-        progress: Progress | None = None,
-        floor: int | None = None,
     ) -> None:
         """Begin what `play` does, with the clock at zero, to be driven by `advance_to`.
 
-        only, progress, floor: as in `write_search`. No time is saved where a single move is legal.
+        No time is saved where a single move is legal.
         """
         deadline = max(1, round(seconds * TICKS_PER_SECOND))
-        self._begin(
-            board, Limits(), options, seed=0, deadline=deadline, keep=True, only=only, progress=progress, floor=floor
-        )
+        self._begin(board, Limits(), options, seed=0, deadline=deadline, keep=True)
 
     def advance_to(self, clock: int) -> bool:
         """Every turn that begins before the clock shows so many ticks; whether the search is done."""
@@ -211,9 +206,6 @@ class Simulator:
         deadline: int = 0,
         keep: bool = False,
         history: int = 0,
-        only: Sequence[chess.Move] | None = None,
-        progress: Progress | None = None,
-        floor: int | None = None,
     ) -> None:
         """Everything as it is before a first search, but for the table and the history if they are to be kept."""
         arena = self.arena
@@ -224,7 +216,7 @@ class Simulator:
             perturb_history(arena, history)
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
-        write_search(arena, board, limits, options, only, progress=progress, floor=floor)
+        write_search(arena, board, limits, options)
         record = self.simulation[0]
         self.costs.write(record, arena.stacks)
         record["random"] = seed

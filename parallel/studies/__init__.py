@@ -3,7 +3,8 @@ analysis.
 
 Begin with `speedup` (real processes) and `virtual_study` (virtual time); `depths` says to which depth each of them
 searches a position, and with what luck. `prediction_study` judges node types (on `one_tree`),
-`pruning_counts` counts what was left out, `soundness` compares modes, `uniform_tree` (`uniform_kernels`) counts
+`pruning_counts` counts what was left out, `soundness` compares modes, with searches that check what they would skip
+(`shadow_kernels`, layouts in `shadow_records`), `uniform_tree` (`uniform_kernels`) counts
 what `leaf_formulas` says, `calibration` measures costs with the loops of `micro_costs`, and `sharing_costs` what it
 costs to share, in searches that time themselves (`timed_nodes`, `timed_locks`, layouts in `timings`);
 `raw_log` keeps samples, `tree_sizes` says how much was searched and whether that is enough, `pairs` compares policies

@@ -33,3 +33,16 @@ TIMED_LOCKS = Group(
     },
 )
 search_timing_locks = TIMED_LOCKS.entry("search_timing_locks")
+
+SHADOWED = {
+    f"psearch.core.{kernel}": f"psearch.studies.shadow_kernels.{stand_in}"
+    for kernel, stand_in in (
+        ("pruning.sound.skips_soundly", "skips_nothing"),
+        ("search.children.set_child", "set_child_noting"),
+        ("search.node.after_move", "after_move_checking"),
+        ("search.quiescence.after_quiescence", "after_quiescence_checking"),
+    )
+}
+"""What searches all that sound futility would skip, and checks it."""
+SHADOW = Group("shadow", "psearch.scheduler.work", replaced=SHADOWED)
+work_in_shadow = SHADOW.entry("work")

@@ -1,8 +1,8 @@
 """Checks that sound futility is sound: plain and sound mode side by side, and every skipped move in shadow mode.
 
-One worker, the table off, open windows. Plain mode runs with the shadow switch on: it searches the plain tree, asks at
-every move whether sound mode would skip it, and compares what the search finds with the bound. Sound mode then must
-find the same value and the same set of best moves at the root.
+One worker, the table off, open windows. In shadow mode sound mode is searched by other kernels (`shadow_kernels`): they
+skip nothing, so they search the plain tree, ask at every move whether sound mode would skip it, and compare what the
+search finds with the bound. Sound mode then must find the same value and the same set of best moves at the root.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import NULL_MOVE
 from psearch.core.pruning.modes import SOUND, Pruning
-from psearch.core.records import VIOLATIONS
 from psearch.core.terms import REST_BOUND
 from psearch.notation.epd import SuitePosition
 from psearch.options import SearchOptions
 from psearch.processes.worker import work_alone
 from psearch.results import Limits
+from psearch.studies.entries import work_in_shadow
+from psearch.studies.shadow_records import VIOLATIONS, shadow_dtype, shadow_visit_dtype
 
 _HASH_MB = 1
 """No table is used, and every arena has one."""
+_BURSTS_PER_CALL = 1 << 13
+"""Of the search: between two chances for Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,24 @@ class Summary:
         return self.violations == 0 and self.different_roots == 0
 
 
+class Shadow:
+    """What searches of an arena by the kernels of `SHADOW` note: whether sound futility would have been right.
+
+    workers: a `shadow_dtype` for each worker.
+    """
+
+    def __init__(self, arena: Arena) -> None:
+        self.workers = np.zeros(arena.workers, shadow_dtype)
+        self._visits = np.zeros(len(arena.frames), shadow_visit_dtype)
+        self._header = arena.header
+
+    def begin(self) -> None:
+        """Forget the last search, and take notes of the next one."""
+        self.workers[:] = 0
+        self._visits[:] = 0
+        self._header["pad_0"][0, :2] = self.workers.ctypes.data, self._visits.ctypes.data
+
+
 class Verifier:
     """Searches for the comparison, in an arena of its own. Use as a context manager, or close it.
 
@@ -143,7 +164,7 @@ class Verifier:
         self._max_nodes = max_nodes
         plain = SearchOptions.plain(policy="serial")
         self._sound = replace(plain, pruning=pruning)
-        self._shadow = replace(self._sound, shadow=True)
+        self._shadow = Shadow(self._arena)
         self._checked = 0
         self._violations = 0
         self._examples: list[Violation] = []
@@ -161,19 +182,19 @@ class Verifier:
         """Both modes on one position."""
         self._checked = self._violations = 0
         self._examples = []
-        plain = self._solve(position.board, depth, self._shadow)
-        sound = self._solve(position.board, depth, self._sound) if plain is not None else None
+        plain = self._solve(position.board, depth, in_shadow=True)
+        sound = self._solve(position.board, depth, in_shadow=False) if plain is not None else None
         return Comparison(
             position.name, position.board.fen(), plain, sound, self._checked, self._violations, self._examples
         )
 
-    def _solve(self, board: chess.Board, depth: int, options: SearchOptions) -> RootResult | None:
+    def _solve(self, board: chess.Board, depth: int, in_shadow: bool) -> RootResult | None:
         """The root's value, then again without the best move, as long as the value stays. None: too many nodes."""
         left = list(board.legal_moves)
         best: list[str] = []
         value, nodes = 0, 0
         while left:
-            found, move, searched = self._search(board, depth, options, left)
+            found, move, searched = self._search(board, depth, in_shadow, left)
             if self._max_nodes is not None and searched >= self._max_nodes:
                 return None
             nodes += searched
@@ -185,21 +206,30 @@ class Verifier:
         return RootResult(value, sorted(best), nodes)
 
     def _search(
-        self, board: chess.Board, depth: int, options: SearchOptions, moves: list[chess.Move]
+        self, board: chess.Board, depth: int, in_shadow: bool, moves: list[chess.Move]
     ) -> tuple[int, chess.Move, int]:
         """Value, best move and nodes of a search of some of the root's moves."""
         arena = self._arena
         arena.clear_learning()
-        write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), options, only=moves)
-        work_alone(arena.context)
+        write_search(arena, board, Limits(depth=depth, nodes=self._max_nodes), self._sound, only=moves)
+        if in_shadow:
+            self._shadow.begin()
+            while not work_in_shadow(arena.context, 0, _BURSTS_PER_CALL):
+                continue
+            self._take(board, self._shadow.workers[0])
+        else:
+            work_alone(arena.context)
         header, worker = arena.header[0], arena.worker[0]
-        self._checked += int(worker["counters"]["shadow_checked"])
-        count = int(worker["counters"]["shadow_violations"])
+        return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
+
+    def _take(self, board: chess.Board, found: np.void) -> None:
+        """Add what a search in shadow mode has noted."""
+        count = int(found["violations"])
+        self._checked += int(found["checked"])
         self._violations += count
-        for record in worker["violations"][: min(count, VIOLATIONS)]:
+        for record in found["found"][: min(count, VIOLATIONS)]:
             codes = [int(code) for code in record["line"][: int(record["ply"])]]
             self._examples.append(_violation(board, codes, record))
-        return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
 
 
 def _violation(board: chess.Board, codes: Sequence[int], record: np.void) -> Violation:

@@ -386,11 +386,6 @@ def test_marks_follow_the_loss_of_expected_points(
         assert variations[0].next() is not None
 
 
-def test_thresholds_fall_from_blunder_to_dubious() -> None:
-    assert [mark for _, _, mark in MARKS] == ["??", "?", "?!"]
-    assert sorted((least for least, _, _ in MARKS), reverse=True) == [least for least, _, _ in MARKS]
-
-
 @pytest.mark.parametrize(
     ("found", "mark"),
     [

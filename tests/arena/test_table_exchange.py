@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import chess
 import numpy as np
 import pytest
+from inspect_node import TableEntry, TableProbe
 from positions import KIWIPETE, MIDDLE_GAME
 
 from psearch.arena.arena import Arena
-from psearch.arena.setup import set_floor, write_search
+from psearch.arena.setup import write_search
 from psearch.arena.table_entries import TableReader
 from psearch.arena.table_exchange import TableExchange
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, INFINITE, MATE, NO_SCORE
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_SCORE
 from psearch.core.entries import EXCHANGE
-from psearch.core.inspect.node import TableEntry, TableProbe
 from psearch.core.records import STORE_LOG_ENTRIES
 from psearch.options import SearchOptions
 from psearch.results import Limits
@@ -241,21 +241,3 @@ def test_garbage_is_not_taken(arenas: list[Arena]) -> None:
     dice = np.random.default_rng(1)
     exchange.insert(dice.integers(0, 1 << 64, (5000, 2), np.uint64))
     searched(arena, MIDDLE_GAME, 5)
-
-
-def test_a_floor(arenas: list[Arena]) -> None:
-    """No move is worth more: every iteration is done with an upper bound. Some are: the best of them is found."""
-    arena = arenas[0]
-    board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1")
-    quiet = [move for move in board.legal_moves if move.uci() != "a1a8"]
-    for floor, only, bounds in ((900, quiet, {BOUND_UPPER}), (900, None, {BOUND_EXACT})):
-        arena.forget()
-        write_search(arena, board, Limits(depth=4), SearchOptions(), only, floor=floor)
-        while not work(arena.context, 0, 1 << 20):
-            continue
-        header = arena.header[0]
-        infos = header["infos"][: int(header["info_count"])]
-        assert set(infos[infos["depth"] == 4]["bound"].tolist()) == bounds
-        assert (infos["score"][-1] > floor) == (only is None)
-    set_floor(arena, None)
-    assert int(arena.header[0]["floor"]) == -INFINITE

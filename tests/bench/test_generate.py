@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inspect_position import Probe
 from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
 from netdata.openings import Book, board_of, draw_start, read_books
 from netdata.playing import RULES, Settings, Table, rank_game
@@ -28,7 +29,6 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.entries import evaluate_position
-from psearch.core.inspect.position import Probe
 from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import work

@@ -24,10 +24,10 @@ def test_a_log_is_gone_on_with(
     words = ["--positions", str(positions), "--out", str(log), "--nodes", "400", "--workers", "1", "--hash", "1"]
     words += ["--judge-nodes", "300"]
     assert main([*words, "--machines", "1x1,1x2"]) == 0
-    assert main([*words, "--machines", "1x1,1x2,2", "--modes", "root+entries,tree"]) == 0
+    assert main([*words, "--machines", "1x1,1x2,2", "--modes", "root+entries,root"]) == 0
     out = capsys.readouterr().out
     assert out.count("1x1: 2 positions") == 1, "what was searched is not searched again; few pieces are left out"
-    assert "| 2 root+entries | 2 |" in out and "| 2 tree | 2 |" in out
+    assert "| 2 root+entries | 2 |" in out and "| 2 root | 2 |" in out
     about, *lines = map(json.loads, log.read_text().splitlines())
     assert about["about"]["nodes"] == 400
     assert len([line for line in lines if "config" in line]) == 8

@@ -16,6 +16,7 @@ from fitting.features import features
 from fitting.model import backward, danger_backward, predict
 from fitting.positions import SCORE_MAX
 from fitting.weights_file import weights_in_use
+from inspect_node import NodeProbe
 from netdata.blocks import Appender
 from netdata.openings import Book
 from netdata.playing import Settings, Table
@@ -24,7 +25,6 @@ from positions import sample
 
 from psearch.core.board.bridge import set_position
 from psearch.core.evaluation.endgames import SCALING_PHASE
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.records import position_dtype
 from psearch.core.tables import make_tables
 from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT

@@ -195,16 +195,6 @@ def test_nothing_given_speaks_uci(words: list[str]) -> None:
     assert "\nuciok\n" in done.stdout
 
 
-@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS)])
-def test_help_has_usage_and_examples(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        cli.main([*words, "--help"])
-    assert leaving.value.code == 0
-    out = capsys.readouterr().out
-    assert out.startswith(" ".join(["usage: psearch", *words, "[-h] "]).replace("[-h] ", "[-h]"))
-    assert "examples:\n  " in out
-
-
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
@@ -347,16 +337,6 @@ def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: Stan
 def test_limits_may_be_combined(engine: StandInEngine) -> None:
     assert cli.main(["--depth", "9", "--movetime", "2s", "--nodes", "5000", "startpos"]) == 0
     assert engine.limits == Limits(depth=9, movetime_ms=2000, nodes=5000)
-
-
-@pytest.mark.parametrize(
-    ("command", "what"),
-    [([], "search with the machines of a Ray cluster as well"), (["analyse"], "search on a Ray cluster")],
-)
-def test_help_says_what_a_cluster_is_for(capsys: pytest.CaptureFixture[str], command: list[str], what: str) -> None:
-    with pytest.raises(SystemExit):
-        cli.main([*command, "--help"])
-    assert f"{what}: auto (that of this machine)" in " ".join(capsys.readouterr().out.split())
 
 
 def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:

@@ -99,14 +99,6 @@ def test_bad_input_is_one_line_and_2(
     assert os.listdir(tmp_path) == ["suite.epd"], "a refused study leaves no log"
 
 
-@pytest.mark.parametrize("command", ["speedup", "simulate", "calibrate"])
-def test_help(run: Callable[..., tuple[int, str, str]], command: str) -> None:
-    status, out, _ = run(command, "--help")
-    assert status == 0
-    assert "examples:\n  psearch " + command in out
-    assert f"psearch {command}" in run("--help")[1]
-
-
 def test_help_and_refusals_do_not_load_the_engine() -> None:
     program = """
 import sys

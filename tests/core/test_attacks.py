@@ -11,11 +11,11 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
+from inspect_position import attacks_bb
 from naive import ray_attacks
 
 from psearch.core.board.magics import BISHOP_MAGICS, ROOK_MAGICS
 from psearch.core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK
-from psearch.core.inspect.position import attacks_bb
 
 OCCUPANCIES = 300
 """per square and piece"""

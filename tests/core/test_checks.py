@@ -6,10 +6,10 @@ from collections import Counter
 
 import chess
 import pytest
+from inspect_pruning import PruningProbe
 from positions import KIWIPETE, absurd, games
 
 from psearch.core.board.bridge import from_chess_move, to_chess_move
-from psearch.core.inspect.pruning import PruningProbe
 from psearch.core.pruning.modes import PLAIN
 from psearch.core.tables import make_tables
 

@@ -7,12 +7,12 @@ import random
 import chess
 import numpy as np
 import pytest
+from inspect_pruning import PruningProbe
 from pruning_probes import IN_CHECK, PAWNS, QUIET, code, probe_of
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_MOVE
-from psearch.core.inspect.pruning import PruningProbe
 from psearch.core.pruning.modes import AEL, MODERN, PLAIN, SOUND, Pruning
 from psearch.options import SearchOptions
 from psearch.results import Limits

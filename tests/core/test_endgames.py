@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import chess
 import chess.syzygy
 import pytest
+from inspect_node import NodeProbe
 from paths import DATA
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.board.bridge import to_chess_move
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables
 from psearch.options import SearchOptions
 from psearch.results import Limits

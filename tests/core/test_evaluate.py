@@ -9,6 +9,7 @@ import naive
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from inspect_node import NodeProbe, tapered
 from naive_evaluation import rest_of, unscaled
 from positions import absurd, sample
 
@@ -16,7 +17,6 @@ from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
 from psearch.core.evaluation.endgames import SCALING_PHASE
 from psearch.core.evaluation.evaluate import PHASE_MAX
-from psearch.core.inspect.node import NodeProbe, tapered
 from psearch.core.records import PAWN_ENTRIES
 from psearch.core.tables import make_tables
 from psearch.core.terms import REST_BOUND, TEMPO, UNSTOPPABLE

@@ -8,10 +8,10 @@ from __future__ import annotations
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe
 
 from psearch.core.evaluation.endgames import SCALING_PHASE
 from psearch.core.evaluation.weights import TERM_VALUES, UNIT_VALUES
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.tables import make_tables, term_pairs
 from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from inspect_pruning import PruningProbe
 from pruning_probes import GAINS, IN_CHECK, QUIET, base_of, code, probe_of
 
 from psearch.core.board.bridge import from_chess_move
@@ -16,7 +17,6 @@ from psearch.core.constants import (
     MATE_IN_MAX_PLY,
     NO_SCORE,
 )
-from psearch.core.inspect.pruning import PruningProbe
 from psearch.core.pruning.modes import (
     AEL,
 )

@@ -6,11 +6,11 @@ from collections import Counter
 
 import chess
 import pytest
+from inspect_pruning import PruningProbe
 from positions import absurd, games
 
 from psearch.core.board.bridge import to_chess_move
 from psearch.core.constants import NO_MOVE
-from psearch.core.inspect.pruning import PruningProbe
 from psearch.core.pruning.modes import PLAIN
 from psearch.core.tables import make_tables
 

@@ -7,12 +7,12 @@ import random
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe
 from positions import KIWIPETE, absurd, sample
 
 from psearch.core.board.bits import move_kind
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import HISTORY_MAX, KIND_PROMOTE, NO_MOVE
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.ordering.movepick import (
     PICK_BAD_CAPTURES,
     PICK_CAPTURES,

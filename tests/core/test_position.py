@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from inspect_position import Probe
 from paths import DATA as ALL_DATA
 
 from psearch.core.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE, NO_SQUARE
-from psearch.core.inspect.position import Probe
 from psearch.core.records import position_dtype
 
 DATA = ALL_DATA / "special"

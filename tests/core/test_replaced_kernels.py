@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from artificial_tree import ARTIFICIAL
+
+from psearch.core.compiler.build import Build
 from psearch.core.compiler.dependencies import closure
 from psearch.core.evaluation.evaluate import evaluate
+from psearch.core.pruning.sound import skips_soundly
 from psearch.core.search.node import enter, finish
 from psearch.core.search.quiescence import next_quiescence
 from psearch.scheduler.step import step
+from psearch.studies import shadow_kernels as shadow_kernels
+from psearch.studies.entries import SHADOWED
 
 
 def test_a_stand_in_comes_with_what_it_calls_and_the_other_goes() -> None:
@@ -17,6 +24,18 @@ def test_a_stand_in_comes_with_what_it_calls_and_the_other_goes() -> None:
     changed = closure([step], {enter.symbol: next_quiescence.symbol})
     assert set(whole) - set(changed) > {enter.symbol}
     assert set(changed) < set(whole)
+
+
+def test_a_stand_in_that_calls_what_it_replaces_brings_it_along() -> None:
+    kept = closure([step], SHADOWED)
+    for old, new in SHADOWED.items():
+        assert new in kept
+        assert (old in kept) == (old != skips_soundly.symbol)
+
+
+def test_files_of_stand_ins_and_of_what_they_import_are_among_those_of_the_record() -> None:
+    build = Build(None, {ARTIFICIAL.name: (ARTIFICIAL.modules, ARTIFICIAL.replaced)}, print, 1)
+    assert {"artificial_kernels.py", "artificial_tree.py"} <= {Path(file).name for file in build.files}
 
 
 def test_a_stand_in_is_called_in_the_same_way() -> None:

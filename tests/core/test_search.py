@@ -10,6 +10,7 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe
 from naive import NaiveSearch
 from paths import DATA
 from positions import KIWIPETE, MIDDLE_GAME, sample
@@ -31,7 +32,6 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY
 from psearch.core.techniques import TECHNIQUE_NAMES

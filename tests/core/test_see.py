@@ -7,12 +7,12 @@ import random
 
 import chess
 import pytest
+from inspect_node import NodeProbe
 from naive import exchange_value
 from paths import DATA
 from positions import absurd, sample
 
 from psearch.core.board.bridge import from_chess_move
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.ordering.see import SEE_VALUES
 from psearch.core.tables import make_tables
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe, TableEntry, TableProbe
 from naive import NaiveSearch, negamax
 from paths import DATA
 from positions import absurd, games
-from serial import search
+from serial import Found, found, search
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -20,7 +21,7 @@ from psearch.arena.validate import describe, leftovers
 from psearch.core import records
 from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE
-from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe
+from psearch.core.kernels import Group
 from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch.core.records import SOUND_GATES, SOUND_RAW
 from psearch.core.techniques import TECHNIQUE_NAMES
@@ -32,13 +33,16 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.entries import load_kernels, work
 from psearch.simulation.entries import run_interleaved
-from psearch.studies.soundness import Comparison, Verifier
+from psearch.studies.entries import SHADOWED, work_in_shadow
+from psearch.studies.soundness import Comparison, Shadow, Verifier
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
 GATES = {name.removeprefix("SOUND_"): value for name, value in vars(records).items() if name.startswith("SOUND_")}
 ALL = GATES.pop("GATES")
 SPLITTING = [name for name in POLICY_NAMES if name != "serial"]
 MAX_TURNS = 20_000_000
+SHADOW_IN_TURNS = Group("shadow_in_turns", "psearch.simulation.round_robin", replaced=SHADOWED)
+run_interleaved_in_shadow = SHADOW_IN_TURNS.entry("run_interleaved")
 NARROW = 100
 """B for most tests, centipawns: the narrower, the more is skipped, and the sooner a mistake is seen."""
 CASTLING_AND_PROMOTION = (
@@ -72,6 +76,15 @@ def suite() -> list[SuitePosition]:
 
 def sound_options(policy: str = "serial", **changes: object) -> SearchOptions:
     return replace(SearchOptions.plain(policy, 1), **{"pruning": SOUND, **changes})  # type: ignore[arg-type]  # fields by name
+
+
+def search_in_shadow(arena: Arena, shadow: Shadow, board: chess.Board, depth: int, options: SearchOptions) -> Found:
+    """Search with worker 0; nothing is skipped, and what would be is checked."""
+    write_search(arena, board, Limits(depth=depth), options)
+    shadow.begin()
+    while not work_in_shadow(arena.context, 0, 1 << 20):
+        continue
+    return found(arena, board)
 
 
 # -- M(C), without making the move -----------------------------------------------------------------------------------
@@ -120,15 +133,17 @@ def test_shadow_mode_finds_no_violation_and_the_roots_agree(bound: int) -> None:
 
 def test_shadow_mode_searches_the_plain_tree(arenas: dict[int, Arena]) -> None:
     arena = arenas[1]
+    shadow = Shadow(arena)
     plain = SearchOptions.plain(policy="serial")
+    checked = 0
     for position in suite()[::4]:
-        nodes = []
-        for options in (plain, sound_options(shadow=True)):
-            arena.clear_learning()
-            nodes.append(search(arena, position.board, 3, options))
-        assert nodes[0] == nodes[1]
-        counters = arena.worker[0]["counters"]
-        assert int(counters["shadow_checked"]) >= int(counters["shadow_violations"]) == 0
+        arena.clear_learning()
+        expected = search(arena, position.board, 3, plain)
+        arena.clear_learning()
+        assert search_in_shadow(arena, shadow, position.board, 3, sound_options()) == expected
+        checked += int(shadow.workers[0]["checked"])
+        assert int(shadow.workers[0]["violations"]) == 0
+    assert checked > 1000
 
 
 def test_every_root_move_keeps_its_value(arenas: dict[int, Arena]) -> None:
@@ -176,12 +191,14 @@ def test_many_workers_find_the_plain_value(workers: int, arenas: dict[int, Arena
 def test_shadow_mode_with_many_workers(arenas: dict[int, Arena]) -> None:
     """Helpers check the moves they take, with the path of the stack that the node lies in."""
     arena = arenas[8]
+    shadow = Shadow(arena)
     by_helpers = 0
     for seed, position in enumerate(suite()[::3]):
-        write_search(arena, position.board, Limits(depth=3), sound_options("knuth", shadow=True))
-        assert run_interleaved(arena.context, seed, 7, MAX_TURNS) >= 0, describe(arena)
-        assert int(arena.worker["counters"]["shadow_violations"].sum()) == 0, position.board.fen()
-        by_helpers += int(arena.worker["counters"]["shadow_checked"][1:].sum())
+        write_search(arena, position.board, Limits(depth=3), sound_options("knuth"))
+        shadow.begin()
+        assert run_interleaved_in_shadow(arena.context, seed, 7, MAX_TURNS) >= 0, describe(arena)
+        assert int(shadow.workers["violations"].sum()) == 0, position.board.fen()
+        by_helpers += int(shadow.workers["checked"][1:].sum())
     assert by_helpers > 1000
 
 
@@ -318,6 +335,7 @@ def test_quiescence_with_a_table_is_unsound(arenas: dict[int, Arena]) -> None:
     """Gate 5: where the table cuts or stands pat in quiescence, the child's value is not bounded by its evaluation."""
     arena = arenas[1]
     with_table = replace(SOUND, table_in_quiescence=1, sound_gates=ALL & ~SOUND_RAW)
+    shadow = Shadow(arena)
     violations = {}
     for pruning in (with_table, SOUND):
         violations[pruning] = checked = 0
@@ -328,9 +346,9 @@ def test_quiescence_with_a_table_is_unsound(arenas: dict[int, Arena]) -> None:
         ):
             arena.clear_table()
             arena.clear_learning()
-            search(arena, fen, 4, sound_options(shadow=True, tt=True, pruning=pruning))
-            violations[pruning] += int(arena.worker[0]["counters"]["shadow_violations"])
-            checked += int(arena.worker[0]["counters"]["shadow_checked"])
+            search_in_shadow(arena, shadow, chess.Board(fen), 4, sound_options(tt=True, pruning=pruning))
+            violations[pruning] += int(shadow.workers[0]["violations"])
+            checked += int(shadow.workers[0]["checked"])
         assert checked > 1000
     assert violations[with_table] > 0
     assert violations[SOUND] == 0

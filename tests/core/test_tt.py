@@ -15,6 +15,7 @@ from dataclasses import replace
 import chess
 import numpy as np
 import pytest
+from inspect_node import NodeProbe, TableEntry, TableProbe, stored_score
 from pages import NEEDS_POPULATE
 from positions import KIWIPETE, MIDDLE_GAME
 from serial import DEFAULT, clear, found, search
@@ -37,7 +38,6 @@ from psearch.core.constants import (
     NO_MOVE,
     NO_SCORE,
 )
-from psearch.core.inspect.node import NodeProbe, TableEntry, TableProbe, stored_score
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.options import SearchOptions

@@ -80,23 +80,6 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
 }
 
 
-def _legend(picture: Path) -> list[str]:
-    """The words of its legend, which the study's plots keep as the picture's description."""
-    content = picture.read_bytes()
-    start = content.index(b"tEXtDescription\0")
-    length = int.from_bytes(content[start - 4 : start], "big")
-    return content[start + 4 : start + 4 + length].partition(b"\0")[2].decode("latin-1").split("; ")
-
-
-def test_the_picture_and_the_table_use_the_same_words() -> None:
-    text = STUDY.read_text("utf-8")
-    alt, name = re.findall(r"!\[(.*)\]\[(.*)\]", text)[0]
-    path = re.findall(rf"^\[{name}\]: (.*)$", text, re.MULTILINE)[0]
-    table = text.split("\n## ", 1)[0].split("|---|", 1)[1]
-    for words in _legend(STUDY.parent / path):
-        assert words in alt and words in table
-
-
 def test_every_figure_has_a_log() -> None:
     logs = [log for log, _ in _figures()]
     assert sorted(set(logs)) == sorted(MEASURED)

@@ -8,10 +8,6 @@ from guide_examples import PAGES, Example, examples_of, masked, output_of
 EXAMPLES = [example for path in PAGES for example in examples_of(path.read_text("utf-8"))]
 
 
-def test_every_page_has_examples() -> None:
-    assert all(examples_of(path.read_text("utf-8")) for path in PAGES)
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.command))
 def test_the_output_is_that_of_the_command(example: Example) -> None:
     assert "--threads 1" in example.command and "--nodes" in example.command, "else the figures are the machine's"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from paths import SUPPORT
 from positions import KIWIPETE
 from test_lists import PRUNING_PAGES, section, undescribed
 
@@ -109,7 +110,7 @@ class Copy:
 
     def run(self, program: str) -> str:
         """What a Python program prints that imports from here."""
-        environment = {**os.environ, "PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {**os.environ, "PYTHONPATH": f"{self.folder}:{SUPPORT}", "PYTHONDONTWRITEBYTECODE": "1"}
         words = [sys.executable, "-c", program]
         done = subprocess.run(words, capture_output=True, text=True, timeout=500, env=environment, cwd=self.folder)
         assert done.returncode == 0, done.stderr
@@ -128,16 +129,17 @@ PROBE = """
 import json, sys
 import chess, chess.engine
 from psearch.core import kernels
-from psearch.core.entries import CHESS, INSPECT
+from psearch.core.entries import CHESS
 from psearch.scheduler.entries import load_kernels
 load_kernels()
-kernels.load(CHESS, INSPECT)
 
-from psearch.core.inspect.pruning import PruningProbe
+from inspect_entries import INSPECT
+from inspect_pruning import PruningProbe
 from psearch.core.pruning.modes import MODES, parse_pruning
 from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_RETURN
 from psearch.core.records.pruning import PARAMETERS
 from psearch.core.tables import make_tables
+kernels.load(CHESS, INSPECT)
 
 # the margin to the centipawn, 300 a ply, up to depth 4
 probe = PruningProbe(make_tables(), parse_pruning("plain,alpha_pruning=1"), chess.Board())

@@ -68,7 +68,7 @@ def test_it_searches_to_its_limit_and_tells_all(machines: list[Machine]) -> None
     assert news.search == 1 and news.nodes > 0 and news.parcel is None
     exact = [report for report in news.reports if report.bound == BOUND_EXACT]
     assert [report.depth for report in exact] == [1, 2, 3, 4, 5, 6]
-    assert all(report.machine == 3 and report.job == 1 and report.pv for report in news.reports)
+    assert all(report.machine == 3 and report.pv for report in news.reports)
     assert machines[0].beside(Orders(1)) == News(1, news.nodes)
 
 

@@ -63,8 +63,6 @@ class Setting:
     iterations: int = 1
     stops: bool = True
     """the supervisor may stop the search at any moment"""
-    ahead: bool = False
-    """workers that find no work may search the root ahead"""
     betas: tuple[int, ...] = (INFINITE, 1)
     """of the root"""
     mutation: int = mutations.NOTHING

@@ -21,10 +21,9 @@ BLOCKED, DONE = 0, 1
     OPENED_TWICE,
     WRONG_STACK,
     LEFTOVER,
-    SEARCHES_ON,
     DEADLOCK,
     LIVELOCK,
-) = range(2, 21)
+) = range(2, 20)
 
 PROPERTIES = {
     MOVE_TWICE: "a move is taken once",
@@ -43,7 +42,6 @@ PROPERTIES = {
     OPENED_TWICE: "only a node that is not open is opened",
     WRONG_STACK: "a stack is active while a worker runs it, and only then",
     LEFTOVER: "at the end every stack is free and every worker idle, and nothing is open, locked or offered",
-    SEARCHES_ON: "when the search is done nobody searches",
     DEADLOCK: "until the search is over somebody can go on",
     LIVELOCK: "from everywhere the end can be reached",
 }

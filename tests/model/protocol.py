@@ -107,26 +107,19 @@ state_dtype = np.dtype(
         ("idle", "i1"),  # `idle_workers`
         ("supervisor", "i1"),  # 0: has not stopped the search, 1: `stop` is set, 2: and the epoch raised
         ("iteration", "i1"),
-        ("roots", "i1"),
-        ("pad", "i1", (3,)),
+        ("pad", "i1", (4,)),
     ]
 )
 if state_dtype.itemsize % 8 or worker_dtype.itemsize != 16:
     raise AssertionError(f"sizes: state {state_dtype.itemsize}, worker {worker_dtype.itemsize}")
 
 setting_dtype = np.dtype(
-    [
-        (name, "i8")
-        for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "ahead", "mutation")
-    ]
+    [(name, "i8") for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "mutation")]
 )
-"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside;
-ahead: 1 if workers that find no work may search the root ahead."""
+"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside."""
 
-CHOICES = 2 + STACKS * PLIES
+CHOICES = 1 + STACKS * PLIES
 """No step has more."""
-GO_AHEAD = CHOICES - 1
-"""Of an idle worker."""
 
 
 # -- small things ------------------------------------------------------------------------------------------------------
@@ -248,11 +241,6 @@ def is_right_home(s, visit):
 @inner
 def idle(s, wk, choice, c):
     """`work` looks whether the search is over; `best_offer` finds any of the open nodes, or none."""
-    if choice == GO_AHEAD:
-        if not c.ahead or s.stop:
-            return found.BLOCKED
-        wk.pc = step.A_CLAIM
-        return found.DONE
     if choice == 0:
         if not s.done:
             return found.BLOCKED
@@ -400,51 +388,6 @@ def join(s, wk, choice, c):
         wk.pc = step.IDLE
         return found.DONE
     return join_failed(s, wk, c)
-
-
-# -- ahead -------------------------------------------------------------------------------------------------------------
-
-
-@inner
-def ahead(s, wk, choice, c):
-    """`ahead.py`: a stack that nobody else looks into, and when all roots are through. What is searched there is
-    nobody's business; it may be given up after any node."""
-    pc = wk.pc
-    if pc == step.A_CLAIM:
-        if choice >= c.stacks or s.stack[choice] != FREE:
-            return found.BLOCKED
-        s.stack[choice] = ACTIVE
-        wk.claimed = choice
-        wk.pc = step.A_SEARCH if c.mutation == mutation.AHEAD_IS_NO_ROOT else step.A_COUNT
-        return run_stack(s, choice)
-    if choice > 0:
-        return found.BLOCKED
-    if pc == step.A_COUNT:
-        s.roots += 1
-        wk.pc = step.A_BACK if s.roots == 1 else step.A_SEARCH
-    elif pc == step.A_BACK:
-        s.roots -= 1
-        wk.pc = step.A_GIVE
-    elif pc == step.A_SEARCH:
-        wk.pc = step.A_FREE
-    elif pc == step.A_END:
-        end_root(s, wk)
-    else:
-        s.stack[wk.claimed] = FREE
-        s.runner[wk.claimed] -= 1
-        clear_registers(wk)
-        uncounted = pc == step.A_GIVE or c.mutation == mutation.AHEAD_IS_NO_ROOT
-        wk.pc = step.IDLE if uncounted else step.A_END
-    return found.DONE
-
-
-@inner
-def end_root(s, wk):
-    """One root less; the last one ends the search."""
-    s.roots -= 1
-    if s.roots == 0:
-        s.done = 1
-    wk.pc = step.IDLE
 
 
 # -- a move: start, enter ----------------------------------------------------------------------------------------------
@@ -1141,7 +1084,8 @@ def root(s, wk, choice, c):
         be_idle(s, wk, c)
         wk.pc = step.X_DONE
     else:
-        end_root(s, wk)
+        s.done = 1
+        wk.pc = step.IDLE
     return found.DONE
 
 
@@ -1242,8 +1186,6 @@ def first_step(s, wk, choice, c):
         return idle(s, wk, choice, c)
     if pc <= step.J_FAIL_FREE:
         return join(s, wk, choice, c)
-    if pc <= step.A_END:
-        return ahead(s, wk, choice, c)
     if pc <= step.S_ALPHA_AGAIN:
         return start(s, wk, choice, c)
     if pc <= step.E_BODY:
@@ -1329,9 +1271,6 @@ def broken(s, c):
             return found.MISCOUNTED
         if node.offered != (1 if node.open and not node.closed and not node.out else 0):
             return found.WRONG_OFFER
-    for w in range(c.workers):
-        if s.done and s.worker[w].pc == step.A_SEARCH:
-            return found.SEARCHES_ON
     for stack in range(c.stacks):
         if (s.stack[stack] == ACTIVE) != (s.runner[stack] == 1):
             return found.WRONG_STACK
@@ -1369,7 +1308,6 @@ def begin(s, c, beta):
         s.worker[w].stack = NONE
         s.worker[w].pc = step.IDLE if w < c.workers else step.GONE
     s.idle = c.workers - 1
-    s.roots = 1
     wk = s.worker[0]
     wk.stack = 0
     s.stack[0] = ACTIVE

@@ -1,6 +1,6 @@
 """What a worker of the model does next, by number: `worker.pc`.
 
-The first letter of a step says where in the program it is: Join, Ahead, Start of a move, Enter, Next move, Open, Child,
+The first letter of a step says where in the program it is: Join, Start of a move, Enter, Next move, Open, Child,
 Leave, Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next one is done
 with it.
 """
@@ -19,13 +19,6 @@ from __future__ import annotations
     J_COPY,
     J_FAIL_RELEASE,
     J_FAIL_FREE,
-    A_CLAIM,
-    A_COUNT,
-    A_BACK,
-    A_SEARCH,
-    A_GIVE,
-    A_FREE,
-    A_END,
     S_ALPHA,
     S_ALPHA_AGAIN,
     E_EPOCH,
@@ -70,7 +63,7 @@ from __future__ import annotations
     X_FREE,
     X_DONE,
     GONE,
-) = range(62)
+) = range(55)
 """EARLY, LATE and UNLOCKED are steps of mutations; GONE: the search is over and the worker has seen it."""
 
 ENTER, START, NEXT, POP, CHILD, LEAVE, FINISH, UNWIND, REST = range(100, 109)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import chess
 import chess.engine
 import pytest
+from inspect_node import TableEntry, TableProbe
 from paths import DATA
 from positions import KIWIPETE, absurd, sample
 from reports import cp, moves
@@ -17,7 +18,6 @@ from psearch.arena.setup import write_search
 from psearch.arena.table_entries import StoredResult, TableReader
 from psearch.core.board.bridge import from_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_MOVE
-from psearch.core.inspect.node import TableEntry, TableProbe
 from psearch.options import SearchOptions
 from psearch.processes.lines import whole_line
 from psearch.processes.request import SearchRequest

@@ -8,12 +8,12 @@ import time
 import chess
 import chess.engine
 import pytest
+from inspect_node import TableProbe
 from timing import least
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core.inspect.node import TableProbe
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from inspect_position import Probe
 from serial import found, search
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.constants import NO_SCORE
-from psearch.core.inspect.position import Probe
 from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_MOVES, MAX_PLY, node_dtype
 from psearch.core.records.layout import offset_of

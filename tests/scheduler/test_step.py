@@ -13,7 +13,6 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.board.bridge import to_chess_move
-from psearch.core.constants import STACK_FREE
 from psearch.core.pruning.modes import MODES
 from psearch.defaults import POLICY_NAMES
 from psearch.options import SearchOptions
@@ -265,7 +264,3 @@ def test_what_is_read_of_a_running_search(arenas: dict[int, Arena]) -> None:
     assert seen >= {0, 1, 2}
     assert reports_written(arena.context) == int(arena.header[0]["info_count"]) >= 4
     assert leftovers(arena) == []
-
-
-def test_stacks_start_free(arenas: dict[int, Arena]) -> None:
-    assert all((arena.stack["state"] == STACK_FREE).all() for arena in arenas.values())

@@ -16,12 +16,12 @@ from psearch.results import PsearchError
 from psearch.scheduler.entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, FleetSample, Network, Trouble, mode_named
+from psearch.simulation.fleet import Fleet, FleetSample, Network, Trouble, exchanges_entries
 from psearch.simulation.simulator import TICKS_PER_SECOND, Simulator
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
-MODES = ["root", "root+entries", "tree", "tree+entries", "pgpp"]
+MODES = ["root", "root+entries"]
 NETWORK = Network().scaled(0.005)
 SECONDS = 0.003
 
@@ -34,7 +34,7 @@ def kernels() -> None:
 @pytest.fixture(scope="module")
 def fleets() -> Iterator[dict[str, Fleet]]:
     """Three machines of two workers in each mode."""
-    made = {mode: Fleet(3, 2, 1, mode_named(mode), NETWORK) for mode in MODES}
+    made = {mode: Fleet(3, 2, 1, exchanges_entries(mode), NETWORK) for mode in MODES}
     yield made
     for fleet in made.values():
         fleet.close()
@@ -59,13 +59,13 @@ def test_twice_the_same(fleets: dict[str, Fleet], mode: str) -> None:
     first = play(fleets[mode])
     play(fleets[mode], KIWIPETE)
     assert play(fleets[mode]) == first
-    other = Fleet(3, 2, 1, mode_named(mode), NETWORK)
+    other = Fleet(3, 2, 1, exchanges_entries(mode), NETWORK)
     assert play(other) == first
     other.close()
 
 
 def test_a_seed_makes_other_machines() -> None:
-    fleets = [Fleet(2, 2, 1, mode_named("root"), NETWORK, seed=seed) for seed in (1, 2)]
+    fleets = [Fleet(2, 2, 1, exchanges_entries("root"), NETWORK, seed=seed) for seed in (1, 2)]
     one, two = (play(fleet) for fleet in fleets)
     alone = [[r for _, r in sample.reports if r.machine == 0] for sample in (one, two)]
     assert alone[0] == alone[1]
@@ -77,7 +77,7 @@ def test_a_seed_makes_other_machines() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fen", [MIDDLE_GAME, KIWIPETE])
 def test_one_machine_searches_as_if_there_were_no_others(mode: str, fen: str) -> None:
-    fleet, simulator = Fleet(1, 2, 1, mode_named(mode), NETWORK), Simulator(2, 1, Costs())
+    fleet, simulator = Fleet(1, 2, 1, exchanges_entries(mode), NETWORK), Simulator(2, 1, Costs())
     board = chess.Board(fen)
     for _ in range(3):  # with what is left of the moves before
         if not any(board.legal_moves):
@@ -178,14 +178,14 @@ def test_messages_cost_what_they_are_said_to() -> None:
     assert replace(network, bytes_per_second=0.0).transfer(10**9) == 0
 
 
-@pytest.mark.parametrize("text", ["", "x", "root+x", "root+entries+x", "root+", "tree+entries=3", "entries"])
+@pytest.mark.parametrize("text", ["", "x", "root+x", "root+entries+x", "root+", "tree", "entries"])
 def test_modes_that_there_are_not(text: str) -> None:
     with pytest.raises(PsearchError):
-        mode_named(text)
+        exchanges_entries(text)
 
 
 def test_sixty_four_machines() -> None:
-    fleet = Fleet(64, 8, 1, mode_named("tree+entries"), NETWORK)
+    fleet = Fleet(64, 8, 1, exchanges_entries("root+entries"), NETWORK)
     sample: Any = play(fleet, MIDDLE_GAME, SECONDS / 10)
     assert_is_a_line(sample, MIDDLE_GAME)
     fleet.close()

@@ -11,8 +11,10 @@ import json
 import sys
 import time
 
+from inspect_entries import INSPECT
+
 from psearch.core import kernels
-from psearch.core.entries import CHESS, INSPECT, PERFT
+from psearch.core.entries import CHESS, PERFT
 from psearch.scheduler.entries import PREDICTION, SEARCH
 from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
 

@@ -141,7 +141,6 @@ NEEDS_CHECKS = ("OPEN_WITHOUT_LOCK",)
 ONLY_IN_THE_MODEL = {
     "JOIN_TAKES_BEFORE_LOCK": "to take a move is one kernel, which is not interrupted here: as TAKE_WITHOUT_LOCK",
     "JOIN_SKIPS_CLOSED": "whoever has joined a closed node sees that at its next node, and leaves: wasted time only",
-    "AHEAD_IS_NO_ROOT": "searches end as they do; that a worker is still at a node then is seen by chance only",
     "REPORT_TO_CLOSED": "the value is right, and nobody needs it",
 }
 """Those that a search cannot notice, and why."""

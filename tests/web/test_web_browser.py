@@ -904,9 +904,3 @@ def test_first_paint_and_ctrl_c(browser: Any) -> None:
         return float(seconds)
 
     assert least(first_paint, 0.5 * SPARE) < 0.5 * SPARE
-
-
-def test_the_pictures_of_the_guide_are_small() -> None:
-    text = (REPOSITORY / "docs" / "guides" / "web.md").read_text("utf-8")
-    for name in re.findall(r"\]\((web/[\w-]+\.png)\)", text):
-        assert (Path(REPOSITORY) / "docs" / "guides" / name).stat().st_size < 250_000, name

@@ -27,7 +27,6 @@ from psearch.core.board.movegen import generate_captures, generate_quiets
 from psearch.core.board.position import find_pins, insufficient_material, make_move
 from psearch.core.constants import (
     AGES,
-    INFINITE,
     KIND_CASTLE,
     KIND_EP,
     KIND_PROMOTE,
@@ -168,7 +167,6 @@ def _search(ctx, context, g, count):
     hd.root_count = count
     hd.legal_root_moves = count
     hd.multipv = 1
-    hd.floor = -INFINITE
     hd.first_depth = 1
     hd.max_depth = MAX_DEPTH
     hd.line_scores[0] = 0

@@ -1,6 +1,6 @@
 """Looking into a node of the search from Python: move order, evaluation, exchanges, table entries.
 
-The base of a debugging API, and what the tests of `core/movepick`, `evaluate`, `see` and `tt` call. The entries take
+What the tests of the move picker, the evaluation, exchanges and the table call. The entries take
 and return int64 only, as every entry does; `NodeProbe` and `TableProbe` wrap them:
 
     probe = NodeProbe(make_tables(), chess.Board())
@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import chess
 import numpy as np
+from inspect_entries import INSPECT
+from inspect_position import Probe
 
 from psearch.core.board.position import find_pins
 from psearch.core.constants import MOVE_MASK, NO_MOVE
-from psearch.core.entries import INSPECT, evaluate_position
+from psearch.core.entries import evaluate_position
 from psearch.core.evaluation.evaluate import material, taper
-from psearch.core.inspect.position import Probe
 from psearch.core.intrinsics import high_product
 from psearch.core.jit import entry, kernel
 from psearch.core.ordering.history import learn_cutoff

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import chess
 import numpy as np
+from inspect_entries import INSPECT
+from inspect_node import NodeProbe
 
 from psearch.core.board.checks import gives_check
 from psearch.core.board.mate_in_one import mate_in_one
@@ -29,8 +31,6 @@ from psearch.core.constants import (
     PV_NODE,
     WHITE,
 )
-from psearch.core.entries import INSPECT
-from psearch.core.inspect.node import NodeProbe
 from psearch.core.jit import entry
 from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.pruning.move import prunes_capture, prunes_move

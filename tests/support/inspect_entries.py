@@ -1,0 +1,8 @@
+"""A group of kernels for tests that look into single ones; what it has is in `inspect_node`, `inspect_position` (moves,
+attacks) and `inspect_pruning` (the decisions of selective search)."""
+
+from __future__ import annotations
+
+from psearch.core.kernels import Group
+
+INSPECT = Group("inspect", "inspect_node", "inspect_position", "inspect_pruning")
