@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.constants import MATE_IN_MAX_PLY
-from psearch.core.jit import kernel
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import boolean, i64
 
 

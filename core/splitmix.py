@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.jit import kernel
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import u64
 
 SPLITMIX_STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -1,11 +1,12 @@
 """The numbers under which kernels count the techniques of selective search: RAZORING is that of `razoring`, and so on.
 
-They follow from `psearch.core.records.pruning`, where each technique is declared once: there is no list here to keep.
+They follow from `psearch.core.records.pruning_record`, where each technique is declared once: there is no list here to
+keep.
 """
 
 from __future__ import annotations
 
-from psearch.core.records.pruning import TECHNIQUES as TECHNIQUES
+from psearch.core.records.pruning_record import TECHNIQUES as TECHNIQUES
 
 TECHNIQUE_NAMES = tuple(TECHNIQUES)
 _NUMBERS = {name.upper(): number for number, name in enumerate(TECHNIQUE_NAMES)}
@@ -16,5 +17,5 @@ NULL_MOVE_PRUNING = _NUMBERS.pop("NULL_MOVE")
 def __getattr__(name: str) -> int:
     """The number of the technique with that name in small letters."""
     if name not in _NUMBERS:
-        raise AttributeError(f"psearch.core.records.pruning declares no technique {name.lower()!r}")
+        raise AttributeError(f"psearch.core.records.pruning_record declares no technique {name.lower()!r}")
     return _NUMBERS[name]

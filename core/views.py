@@ -9,7 +9,6 @@ import numba
 import numpy as np
 from numba import types
 
-from psearch.core.intrinsics import element_of, neighbour, racing_read, target_of, view
 from psearch.core.records import (
     context_dtype,
     costs_dtype,
@@ -35,6 +34,7 @@ from psearch.core.records import (
     visit_dtype,
     worker_dtype,
 )
+from psearch.core.toolchain.intrinsics import element_of, neighbour, racing_read, target_of, view
 
 i32 = types.int32
 i64 = types.int64

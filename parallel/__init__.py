@@ -1,8 +1,8 @@
 """Parallel chess search over several processes.
 
 `psearch.search(fen, threads=8)` searches once, `psearch.Engine` and, on asyncio, `psearch.AsyncEngine` again and again,
-`psearch.analyse_many` any number of positions at a time; the command line is `psearch.cli`, the UCI engine
-`psearch.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any kernel.
+`psearch.analyse_many` any number of positions at a time; the command line is `psearch.faces.cli`, the UCI engine
+`psearch.faces.uci`, what is underneath `psearch.processes`. Importing this package loads neither numba nor any kernel.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from psearch.defaults import (
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.engine.analysis_result import Analysis
-    from psearch.engine.arguments import Place, RootMoves
-    from psearch.engine.asynchronous import AsyncAnalysis, AsyncEngine
-    from psearch.engine.blocking import Engine
-    from psearch.engine.counting import evaluate, perft
-    from psearch.farm.answers import PositionResult
-    from psearch.farm.many import AsyncManyResults, ManyResults, analyse_many, analyse_many_async
-    from psearch.farm.positions import Position
-    from psearch.notation.wdl import pov_wdl as wdl
+    from psearch.api.analysis_result import Analysis
+    from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine
+    from psearch.api.blocking import Engine
+    from psearch.api.checked_arguments import Place, RootMoves
+    from psearch.api.counting import evaluate, perft
+    from psearch.batch.positions.answers import PositionResult
+    from psearch.batch.positions.given_positions import Position
+    from psearch.batch.positions.many import AsyncManyResults, ManyResults, analyse_many, analyse_many_async
     from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
+    from psearch.text.wdl import pov_wdl as wdl
 
 __all__ = [
     "DEFAULT_MOVETIME_MS",
@@ -70,13 +70,15 @@ __all__ = [
 
 _LAZY = {
     **dict.fromkeys(("Info", "Limits", "PsearchError", "Result", "WorkerDied", "WorkerStats"), "psearch.results"),
-    "Analysis": "psearch.engine.analysis_result",
-    **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.engine.asynchronous"),
-    "Engine": "psearch.engine.blocking",
-    **dict.fromkeys(("evaluate", "perft"), "psearch.engine.counting"),
-    "Position": "psearch.farm.positions",
-    "PositionResult": "psearch.farm.answers",
-    **dict.fromkeys(("AsyncManyResults", "ManyResults", "analyse_many", "analyse_many_async"), "psearch.farm.many"),
+    "Analysis": "psearch.api.analysis_result",
+    **dict.fromkeys(("AsyncAnalysis", "AsyncEngine"), "psearch.api.asynchronous"),
+    "Engine": "psearch.api.blocking",
+    **dict.fromkeys(("evaluate", "perft"), "psearch.api.counting"),
+    "Position": "psearch.batch.positions.given_positions",
+    "PositionResult": "psearch.batch.positions.answers",
+    **dict.fromkeys(
+        ("AsyncManyResults", "ManyResults", "analyse_many", "analyse_many_async"), "psearch.batch.positions.many"
+    ),
 }
 """Where the names are that need python-chess, or numba."""
 
@@ -112,13 +114,13 @@ def search(
     >>> result.bestmove, result.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.engine.arguments import MAX_LINES, board_of, moves_of, number, whole
-    from psearch.engine.settings import Settings
-    from psearch.notation.report import finished_result
-    from psearch.notation.wdl import pov_wdl
+    from psearch.api.checked_arguments import MAX_LINES, board_of, moves_of, number, whole
+    from psearch.api.settings import Settings
     from psearch.options import DEFAULT_SPLIT_DEPTH
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
+    from psearch.text.report import finished_result
+    from psearch.text.wdl import pov_wdl
 
     board = board_of(position)
     limits = Limits(
@@ -152,7 +154,7 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     """What takes long to import, on demand: `psearch --help` should not wait for it."""
     if name == "wdl":
-        from psearch.notation.wdl import pov_wdl
+        from psearch.text.wdl import pov_wdl
 
         return pov_wdl
     if name in _LAZY:

@@ -8,10 +8,10 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.kernels import Progress
-from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning
+from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning
+from psearch.core.toolchain.groups import Progress
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
 BENCH_DEPTH = 14

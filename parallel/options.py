@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from psearch.core.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.results import PsearchError
 

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from inspect_entries import INSPECT
 
-from psearch.cli import main as cli
-from psearch.core import kernels as compiled
-from psearch.core.entries import CHESS, EXCHANGE, PERFT
-from psearch.scheduler.entries import PREDICTION, SEARCH
-from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
-from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE
+from psearch.core.chess.chess_entries import CHESS, EXCHANGE, PERFT
+from psearch.core.toolchain import groups as compiled
+from psearch.faces.cli import main as cli
+from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from psearch.lab.studies.study_entries import UNIFORM_TREE
+from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
+from psearch.simulation.simulation_entries import ROUND_ROBIN, VIRTUAL
 
 # an example that takes long says something of the machine
 hypothesis.settings.register_profile(
@@ -68,7 +69,7 @@ def kernels() -> None:
 @pytest.fixture(scope="session")
 def tables(kernels: None) -> np.ndarray:
     """The tables that every kernel reads; nobody writes to them."""
-    from psearch.core.tables import make_tables
+    from psearch.core.chess.tables import make_tables
 
     made = make_tables()
     made.flags.writeable = False

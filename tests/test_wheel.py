@@ -59,7 +59,7 @@ def test_nothing_else_is_in_it(wheel: set[str]) -> None:
     assert {name.split("/")[0] for name in wheel if ".dist-info" not in name} == {"psearch"}
     rest = {name for name in wheel if Path(name).suffix not in (".py", ".typed") and ".dist-info" not in name}
     rest.discard("psearch/commit.txt")
-    assert not {name for name in rest if not name.startswith("psearch/web/static/")}
+    assert not {name for name in rest if not name.startswith("psearch/faces/web/static/")}
 
 
 @pytest.mark.skipif(not HAS_GIT, reason="git is not installed")
@@ -67,7 +67,7 @@ def test_what_is_installed_names_its_commit(wheel_file: Path, tmp_path: Path) ->
     head = subprocess.run([*GIT, "rev-parse", "HEAD"], cwd=wheel_file.parents[1], capture_output=True, check=True)
     with zipfile.ZipFile(wheel_file) as archive:
         archive.extractall(tmp_path)
-    command = "from psearch.studies.raw_log import source_commit as c; import psearch; print(psearch.__file__, c())"
+    command = "from psearch.files.raw_log import source_commit as c; import psearch; print(psearch.__file__, c())"
     done = subprocess.run(
         [sys.executable, "-c", command], cwd=tmp_path, capture_output=True, text=True, timeout=100, check=True
     )

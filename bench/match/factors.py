@@ -36,10 +36,10 @@ from matchplay.openings import Opening
 from matchplay.sharing import add_where, share
 from quick import Table
 
-from psearch.cli.numbers import whole_number
-from psearch.core.pruning.modes import Pruning
+from psearch.core.chess.pruning.modes import Pruning
+from psearch.faces.cli.numbers import whole_number
 from psearch.options import pruning_named
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

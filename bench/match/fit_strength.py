@@ -29,8 +29,8 @@ from matchplay.elo import PAIR_SCORES
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from psearch.lab.studies.plots import check_plot
 from psearch.results import PsearchError
-from psearch.studies.plots import check_plot
 
 Array = np.ndarray[Any, Any]
 

@@ -53,10 +53,10 @@ from matchplay.tally import Tally
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from psearch.cli.numbers import whole_number
-from psearch.processes.signals import signals_blocked
+from psearch.faces.cli.numbers import whole_number
+from psearch.files.raw_log import machine
+from psearch.processes.program_signals import signals_blocked
 from psearch.results import PsearchError
-from psearch.studies.raw_log import machine
 
 EXIT_COMPLAINTS = EXIT_FAILED = 1
 EXIT_SIGNAL = 128

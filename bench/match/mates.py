@@ -33,8 +33,8 @@ from matchplay.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, MatchError, Parse
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from psearch.cli.numbers import whole_number
 from psearch.defaults import MAX_THREADS
+from psearch.faces.cli.numbers import whole_number
 
 EXIT_MISSED = 1
 STALL_S = 600.0

@@ -44,19 +44,19 @@ from matchplay.openings import Opening, read_books
 from matchplay.sharing import add_where, share
 from matchplay.time_odds import report
 
-from psearch.cli.numbers import whole_number
-from psearch.core.board.bridge import to_chess_move
-from psearch.core.entries import EXCHANGE
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
-from psearch.notation.journal import DamagedLine, Journal
+from psearch.faces.cli.numbers import whole_number
+from psearch.files.append_only import DamagedLine, Journal
+from psearch.files.raw_log import machine, read_log, source_commit
 from psearch.options import SearchOptions
+from psearch.remote.one_position.virtual_machines import Network, VirtualMachines, exchanges_entries
 from psearch.results import PsearchError
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, Network, exchanges_entries
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-from psearch.studies.raw_log import machine, read_log, source_commit
 
 _MOST_ODDS = 1000.0
 _PAIRS_A_REPORT = 10
@@ -122,7 +122,9 @@ class FleetPlayer:
     def __init__(self, side: Side, hash_mb: int, base: float, move_ms: float) -> None:
         self._costs = Costs()
         network = Network().scaled(self._costs.seconds_of(base) * 1000 / move_ms)
-        self._fleet = Fleet(side.machines, side.workers, hash_mb, exchanges_entries(side.mode), network, self._costs)
+        self._fleet = VirtualMachines(
+            side.machines, side.workers, hash_mb, exchanges_entries(side.mode), network, self._costs
+        )
         self.nodes = base
         """that one worker searches in the time for a move"""
 

@@ -29,7 +29,7 @@ workers, hash_mb, method = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 engine = Supervisor(workers, hash_mb, start_method=method)
 pids = [worker.pid for worker in engine.pool.workers]
 if method == "forkserver":
-    from psearch.processes.fork_client import fork_server
+    from psearch.processes.starting.fork_client import fork_server
     pids.append(fork_server()._process.pid)
 print(*pids, flush=True)
 engine.search(SearchRequest(chess.Board(), Limits(movetime_ms=100_000)))

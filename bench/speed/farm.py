@@ -35,13 +35,13 @@ import chess.engine
 from supervising import children, cpu_s
 
 import psearch
-from psearch.farm.many import useful_hash_mb
-from psearch.notation.fen import parse_position
+from psearch.batch.positions.many import useful_hash_mb
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
+from psearch.text.fen import parse_position
 
-ENGINE = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", "uci"]
+ENGINE = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci"]
 MODES = ("protocol", "small", "alone")
 SHORT, LONG = 1_000, 100_000
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import websockets
 
-PROGRAM = "from psearch.cli.main import main\nraise SystemExit(main())"
+PROGRAM = "from psearch.faces.cli.main import main\nraise SystemExit(main())"
 
 
 def cpu_seconds(pid: int) -> float:

@@ -11,11 +11,11 @@ import argparse
 import statistics
 
 from psearch.bench import BENCH_POSITIONS
-from psearch.notation.fen import parse_position
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
+from psearch.text.fen import parse_position
 
 
 def run(engine: Supervisor, policy: str, depth: int) -> tuple[int, int, float]:

@@ -27,7 +27,7 @@ from psearch.results import Info, Limits
 
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2Q1RK1 w - - 0 9"
 CLOCK_MS, INCREMENT_MS = 3000, 30
-ENGINE = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", "uci"]
+ENGINE = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci"]
 MODES = ("search", "shown", "uci", "game", "waiting")
 _SCHEDULER_CLOCK = 2
 

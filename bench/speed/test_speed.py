@@ -15,21 +15,21 @@ import pytest
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.board.bridge import set_position
-from psearch.core.board.movegen import generate_captures, generate_quiets
-from psearch.core.board.position import find_pins, make_move
-from psearch.core.entries import perft
-from psearch.core.evaluation.evaluate import evaluate
-from psearch.core.jit import entry
-from psearch.core.ordering.see import see_at_least
+from psearch.core.chess.board.bridge import set_position
+from psearch.core.chess.board.movegen import generate_captures, generate_quiets
+from psearch.core.chess.board.position import find_pins, make_move
+from psearch.core.chess.chess_entries import perft
+from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.ordering.see import see_at_least
+from psearch.core.chess.search.tt import probe, store
+from psearch.core.chess.tables import make_tables
 from psearch.core.records import FRAME_SIZE, MAX_PLY, PAWN_ENTRIES, evaluation_dtype, frame_dtype
-from psearch.core.search.tt import probe, store
 from psearch.core.splitmix import splitmix64
-from psearch.core.tables import make_tables
+from psearch.core.toolchain.jit import entry
 from psearch.core.views import context_at, evaluation_at, frame_at, i64, tables_at
 from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

@@ -19,11 +19,11 @@ from collections.abc import Sequence
 import chess
 
 from psearch.bench import BENCH_POSITIONS
-from psearch.joint.search import search_together
-from psearch.joint.team import Team
-from psearch.machines.sharing import Sharing
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.remote.one_position.entry_sharing import Sharing
+from psearch.remote.one_position.joint_search import search_together
+from psearch.remote.one_position.team import Team
 from psearch.results import Limits, PsearchError
 
 _ENTRY_BYTES = 16

@@ -26,13 +26,13 @@ import numpy as np
 
 import psearch
 from psearch.bench import BENCH_POSITIONS
-from psearch.core import kernels
+from psearch.core.toolchain import groups as kernels
+from psearch.lab.studies.speedup_study import mean_interval
+from psearch.lab.watching.watcher import WatchedSearch, Watcher
 from psearch.options import SearchOptions
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import VIRTUAL
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
-from psearch.studies.speedup import mean_interval
-from psearch.watching.watcher import WatchedSearch, Watcher
 
 ARMS = ("plain", "noted", "looked at")
 TICKS_PER_MS = 10**9

@@ -42,8 +42,8 @@ from processes import holdings, in_session, workers_of
 from uci_session import PSEARCH, Line, NoAnswer, UciSession
 
 from psearch.bench import BENCH_POSITIONS
+from psearch.files.raw_log import RawLog
 from psearch.results import PsearchError
-from psearch.studies.raw_log import RawLog
 from psearch.terminal.status import StatusLine
 
 SIGNALS = ("KILL", "SEGV", "BUS", "TERM", "STOP")

@@ -56,14 +56,14 @@ import chess
 from chaos import LEAVING_S, PATIENCE_S, POSITIONS, Answer, is_good, judge, report, summary
 from uci_session import NoAnswer, UciSession
 
-from psearch.studies.raw_log import RawLog, machine
+from psearch.files.raw_log import RawLog, machine
 from psearch.terminal.status import StatusLine
 
 KINDS = ("kill", "stop", "hand", "cut", "add", "busy")
 _ALL_KINDS = (*KINDS, "alone", "driver")
 _WEIGHTS = (12, 12, 12, 12, 12, 12, 2, 2)
 """how often each is drawn; after the last two the engine has no cluster for minutes"""
-_PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+_PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 _STORE_BYTES = 80 * 2**20
 _PORT = 6399
 _PROGRAM = 100
@@ -89,7 +89,7 @@ _OVERHEAD_MS = 30.0
 _PATIENCE_S = 1800.0
 _HAND = "ray::Hand"
 """the name of a process that searches"""
-_DRIVER = "psearch.cluster.driver"
+_DRIVER = "psearch.remote.ray.ray_driver"
 
 
 def _do(*words: str) -> str:

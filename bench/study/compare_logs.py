@@ -16,13 +16,13 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from psearch.files.raw_log import log_name, read_log
+from psearch.lab.studies.depths import depth_rule
+from psearch.lab.studies.pairs import paired, speedups
+from psearch.lab.studies.plots import check_plot, plot_simulation
+from psearch.lab.studies.speedup_study import Row, summarise
 from psearch.results import PsearchError
 from psearch.simulation.simulator import VirtualSample
-from psearch.studies.depths import depth_rule
-from psearch.studies.pairs import paired, speedups
-from psearch.studies.plots import check_plot, plot_simulation
-from psearch.studies.raw_log import log_name, read_log
-from psearch.studies.speedup import Row, summarise
 from psearch.terminal.table import text_table
 
 _COLUMNS = ("log", "policy", "workers", "positions", "speedup", "95% interval", "nps", "nodes", "idle", "aborted")

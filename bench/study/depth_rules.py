@@ -18,19 +18,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from psearch.cli.arguments import add_hash
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY
-from psearch.notation.epd import SuitePosition, read_suite
+from psearch.faces.cli.arguments import add_hash
+from psearch.files.raw_log import RawLog
+from psearch.lab.studies.depths import sample_seed
+from psearch.lab.studies.speedup_study import Row, compare
+from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
-from psearch.studies.depths import sample_seed
-from psearch.studies.raw_log import RawLog
-from psearch.studies.speedup import Row, compare
-from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition, read_suite
 
 _TOO_QUICK = 0.05
 _LONGEST = 12

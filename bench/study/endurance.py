@@ -41,10 +41,10 @@ import numpy as np
 from processes import holdings
 from uci_session import PSEARCH, UciSession
 
+from psearch.api.blocking import Engine
 from psearch.bench import BENCH_POSITIONS
-from psearch.engine.blocking import Engine
+from psearch.files.raw_log import RawLog
 from psearch.results import PsearchError
-from psearch.studies.raw_log import RawLog
 from psearch.terminal.status import StatusLine
 
 MEASUREMENTS = 40

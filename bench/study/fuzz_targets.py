@@ -24,30 +24,30 @@ import chess.engine
 import chess.pgn
 from fuzz_mutations import mutated, mutated_bytes
 
-from psearch.analysis.analyser import Answer
-from psearch.analysis.epd import Summary, Survey, Table, json_object, judge, summary_text
-from psearch.analysis.journal import AnalysisJournal, check_answer, check_moves
-from psearch.analysis.json_objects import game_object
-from psearch.analysis.judgement import Tally, judge_game
-from psearch.analysis.pgn import annotate, count_positions, positions
-from psearch.cli.commands import COMMANDS, SEARCH, load, parser_of
-from psearch.cli.numbers import worker_counts
-from psearch.engine.limits import time_manager, to_limits
-from psearch.farm.jobs import Choice
-from psearch.notation.epd import read_positions
-from psearch.notation.fen import check_position, parse_position
-from psearch.notation.moves import choose_moves, play_moves
-from psearch.notation.perft_epd import parse_perft_suite
-from psearch.notation.pgn import read_games
-from psearch.notation.polyglot import Book
-from psearch.notation.source import Source, read_source
-from psearch.notation.syzygy import RootProber
+from psearch.api.limits import time_manager, to_limits
+from psearch.batch.analysis.analyser import PositionAnswer
+from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
+from psearch.batch.analysis.games import annotate, count_positions, positions
+from psearch.batch.analysis.json_objects import game_object
+from psearch.batch.analysis.judgement import Tally, judge_game
+from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
+from psearch.batch.positions.jobs import Choice
+from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
+from psearch.faces.cli.numbers import worker_counts
+from psearch.files.raw_log import read_log
+from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
-from psearch.studies.raw_log import read_log
-from psearch.studies.speedup import Sample, summarise, table
 from psearch.terminal.streams import printable
+from psearch.text.epd_text import read_positions
+from psearch.text.fen import check_position, parse_position
+from psearch.text.moves import choose_moves, play_moves
+from psearch.text.perft_epd import parse_perft_suite
+from psearch.text.pgn_text import read_games
+from psearch.text.polyglot import Book
+from psearch.text.source import Source, read_source
+from psearch.text.syzygy import RootProber
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
 SUPPORT = DATA.parent / "support"
@@ -103,10 +103,10 @@ def _source(data: bytes) -> Iterator[Source]:
         yield read_source(str(path))
 
 
-def _answer(board: chess.Board) -> Answer:
+def _answer(board: chess.Board) -> PositionAnswer:
     """What a search may have found."""
     word = board.uci(next(iter(board.legal_moves)))
-    return Answer(word, 20, None, 9, 15, 1000, 1.0, [word], [Choice(word, 0.5, 7, 400)])
+    return PositionAnswer(word, 20, None, 9, 15, 1000, 1.0, [word], [Choice(word, 0.5, 7, 400)])
 
 
 # -- positions -------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def run_epd(data: bytes) -> None:
     """A suite: every position is judged, and shown."""
     with _source(data) as source:
         survey = Survey.of(read_positions(source))
-        rows, summary = Table(survey), Summary()
+        rows, summary = SuiteTable(survey), SuiteSummary()
         for position in read_positions(source):
             verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
             summary.add(verdict, "a file")
@@ -181,7 +181,7 @@ def run_journal(data: bytes) -> None:
                 for key in list(journal._offsets):
                     kept = journal.get(key)
                     if kept is not None:
-                        answer = Answer.from_json(kept)
+                        answer = PositionAnswer.from_json(kept)
                         with contextlib.suppress(ValueError):
                             check_moves(chess.Board(), answer.best, answer.pv, [one.move for one in answer.choices])
                             judge(next(iter(read_positions(Source.of_text("x", chess.STARTING_FEN)))), answer)

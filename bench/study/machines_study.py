@@ -33,17 +33,17 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.core.constants import BOUND_EXACT
-from psearch.core.entries import EXCHANGE
-from psearch.notation.journal import Journal
+from psearch.files.append_only import Journal
+from psearch.files.raw_log import machine, source_commit
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
+from psearch.remote.one_position.virtual_machines import FleetSample, Network, VirtualMachines, exchanges_entries
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, FleetSample, Network, exchanges_entries
-from psearch.studies.raw_log import machine, source_commit
+from psearch.simulation.simulation_entries import VIRTUAL
 
 _HIGHEST = 1500
 """Centipawns: beyond, all is won."""
@@ -133,7 +133,7 @@ def choose(options: argparse.Namespace, positions: Sequence[str], log: Log) -> N
             continue
         begun = time.time()
         network = Network().scaled(move_seconds * 1000 / options.move_ms)
-        fleet = Fleet(machines, options.workers, options.hash, exchanges_entries(mode), network, costs)
+        fleet = VirtualMachines(machines, options.workers, options.hash, exchanges_entries(mode), network, costs)
         for fen in left:
             fleet.forget()
             found = fleet.play(chess.Board(fen), move_seconds * factor)

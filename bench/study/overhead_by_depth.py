@@ -20,7 +20,7 @@ from study_log import read_serial_rows
 from psearch.core.constants import TYPE_NAMES
 from psearch.core.records import DEPTHS
 from psearch.options import SearchOptions
-from psearch.scheduler.entries import merge_now
+from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.status import StatusLine

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from psearch.notation.own_kind import check_replaceable
+from psearch.files.own_kind import check_replaceable
 
 Line = dict[str, Any]
 Runs = dict[str, list[Line]]

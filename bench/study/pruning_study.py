@@ -22,19 +22,19 @@ from pathlib import Path
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.core.chess.pruning.modes import parse_pruning
 from psearch.core.constants import BOUND_EXACT
-from psearch.core.pruning.modes import parse_pruning
-from psearch.notation.epd import SuitePosition, parse_suite
-from psearch.notation.own_kind import check_replaceable, is_png
-from psearch.notation.source import read_source
+from psearch.files.own_kind import check_replaceable, is_png
+from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.job_pool import share_out
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.studies.job_pool import share_out
-from psearch.studies.raw_log import RawLog, read_log
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition, parse_suite
+from psearch.text.source import read_source
 
 STEPS = {
     "plain": "plain",

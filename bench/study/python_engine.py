@@ -14,10 +14,10 @@ import sys
 import chess
 import chess.engine
 
-from psearch.engine.blocking import Engine
-from psearch.notation.report import uci_line
+from psearch.api.blocking import Engine
+from psearch.faces.uci.position_command import CurrentPosition
 from psearch.results import PsearchError
-from psearch.uci.position import CurrentPosition
+from psearch.text.report import uci_line
 
 _LIMITS = {"movetime": "time", "nodes": "nodes", "depth": "depth"}
 

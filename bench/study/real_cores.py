@@ -24,12 +24,12 @@ from pathlib import Path
 from tables import spread
 
 from psearch.arena.control_groups import usable_cores
-from psearch.cli.numbers import worker_counts
-from psearch.notation.epd import read_suite
+from psearch.faces.cli.numbers import worker_counts
 from psearch.results import PsearchError
+from psearch.text.epd_text import read_suite
 
 _MATCH = Path(__file__).resolve().parents[1] / "match" / "match.py"
-_PSEARCH = (sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())")
+_PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())")
 _SURVEY = 1.5
 """Time that finding a depth takes, in that of one search by one worker, roughly."""
 _MOVES = 70

@@ -19,15 +19,15 @@ from study_log import Row, read_rows, serial_rows
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.board.bridge import to_chess_move
-from psearch.notation.epd import SuitePosition, parse_suite
-from psearch.notation.source import read_source
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.lab.studies.speedup_study import mean_interval
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.studies.speedup import mean_interval
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition, parse_suite
+from psearch.text.source import read_source
 
 Moves = dict[str, chess.Move]
 """What is played in each position, by FEN."""

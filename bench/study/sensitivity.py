@@ -21,18 +21,18 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from psearch.cli.arguments import add_hash
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.notation.epd import read_suite
+from psearch.faces.cli.arguments import add_hash
+from psearch.files.raw_log import RawLog, read_log
+from psearch.lab.studies.depths import rule_name
+from psearch.lab.studies.plots import whiskers
+from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies.speedup_study import Row, summarise
+from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
-from psearch.studies.depths import rule_name
-from psearch.studies.plots import whiskers
-from psearch.studies.progress import Progress
-from psearch.studies.raw_log import RawLog, read_log
-from psearch.studies.speedup import Row, summarise
-from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
+from psearch.text.epd_text import read_suite
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,9 @@ Point = Callable[[Panel, int], list[VirtualSample]]
 """The samples of a panel's value."""
 
 
-def measure(panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: Progress) -> list[VirtualSample]:
+def measure(
+    panel: Panel, value: int, study: Study, folder: Path, jobs: int, progress: StudyProgress
+) -> list[VirtualSample]:
     """The samples of one point: from its log, or searched now and logged."""
     path = folder / f"{panel.name}-{value}.jsonl"
     if path.exists():

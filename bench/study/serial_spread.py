@@ -22,7 +22,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.perturbation import history_seed, perturb_history
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
 

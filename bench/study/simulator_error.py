@@ -20,17 +20,17 @@ from pathlib import Path
 import chess
 import numpy as np
 
-from psearch.cli.arguments import add_hash
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.notation.epd import SuitePosition
-from psearch.notation.own_kind import check_replaceable
+from psearch.faces.cli.arguments import add_hash
+from psearch.files.own_kind import check_replaceable
+from psearch.files.raw_log import read_log
+from psearch.lab.studies.speedup_study import Sample, mean_interval
+from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
-from psearch.studies.raw_log import read_log
-from psearch.studies.speedup import Sample, mean_interval
-from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition
 
 
 def main() -> None:

@@ -24,22 +24,22 @@ from pathlib import Path
 import chess
 import numpy as np
 
-from psearch.cli.arguments import add_hash
-from psearch.cli.kernels import prepare_kernels
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.notation.epd import SuitePosition, read_suite
-from psearch.notation.own_kind import check_replaceable
+from psearch.faces.cli.arguments import add_hash
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.files.own_kind import check_replaceable
+from psearch.lab.costs.calibration import calibrate
+from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
+from psearch.lab.studies.depths import is_decided, nearest_depth
+from psearch.lab.studies.speedup_study import mean_interval, side_by_side
 from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch.studies.calibration import calibrate
-from psearch.studies.depths import is_decided, nearest_depth
-from psearch.studies.entries import MICRO_COSTS, TIMED_LOCKS
-from psearch.studies.speedup import mean_interval, side_by_side
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition, read_suite
 
 _ALONE, _SHARED, _BESIDE = "one", "two", "independent"
 Speeds = dict[str, list[float]]

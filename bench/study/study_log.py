@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from psearch.files.raw_log import read_log
 from psearch.results import PsearchError
-from psearch.studies.raw_log import read_log
 
 _DEEPEST = 60
 """Deeper searches ended with a mate, at a depth that means nothing."""

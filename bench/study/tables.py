@@ -24,17 +24,17 @@ from typing import Any
 
 from pack_logs import Line, Runs, read_packed, write_packed
 
-from psearch.notation.epd import SuitePosition, read_suite
+from psearch.files.raw_log import RawLog, read_log
+from psearch.lab.studies.depths import depth_rule, rule_name
+from psearch.lab.studies.speedup_study import summarise
+from psearch.lab.studies.tree_sizes import scale
+from psearch.lab.studies.virtual_study import Study, run_study
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import VirtualSample
-from psearch.studies.depths import depth_rule, rule_name
-from psearch.studies.raw_log import RawLog, read_log
-from psearch.studies.speedup import summarise
-from psearch.studies.tree_sizes import scale
-from psearch.studies.virtual_study import Study, run_study
 from psearch.terminal.status import StatusLine
+from psearch.text.epd_text import SuitePosition, read_suite
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
 LOGS = DOCS / "study-selective" / "tables.jsonl.xz"

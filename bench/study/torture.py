@@ -34,7 +34,7 @@ from psearch.defaults import PREDICTING_POLICIES
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
 POLICIES = ("ybw", *PREDICTING_POLICIES)

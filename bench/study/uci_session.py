@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
-PSEARCH = (sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", "uci")
+PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci")
 START_S = 300.0
 """Kernels may have to be compiled."""
 _LEAVING_S = 5.0

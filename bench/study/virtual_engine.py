@@ -18,15 +18,15 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
+from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_options import Option
 from psearch.options import SearchOptions
-from psearch.processes.reports import to_score
+from psearch.processes.search_reports import to_score
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
-from psearch.uci.options import Option
-from psearch.uci.position import CurrentPosition
 
 OPTIONS = {
     option.name: option

@@ -39,10 +39,10 @@ from netdata.playing import Settings, Table
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
-from psearch.cli.numbers import whole_number
+from psearch.faces.cli.numbers import whole_number
+from psearch.processes.job_pool import share_out
 from psearch.results import PsearchError
-from psearch.scheduler.entries import load_kernels
-from psearch.studies.job_pool import share_out
+from psearch.scheduler.scheduler_entries import load_kernels
 
 EXIT_DIFFERENT, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 _GAMES_A_BLOCK = 64

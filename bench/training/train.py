@@ -29,7 +29,7 @@ import numpy as np
 from netfit.fit import Epoch, Plan
 from netfit.lessons import begin, go_on, read_lessons, yardsticks
 
-from psearch.cli.numbers import whole_number
+from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
 
 EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130

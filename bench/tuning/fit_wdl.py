@@ -1,11 +1,11 @@
-"""Fit win, draw and loss to this engine's scores, and write the parameters as `parallel/notation/wdl_model.py`.
+"""Fit win, draw and loss to this engine's scores, and write the parameters as `parallel/text/wdl_model.py`.
 
     python bench/tuning/fit_wdl.py FILE [--out FILE] [--positions N] [--nodes N] [--seed S]
         [--scores FILE.npz]
 
 The file is one of games (`bench/training`), or holds one position a line (text, or .xz): `FEN;score;result`, result 1,
 0.5 or 0 seen from White; its score is not used. A seeded sample of positions is searched by this engine, one worker, a
-fixed number of nodes, empty table. The model (`psearch.notation.wdl`) is fitted to the games' results by maximum
+fixed number of nodes, empty table. The model (`psearch.text.wdl`) is fitted to the games' results by maximum
 likelihood.
 `--scores` keeps what the searches found, so that another fit takes seconds.
 
@@ -43,12 +43,12 @@ from scipy.special import expit
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.notation.own_kind import check_replaceable
-from psearch.notation.wdl import material
-from psearch.notation.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
+from psearch.files.own_kind import check_replaceable
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
+from psearch.text.wdl import material
+from psearch.text.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
 
 Array = np.ndarray[Any, Any]
 

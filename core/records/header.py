@@ -6,8 +6,8 @@ from psearch.core.records.chess import position_dtype
 from psearch.core.records.info import info_dtype
 from psearch.core.records.layout import CLAIM_SLOTS, INFO_RING, MAX_HISTORY, MAX_MOVES, record
 from psearch.core.records.learning import learning_dtype
-from psearch.core.records.prediction import prediction_dtype
-from psearch.core.records.pruning import pruning_dtype
+from psearch.core.records.prediction_record import prediction_dtype
+from psearch.core.records.pruning_record import pruning_dtype
 
 options_dtype = record(
     [
@@ -53,7 +53,7 @@ header_dtype = record(
         ("multipv", "i8"),  # lines to find, 1 .. root_count
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
-        # results of so much depth are logged (`store_log.py`); NEVER_LOGGED none. Also while searching
+        # results of so much depth are logged (`write_store_log.py`); NEVER_LOGGED none. Also while searching
         ("logged_depth", "i8"),
         ("options", options_dtype),
         ("root", position_dtype),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.records.layout import MAX_WORKERS, record
-from psearch.core.records.worker import counters_dtype
+from psearch.core.records.worker_record import counters_dtype
 
 COLD_NODES = 256
 """After a join, that cost more: `cold` has one entry for each."""

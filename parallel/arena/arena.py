@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from psearch.arena.blocks import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.control_groups import available_memory, usable_cores
-from psearch.arena.memory import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.system_calls import refusal
+from psearch.core.chess.tables import make_tables
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
@@ -31,7 +32,6 @@ from psearch.core.records import (
     trace_log_dtype,
     worker_dtype,
 )
-from psearch.core.tables import make_tables
 from psearch.defaults import MAX_THREADS
 from psearch.results import PsearchError
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.core.records import INFO_RING
-from psearch.scheduler.entries import reports_written
+from psearch.scheduler.scheduler_entries import reports_written
 
 _RESERVE = 8
 """Reports that may be overwritten while older ones are read."""

@@ -9,13 +9,13 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.core.board.bridge import from_chess_move, set_position
+from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
 from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import begin_search
+from psearch.scheduler.scheduler_entries import begin_search
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:

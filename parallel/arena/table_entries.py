@@ -1,5 +1,5 @@
 """Reads the transposition table from Python, also while workers write to it: the twin of `probe` in
-`core/search/tt.py`."""
+`core/chess/search/tt.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.core.board.bridge import set_position
+from psearch.core.chess.board.bridge import set_position
 from psearch.core.constants import CLUSTER_BYTES
 from psearch.core.records import position_dtype
 

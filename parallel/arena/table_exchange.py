@@ -1,11 +1,11 @@
-"""Entries of one arena's table for others, and those of others into it: `core/search/exchange.py` for Python."""
+"""Entries of one arena's table for others, and those of others into it: `core/chess/search/exchange.py` for Python."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from psearch.arena.arena import Arena
-from psearch.core.entries import collect_entries, insert_entries
+from psearch.core.chess.chess_entries import collect_entries, insert_entries
 from psearch.core.records import NEVER_LOGGED
 
 _REMEMBERED = 1 << 17

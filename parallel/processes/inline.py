@@ -11,7 +11,7 @@ import time
 from psearch.arena.arena import Arena
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import WorkerDied
-from psearch.scheduler.entries import reports_written, work
+from psearch.scheduler.scheduler_entries import reports_written, work
 
 _SLICE_S = 0.01
 _BURSTS = 4

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
-from psearch.processes.launcher import launch
+from psearch.processes.starting.launcher import launch
 from psearch.processes.wake import Wake
-from psearch.processes.worker import DONE, GO, QUIT, READY
+from psearch.processes.worker_main import DONE, GO, QUIT, READY
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import PsearchError, WorkerDied
 

@@ -17,16 +17,16 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.owner import Owner
-from psearch.core import kernels
-from psearch.core.entries import PERFT
+from psearch.core.chess.chess_entries import PERFT
+from psearch.core.toolchain import groups as kernels
 from psearch.defaults import MAX_DEPTH
-from psearch.notation.report import finished_result
 from psearch.processes.control import SearchControl
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
-from psearch.processes.workers import INLINE, Workers
+from psearch.processes.search_workers import INLINE, Workers
 from psearch.results import Limits, PsearchError, Result
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.text.report import finished_result
 
 if TYPE_CHECKING:
     from psearch.processes.inline import InlinePool
@@ -49,7 +49,7 @@ def _close_all() -> None:
     """At exit: supervisors that were never closed."""
     for supervisor in list(_LIVE):
         supervisor.close()
-    fork_client = sys.modules.get("psearch.processes.fork_client")
+    fork_client = sys.modules.get("psearch.processes.starting.fork_client")
     if fork_client is not None:  # their workers' parent: not before them
         fork_client.close_server()
 
@@ -68,7 +68,7 @@ class Supervisor:
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
     the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
     recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
-    `psearch.watching`. Raises PsearchError when the memory or the processes are not
+    `psearch.lab.watching`. Raises PsearchError when the memory or the processes are not
     there. Search histories and the table last from search to search, the table also when workers are lost: others take
     their place. One search or perft at a time; `close` and the request's control may be used from any thread.
     """
@@ -297,7 +297,7 @@ class Supervisor:
         start = time.perf_counter()
         with self._alone():
             self._is_counting = True
-            from psearch.processes.perft import divide
+            from psearch.processes.perft_tasks import divide
 
             try:
                 self._untold += self._make_whole(_SETTLE_PATIENCE_S)

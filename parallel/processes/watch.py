@@ -11,11 +11,11 @@ from psearch.arena.setup import Progress, write_search
 from psearch.core.constants import MATE
 from psearch.defaults import MAX_DEPTH
 from psearch.processes.heartbeat import Heartbeat
-from psearch.processes.reports import Reports
 from psearch.processes.request import SearchRequest
-from psearch.processes.workers import Workers
+from psearch.processes.search_reports import Reports
+from psearch.processes.search_workers import Workers
 from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
-from psearch.scheduler.entries import is_done, request_stop
+from psearch.scheduler.scheduler_entries import is_done, request_stop
 
 _FIRST_ITERATION_S = 0.01
 """What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""

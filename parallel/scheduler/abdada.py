@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.intrinsics import atomic_load, atomic_store, check
-from psearch.core.jit import kernel
 from psearch.core.records import CLAIM_SLOTS, MAX_WORKERS
+from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, check
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Worker, boolean, header_of, i64, u64, void
 from psearch.scheduler.words import claims_of
 

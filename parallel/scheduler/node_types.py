@@ -15,9 +15,9 @@ and only read while it is open.
 
 from __future__ import annotations
 
+from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, BOUND_LOWER, BOUND_UPPER, CUT_NODE, PV_NODE, VISIT_FULL
-from psearch.core.jit import kernel
-from psearch.core.ordering.movepick import PICK_QUIETS
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Node, boolean, i64
 from psearch.scheduler.policy import POLICY_CALIBRATED, POLICY_FELTEN, POLICY_KANNAN, POLICY_KNUTH
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.core.jit import entry, kernel
-from psearch.core.ordering.movepick import PICK_QUIETS
 from psearch.core.records import CERTAIN, DEPTHS
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
 from psearch.defaults import POLICY_NAMES
-from psearch.scheduler.entries import PREDICTION
 from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, merge_outcomes, p_next_move_needed
+from psearch.scheduler.scheduler_entries import PREDICTION
 from psearch.scheduler.words import idle_workers
 
 POLICY_SERIAL = POLICY_NAMES.index("serial")

@@ -19,11 +19,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.search.table_node import bound_class
 from psearch.core.constants import CUT_NODE
-from psearch.core.intrinsics import check
-from psearch.core.jit import kernel
 from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES
-from psearch.core.search.table_node import bound_class
+from psearch.core.toolchain.intrinsics import check
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Node, Prediction, Worker, header_of, i64, void, worker_of
 
 RECORD_DEPTH = 1

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.search.next_move import next_move
 from psearch.core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
@@ -39,7 +40,9 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.intrinsics import (
+from psearch.core.records import MAX_PLY, path_dtype
+from psearch.core.splitmix import splitmix64
+from psearch.core.toolchain.intrinsics import (
     address,
     atomic_add,
     atomic_and,
@@ -56,10 +59,7 @@ from psearch.core.intrinsics import (
     sched_yield,
     usleep,
 )
-from psearch.core.jit import CHECK, YIELDS, kernel
-from psearch.core.records import MAX_PLY, path_dtype
-from psearch.core.search.next_move import next_move
-from psearch.core.splitmix import splitmix64
+from psearch.core.toolchain.jit import CHECK, YIELDS, kernel
 from psearch.core.views import (
     Context,
     Node,

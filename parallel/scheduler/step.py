@@ -13,6 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.search.children import child_depth, make_child, push_move, push_null
+from psearch.core.chess.search.enter_node import after_move, enter, finish, learn
+from psearch.core.chess.search.next_move import defer_move, next_move
+from psearch.core.chess.search.passes import after_null, begin_moves, finish_pass
+from psearch.core.chess.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
 from psearch.core.constants import (
     CLOSED_CUTOFF,
     DO_CHILD,
@@ -38,14 +43,9 @@ from psearch.core.constants import (
     VISIT_REDUCED,
     VISIT_SCOUT,
 )
-from psearch.core.intrinsics import atomic_load, atomic_store, check, cycle_counter
-from psearch.core.jit import CHECK, kernel
 from psearch.core.records import CERTAIN, MAX_PLY
-from psearch.core.search.children import child_depth, make_child, push_move, push_null
-from psearch.core.search.next_move import defer_move, next_move
-from psearch.core.search.node import after_move, enter, finish, learn
-from psearch.core.search.passes import after_null, begin_moves, finish_pass
-from psearch.core.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
+from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, check, cycle_counter
+from psearch.core.toolchain.jit import CHECK, kernel
 from psearch.core.views import (
     Context,
     Frame,
@@ -63,6 +63,7 @@ from psearch.core.views import (
     worker_of,
 )
 from psearch.scheduler.abdada import claim_of, is_claimed_by_another, release_claim, take_claim
+from psearch.scheduler.iterations import root_aborted, root_finished
 from psearch.scheduler.node_types import child_type, null_child_type, refined_type
 from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
 from psearch.scheduler.prediction import (
@@ -72,7 +73,6 @@ from psearch.scheduler.prediction import (
     p_taken_move_needed,
     record_outcome,
 )
-from psearch.scheduler.root import root_aborted, root_finished
 from psearch.scheduler.splitting import (
     acquire,
     best_offer,

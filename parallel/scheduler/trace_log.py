@@ -5,7 +5,7 @@ shares, leaves or aborts a node, never at a node that is not shared. Open nodes 
 opening leaves only a time stamp in the frame, and the event is written by the last one out, if anybody had joined.
 
 A log has room for so many events; what comes later is counted and dropped. An event is counted in the log once it is
-complete, so that the logs of workers that were killed can be read. A log that is a ring (`psearch.watching`) drops
+complete, so that the logs of workers that were killed can be read. A log that is a ring (`psearch.lab.watching`) drops
 nothing: the event after `count` others lies at `count` modulo the room, and who copies events while the worker goes on
 takes those for torn that were overwritten meanwhile, by the count after the copy. Rings are for searches that nobody
 asked to slow down, and one node in fifteen may be opened: no time is noted there at nodes that nobody has joined, so
@@ -30,8 +30,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.intrinsics import atomic_load, atomic_store, cycle_counter, field_address
-from psearch.core.jit import entry, kernel
 from psearch.core.records import (
     MAX_PLY,
     TRACE_ABORT,
@@ -44,6 +42,8 @@ from psearch.core.records import (
     TRACE_TAKE,
     WORKER_BITS,
 )
+from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, cycle_counter, field_address
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import (
     Context,
     TraceLog,
@@ -56,7 +56,7 @@ from psearch.core.views import (
     trace_log_at,
     void,
 )
-from psearch.scheduler.entries import SEARCH
+from psearch.scheduler.scheduler_entries import SEARCH
 
 _count_of = field_address(TraceLog, "count")
 

@@ -5,8 +5,8 @@ Nothing else may read or write them. Which of them change only under a node's lo
 
 from __future__ import annotations
 
-from psearch.core.intrinsics import atomic_load, field_address
-from psearch.core.jit import kernel
+from psearch.core.toolchain.intrinsics import atomic_load, field_address
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Header, Node, Stack, header_of, i64
 
 lock_of = field_address(Node, "lock")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import STATE_IDLE
-from psearch.core.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
-from psearch.core.jit import entry, kernel
+from psearch.core.toolchain.intrinsics import atomic_load, cycle_counter, pause, sched_yield, usleep
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import context_at, header_of, i64, void, worker_of
-from psearch.scheduler.entries import SEARCH
+from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of, info_count_of
 

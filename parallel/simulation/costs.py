@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from psearch.core.records import COLD_NODES
-from psearch.notation.own_kind import check_replaceable
+from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 from psearch.terminal.streams import printable
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.intrinsics import atomic_load
-from psearch.core.jit import entry
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch.core.toolchain.intrinsics import atomic_load
+from psearch.core.toolchain.jit import entry
 from psearch.core.views import context_at, header_of, i64
 from psearch.scheduler.step import step
 from psearch.scheduler.words import done_of
-from psearch.simulation.entries import ROUND_ROBIN
+from psearch.simulation.simulation_entries import ROUND_ROBIN
 
 
 @entry(i64(i64, i64, i64, i64), ROUND_ROBIN)

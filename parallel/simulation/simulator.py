@@ -12,14 +12,14 @@ from psearch.arena.arena import Arena
 from psearch.arena.perturbation import perturb_history
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, violations
+from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
-from psearch.core.kernels import Group
-from psearch.core.pruning.modes import pruning_text
 from psearch.core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, simulation_dtype
+from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import VIRTUAL
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.trace.recorder import Recorder
 
 _EVENTS_PER_CALL = 1 << 20

@@ -1,4 +1,4 @@
-"""What a terminal shows. Imports `psearch.notation`, no kernels. rich takes long to import: only what draws needs it.
+"""What a terminal shows. Imports `psearch.text`, no kernels. rich takes long to import: only what draws needs it.
 
 `display` shows a search while it runs, by lines or by the `live_display`; `status` is one line on stderr, with the
 `time_left`; both stand on a terminal that is `shrinkable`; `loading` is what a slow start says; `analysis_display` the

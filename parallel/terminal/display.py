@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 
 import chess
 
-from psearch.notation.report import iteration_line
 from psearch.results import Info
 from psearch.terminal.streams import can_redraw, folded
+from psearch.text.report import iteration_line
 
 _INDENT = 4
 

@@ -12,9 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from psearch.notation.report import san_line, score_text
 from psearch.results import Info, WorkerStats
 from psearch.terminal.shrinkable import ShrinkableLive
+from psearch.text.report import san_line, score_text
 
 MOST_WORKER_ROWS = 16
 """With more workers than this the display shows the extremes and the mean instead of one row each."""

@@ -14,7 +14,7 @@ _WITHOUT_REFLOW = ("linux", "rxvt", "screen")
 """How `TERM` begins where a narrower window cuts lines off. xterm itself, which does too, sets `XTERM_VERSION`."""
 
 
-class _Measured:
+class _MeasuredWidth:
     """Notes how wide each row is as it is written: the width of the terminal may be another one a moment later."""
 
     def __init__(self, renderable: RenderableType, widths: list[int]) -> None:
@@ -46,7 +46,7 @@ class ShrinkableLive(Live):
 
     def get_renderable(self) -> RenderableType:
         """See rich."""
-        return _Measured(super().get_renderable(), self._widths)
+        return _MeasuredWidth(super().get_renderable(), self._widths)
 
     def refresh(self) -> None:
         """See rich, which calls this for every frame, the last one included."""

@@ -26,7 +26,7 @@ from psearch.arena.arena import Arena
 from psearch.core.constants import STACK_FREE
 from psearch.core.records import MAX_PLY, TRACE_ROOT, TRACE_SPLIT, trace_event_dtype
 from psearch.results import PsearchError
-from psearch.scheduler.entries import read_cycles
+from psearch.scheduler.scheduler_entries import read_cycles
 from psearch.trace.timeline import (
     MAIN_ROOT_FRAME,
     UNFINISHED,
@@ -83,7 +83,7 @@ def ring_capacity(workers: int) -> int:
     return min(_RING_EVENTS_OF_A_WORKER, _RING_EVENTS // workers)
 
 
-class Start(NamedTuple):
+class TraceStart(NamedTuple):
     """The beginning of what is recorded."""
 
     number: int
@@ -133,9 +133,9 @@ class Recorder:
         return self._arena
 
     @property
-    def start(self) -> Start:
+    def start(self) -> TraceStart:
         """When the present recording, or the last one, began."""
-        return Start(self._number, self._start, self._start_ns)
+        return TraceStart(self._number, self._start, self._start_ns)
 
     @property
     def is_virtual(self) -> bool:

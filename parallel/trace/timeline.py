@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import chess
 import numpy as np
 
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, CLOSED_ABORTED, CLOSED_CUTOFF, TYPE_NAMES
 from psearch.core.records import (
     CERTAIN,

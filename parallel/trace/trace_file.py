@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TextIO
 
-from psearch.notation.atomic_file import AtomicFile
-from psearch.notation.own_kind import may_replace
+from psearch.files.atomic_file import AtomicFile
+from psearch.files.own_kind import may_replace
 from psearch.results import PsearchError
 from psearch.trace.trace_events import OPENING
 

@@ -8,12 +8,12 @@ import chess
 import pytest
 
 from psearch.arena import arena as arena_module
-from psearch.arena import memory
+from psearch.arena import blocks as memory
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.defaults import MAX_THREADS
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits, PsearchError
 
 MIDDLE_GAME = chess.Board("r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3")

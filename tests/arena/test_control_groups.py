@@ -13,7 +13,7 @@ import pytest
 
 from psearch.arena import control_groups
 from psearch.arena.control_groups import cores_left, memory_left
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 
 V2_MOUNT = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate"
 V1_MOUNTS = """31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
@@ -230,7 +230,7 @@ def test_a_hash_beyond_a_real_limit_is_refused(real_group: Path) -> None:
     load_kernels()  # compiled here if need be, not within the limit
     set_limit(real_group, {"memory.max": "600M", "memory.limit_in_bytes": "600M"})
     program = """
-from psearch.cli.main import main
+from psearch.faces.cli.main import main
 sys.exit(main(["--threads", "2", "--hash", sys.argv.pop(), "--depth", "2", "startpos"]))
 """
     refused = in_group(real_group, program.replace("sys.argv.pop()", "'800'"))

@@ -16,9 +16,10 @@ import pytest
 from limits import address_space, lowered, next_descriptor, open_files
 from pages import NEEDS_POPULATE, block_facts, resident_kb
 
-from psearch.arena import memory, system_calls
+from psearch.arena import blocks as memory
+from psearch.arena import system_calls
 from psearch.arena.arena import Arena
-from psearch.arena.memory import MIB, SharedBlock, drop_blocks_but
+from psearch.arena.blocks import MIB, SharedBlock, drop_blocks_but
 from psearch.results import PsearchError
 
 

@@ -14,12 +14,12 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.table_entries import TableReader
 from psearch.arena.table_exchange import TableExchange
+from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, NO_SCORE
-from psearch.core.entries import EXCHANGE
 from psearch.core.records import STORE_LOG_ENTRIES
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import load_kernels, work
+from psearch.scheduler.scheduler_entries import load_kernels, work
 
 MATE_IN_2 = "1B1Q1R2/8/qNrn3p/2p1rp2/Rn3k1K/8/5P2/bbN4B w - - 0 1"
 SOME = TableEntry(move=796, score=31, eval=-17, depth=7, bound=BOUND_EXACT, age=0)

@@ -9,7 +9,7 @@ import depth_rules
 import pytest
 from paths import BENCH
 
-from psearch.studies.raw_log import read_log
+from psearch.files.raw_log import read_log
 
 SUITE = BENCH.parent / "docs" / "measurements" / "study" / "twelve.epd"
 

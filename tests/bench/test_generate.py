@@ -27,11 +27,11 @@ from programs import run_bench
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.board.bridge import from_chess_move, to_chess_move
-from psearch.core.entries import evaluate_position
+from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch.core.chess.chess_entries import evaluate_position
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import work
+from psearch.scheduler.scheduler_entries import work
 
 SETTINGS = Settings(seed=3, nodes=150, games=3, commit="none", book="")
 NO_BOOK = Book((), "")

@@ -13,9 +13,9 @@ import pytest
 import real_cores
 from paths import BENCH
 
-from psearch.notation.epd import read_suite
-from psearch.studies.raw_log import read_log
-from psearch.studies.speedup import Sample
+from psearch.files.raw_log import read_log
+from psearch.lab.studies.speedup_study import Sample
+from psearch.text.epd_text import read_suite
 
 SUITE = BENCH.parent / "docs" / "measurements" / "study" / "twelve.epd"
 TOY = ["--counts", "1,2", "--minutes", "0.01", "--seconds", "0.03", "--tc", "0.3+0.01", "--hash", "1"]

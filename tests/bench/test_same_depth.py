@@ -10,7 +10,7 @@ import chess
 import pytest
 from programs import run_bench
 
-from psearch.core.board.bridge import from_chess_move
+from psearch.core.chess.board.bridge import from_chess_move
 
 MATE_IN_1 = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -"
 QUEEN_HANGS = "4k3/8/8/3q4/8/4N3/8/4K3 w - -"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from programs import run_bench
 
-from psearch.studies.speedup import Sample
+from psearch.lab.studies.speedup_study import Sample
 
 FENS = (
     "r2q1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2NP1N2/PPP2PPP/R1BQ1RK1 w - - 0 8",

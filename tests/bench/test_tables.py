@@ -10,7 +10,7 @@ import pytest
 import tables
 from pack_logs import read_packed
 
-from psearch.notation.epd import read_suite
+from psearch.text.epd_text import read_suite
 
 TOY = tables.Table(
     "toy", "Toy", tables.DOCS / "study" / "twelve.epd", 2000, (2, 4), 1.0, ("calibrated", "lazy"), hash_mb=1

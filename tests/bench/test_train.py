@@ -24,7 +24,7 @@ from paths import REPOSITORY
 from programs import run_bench
 
 from psearch.arena.arena import Arena
-from psearch.core.board.bridge import set_position
+from psearch.core.chess.board.bridge import set_position
 from psearch.core.records import evaluation_dtype, position_dtype
 
 BOOK = REPOSITORY / "bench/training/books/2moves_v1.epd"

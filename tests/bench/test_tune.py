@@ -23,10 +23,10 @@ from netdata.playing import Settings, Table
 from netdata.reader import read
 from positions import sample
 
-from psearch.core.board.bridge import set_position
-from psearch.core.evaluation.endgames import SCALING_PHASE
+from psearch.core.chess.board.bridge import set_position
+from psearch.core.chess.evaluation.endgames import SCALING_PHASE
+from psearch.core.chess.tables import make_tables
 from psearch.core.records import position_dtype
-from psearch.core.tables import make_tables
 from psearch.core.terms import DANGER_STEPS, REST_BOUND, TERMS, UNIT_COUNT
 
 

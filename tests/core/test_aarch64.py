@@ -29,7 +29,7 @@ import chess
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
 workers, file = int(sys.argv[1]), sys.argv[2]

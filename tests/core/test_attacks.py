@@ -14,7 +14,7 @@ import pytest
 from inspect_position import attacks_bb
 from naive import ray_attacks
 
-from psearch.core.board.magics import BISHOP_MAGICS, ROOK_MAGICS
+from psearch.core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
 from psearch.core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK
 
 OCCUPANCIES = 300
@@ -132,10 +132,10 @@ def test_magics_give_each_attack_set_slots_of_its_own(tables, piece, magics, mas
 
 _WITHOUT_PEXT = """
 import chess, numpy as np
-from psearch.core import tables
-from psearch.core.entries import perft
-from psearch.core.board.bridge import set_position
-from psearch.core.intrinsics import HAS_PEXT
+from psearch.core.chess import tables
+from psearch.core.chess.chess_entries import perft
+from psearch.core.chess.board.bridge import set_position
+from psearch.core.toolchain.intrinsics import HAS_PEXT
 from psearch.core.records import frame_dtype
 assert not HAS_PEXT
 tb = tables.make_tables()

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core import cache_pruning, kernel_cache
-from psearch.core.cache_pruning import prune
-from psearch.core.kernel_cache import Object
-from psearch.core.trusted_folder import open_folder
+from psearch.core.toolchain import cache_pruning, kernel_cache
+from psearch.core.toolchain.cache_pruning import prune
+from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.trusted_folder import open_folder
 
 KB = 1024
 DAY_S = 86400
@@ -133,7 +133,7 @@ def test_two_programs_prune_at_once(root):
         add(root, version(number % 30), object_name(number), days=2 + number / 100, size=KB)
     program = """
 import sys
-from psearch.core import cache_pruning
+from psearch.core.toolchain import cache_pruning
 cache_pruning.MOST_BYTES = 10 * 1024
 sys.stdin.readline()
 cache_pruning.prune(sys.argv[1])

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from limits import open_files
 
-from psearch.core import compile_lock as module
-from psearch.core.compile_lock import compile_lock
-from psearch.core.trusted_folder import Folder, open_folder
+from psearch.core.toolchain import compile_lock as module
+from psearch.core.toolchain.compile_lock import compile_lock
+from psearch.core.toolchain.trusted_folder import Folder, open_folder
 
 WAITING = "waiting for another program that is compiling the kernels"
 HOLDER = """
 import sys, time
-from psearch.core.compile_lock import compile_lock
-from psearch.core.trusted_folder import open_folder
+from psearch.core.toolchain.compile_lock import compile_lock
+from psearch.core.toolchain.trusted_folder import open_folder
 with open_folder(sys.argv[1]) as folder, compile_lock(folder) as keep_turn:
     print("locked", flush=True)
     while True:

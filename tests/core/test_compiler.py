@@ -20,10 +20,11 @@ from kernel_types import suspicious
 from paths import REPOSITORY, SUPPORT
 
 import psearch
-from psearch.core import jit, kernels, machine_code
-from psearch.core.compiler.back_end import object_code
-from psearch.core.compiler.dependencies import closure, digest_of
-from psearch.core.compiler.front_end import bitcode_of, prepare
+from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import jit, machine_code
+from psearch.core.toolchain.compiler.back_end import object_code
+from psearch.core.toolchain.compiler.dependencies import closure, digest_of
+from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.views import i64, u64
 
 COLD_BUILD = SUPPORT / "cold_build.py"
@@ -35,7 +36,7 @@ LIBC = {"abort", "memcpy", "memmove", "memset", "sched_yield", "usleep"}
 def copy_package(target: Path) -> Path:
     """All sources as a wheel would hold them; returns the package's folder."""
     outer = Path(str(psearch.__file__)).parent
-    core = Path(kernels.__file__).parent
+    core = Path(kernels.__file__).parents[1]
     ignore = shutil.ignore_patterns("__pycache__", "core" if core.parent != outer else "")
     shutil.copytree(outer, target / "psearch", ignore=ignore)
     if core.parent != outer:
@@ -150,9 +151,9 @@ def test_another_group_compiles_only_what_is_new(builds, two_at_once):
 @pytest.mark.parametrize(
     ("file", "old", "new", "is_known"),
     [
-        ("core/board/perft.py", '"""', '"""Another word. ', False),
-        ("core/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
-        ("core/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
+        ("core/chess/board/perft.py", '"""', '"""Another word. ', False),
+        ("core/chess/board/movegen.py", "from __future__", "# a comment\n\n\nfrom __future__", False),
+        ("core/chess/evaluation/weights.py", "PHASE = (0, 1, 1, 2, 4, 0)", "PHASE = (0, 1, 1, 2, 4, 1)", True),
     ],
 )
 def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, is_known):
@@ -168,11 +169,11 @@ def test_words_and_weights_compile_nothing(builds, two_at_once, file, old, new, 
 
 
 def test_a_changed_kernel_is_compiled_with_its_groups_alone(builds, two_at_once):
-    builds.change("core/board/perft.py", "leaves = 0", "leaves = 0 + 0")
+    builds.change("core/chess/board/perft.py", "leaves = 0", "leaves = 0 + 0")
     try:
         assert compiled(builds.run("chess", "perft")) == ["perft", "all of perft"]
     finally:
-        builds.change("core/board/perft.py", "leaves = 0 + 0", "leaves = 0")
+        builds.change("core/chess/board/perft.py", "leaves = 0 + 0", "leaves = 0")
     assert compiled(builds.run("chess", "perft")) == []
 
 
@@ -208,12 +209,12 @@ def test_a_damaged_object_is_made_again(builds, two_at_once, damage):
 
 
 def test_a_compiler_that_fails_says_why(builds, two_at_once):
-    builds.change("core/board/perft.py", "leaves = 0", "leaves = unheard_of")
+    builds.change("core/chess/board/perft.py", "leaves = 0", "leaves = unheard_of")
     try:
         process = builds.start("perft")
         _, errors = process.communicate(timeout=BUILD_TIMEOUT_S)
     finally:
-        builds.change("core/board/perft.py", "leaves = unheard_of", "leaves = 0")
+        builds.change("core/chess/board/perft.py", "leaves = unheard_of", "leaves = 0")
     assert process.returncode == 1
     assert "unheard_of" in errors
 
@@ -224,8 +225,8 @@ def test_a_compiler_that_fails_says_why(builds, two_at_once):
 @pytest.fixture(scope="module")
 def search_object(kernels: None) -> Any:
     """The machine code of the group that every search needs, as LLVM reads it."""
-    from psearch.core import kernels as compiled_kernels
-    from psearch.scheduler.entries import SEARCH
+    from psearch.core.toolchain import groups as compiled_kernels
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     compiled_kernels.load(SEARCH)
     found = compiled_kernels.cached(SEARCH)
@@ -283,9 +284,10 @@ def test_how_much_is_compiled_for_each_group():
     program = """
 import json
 from importlib import import_module
-import psearch.core.entries, psearch.scheduler.entries, psearch.simulation.entries, psearch.studies.entries
-from psearch.core import jit, kernels
-from psearch.core.compiler.dependencies import closure
+import psearch.core.chess.chess_entries, psearch.scheduler.scheduler_entries
+import psearch.lab.costs.cost_entries, psearch.lab.studies.study_entries, psearch.simulation.simulation_entries
+from psearch.core.toolchain import groups as kernels, jit
+from psearch.core.toolchain.compiler.dependencies import closure
 found = {}
 for group in list(kernels._groups.values()):
     for module in (*group.modules, *(symbol.rpartition(".")[0] for symbol in group.replaced.values())):
@@ -401,11 +403,11 @@ def test_no_floats_and_no_mixed_signs():
 import importlib, pkgutil
 import psearch, psearch.core
 from kernel_types import suspicious
-from psearch.core import jit
-from psearch.core.compiler.front_end import prepare, typed
+from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.front_end import prepare, typed
 for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith(("psearch.cluster", "psearch.web")):  # no kernels; extras may be missing
+        if not module.name.startswith(("psearch.remote.ray", "psearch.faces.web")):  # no kernels; extras may be missing
             importlib.import_module(module.name)
 kernels = dict(jit.registry)
 prepare(kernels.values())

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core.compiler import processes
-from psearch.core.compiler.processes import ProcessKilled, WorkFailed, in_processes
+from psearch.core.toolchain.compiler import compiler_processes as processes
+from psearch.core.toolchain.compiler.compiler_processes import ProcessKilled, WorkFailed, in_processes
 
 
 def children() -> list[str]:
@@ -115,7 +115,7 @@ def test_they_end_with_the_one_that_started_them(tmp_path):
     """Also when it is killed."""
     program = """
 import os, time
-from psearch.core.compiler.processes import in_processes
+from psearch.core.toolchain.compiler.compiler_processes import in_processes
 def work(item):
     with open(item, "w") as file:
         file.write(str(os.getpid()))

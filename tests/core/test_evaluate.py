@@ -13,12 +13,12 @@ from inspect_node import NodeProbe, tapered
 from naive_evaluation import rest_of, unscaled
 from positions import absurd, sample
 
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.core.chess.evaluation.endgames import SCALING_PHASE
+from psearch.core.chess.evaluation.evaluate import PHASE_MAX
+from psearch.core.chess.tables import make_tables
 from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
-from psearch.core.evaluation.endgames import SCALING_PHASE
-from psearch.core.evaluation.evaluate import PHASE_MAX
 from psearch.core.records import PAWN_ENTRIES
-from psearch.core.tables import make_tables
 from psearch.core.terms import REST_BOUND, TEMPO, UNSTOPPABLE
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from inspect_node import NodeProbe
 
-from psearch.core.evaluation.endgames import SCALING_PHASE
-from psearch.core.evaluation.weights import TERM_VALUES, UNIT_VALUES
-from psearch.core.tables import make_tables, term_pairs
+from psearch.core.chess.evaluation.endgames import SCALING_PHASE
+from psearch.core.chess.evaluation.weights import TERM_VALUES, UNIT_VALUES
+from psearch.core.chess.tables import make_tables, term_pairs
 from psearch.core.terms import DANGER, DANGER_STEPS, TERM_COUNT, TERMS, UNITS
 
 FIRST = {term.name: term.first for term in TERMS}

@@ -11,7 +11,7 @@ import pytest
 from llvmlite import ir
 from numba.core import types
 
-from psearch.core.intrinsics import (
+from psearch.core.toolchain.intrinsics import (
     atomic_add,
     atomic_and,
     atomic_load,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core import kernel_cache
-from psearch.core.kernel_cache import Object
-from psearch.core.trusted_folder import Folder, open_folder
+from psearch.core.toolchain import kernel_cache
+from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.trusted_folder import Folder, open_folder
 
 OBJECT = Object("search-00000000000000000000000000000000.o", {"work": 3}, b"\n{machine\ncode}")
 
@@ -234,7 +234,7 @@ def test_versions_are_found_without_an_import(package):
     assert importlib.import_module(package).__version__.encode() in kernel_cache._version_file(package)
 
 
-KEY = "from psearch.core import kernels; print(kernels.key())"
+KEY = "from psearch.core.toolchain import groups as kernels; print(kernels.key())"
 
 
 def key_of(*flags: str, **more: str) -> str:

@@ -20,8 +20,9 @@ import pytest
 from limits import open_files
 from paths import SUPPORT
 
-from psearch.core import compiler_client, kernel_cache, kernels
-from psearch.core.kernels import Group, KernelError
+from psearch.core.toolchain import compiler_client, kernel_cache
+from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain.groups import Group, KernelError
 
 PROGRAM = SUPPORT / "tiny_program.py"
 TIMEOUT_S = 240
@@ -327,8 +328,8 @@ os.write(pipe, b'{"files": {}}\\n')
 HOST = """
 from numba.core import config
 before = {name: getattr(config, name) for name in dir(config) if name.isupper()}
-from psearch.core import kernels
-from psearch.core.kernels import Group
+from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain.groups import Group
 kernels.load(Group("tiny_kernels", "tiny_kernels"))
 assert {name: getattr(config, name) for name in dir(config) if name.isupper()} == before
 """
@@ -546,7 +547,7 @@ def never_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
 
 
 def test_a_search_that_cannot_be_compiled_is_one_line_and_status_2(run, monkeypatch, never_compiled):
-    from psearch.scheduler import entries
+    from psearch.scheduler import scheduler_entries as entries
 
     monkeypatch.setattr(entries, "SEARCH", never_compiled)
     status, output, errors = run("--depth", "1", "startpos")
@@ -564,7 +565,7 @@ def test_a_failure_is_not_remembered(never_compiled, monkeypatch):
 
 def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
     """Where the system forbids it."""
-    from psearch.core import machine_code
+    from psearch.core.toolchain import machine_code
 
     def fail(code: bytes, names: object) -> None:
         raise PermissionError(13, "Permission denied")

@@ -12,8 +12,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from psearch.core import machine_code
-from psearch.core.compiler.back_end import target_machine
+from psearch.core.toolchain import machine_code
+from psearch.core.toolchain.compiler.back_end import target_machine
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="LLVM's loader is used there")
 
@@ -187,9 +187,9 @@ def test_a_relocation_that_is_not_expected_is_not_simple() -> None:
 
 def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
     """With its kernels in the cache."""
-    from psearch.core import kernels as compiled
-    from psearch.core.entries import CHESS
-    from psearch.scheduler.entries import SEARCH
+    from psearch.core.chess.chess_entries import CHESS
+    from psearch.core.toolchain import groups as compiled
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     compiled.load(CHESS, SEARCH)
     statement = 'import psearch; print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)'
@@ -197,12 +197,14 @@ def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
 
 
 def test_a_count_of_leaves_needs_neither_llvm_nor_numba(kernels: None) -> None:
-    from psearch.core import kernels as compiled
-    from psearch.scheduler.entries import SEARCH
-    from psearch.studies.entries import UNIFORM_TREE
+    from psearch.core.toolchain import groups as compiled
+    from psearch.lab.studies.study_entries import UNIFORM_TREE
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     compiled.load(SEARCH, UNIFORM_TREE)
-    assert imported('from psearch.cli.main import main; main(["leaves", "3", "3"])', "numba", "llvmlite")[-1] == ""
+    assert (
+        imported('from psearch.faces.cli.main import main; main(["leaves", "3", "3"])', "numba", "llvmlite")[-1] == ""
+    )
 
 
 def imported(statement: str, *packages: str) -> list[str]:

@@ -19,6 +19,7 @@ from positions import KIWIPETE, MIDDLE_GAME
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers, violations
+from psearch.core.chess.pruning.modes import AEL, MODERN, Pruning
 from psearch.core.constants import (
     CLOSED_CUTOFF,
     PASS_IID,
@@ -30,13 +31,12 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.pruning.modes import AEL, MODERN, Pruning
 from psearch.core.records import MAX_PLY
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import request_stop
+from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import step_worker
+from psearch.simulation.simulation_entries import step_worker
 from psearch.simulation.simulator import Simulator
 
 _PREPARING = (PASS_VERIFY, PASS_IID, PASS_SINGULAR)

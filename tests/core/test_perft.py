@@ -14,9 +14,9 @@ import pytest
 from inspect_position import Probe
 from paths import DATA as ALL_DATA
 
-from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch.core.chess.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch.core.chess.chess_entries import perft
 from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE
-from psearch.core.entries import perft
 from psearch.core.records import frame_dtype
 
 DATA = ALL_DATA / "perft"

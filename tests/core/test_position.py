@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from inspect_position import Probe
 from paths import DATA as ALL_DATA
 
-from psearch.core.board.bridge import from_chess_move, to_chess_move
+from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch.core.constants import KIND_CASTLE, KIND_EP, KIND_PROMOTE, NO_SQUARE
 from psearch.core.records import position_dtype
 

@@ -10,6 +10,10 @@ import numpy as np
 import pytest
 from pruning_probes import IN_CHECK, ONE_PIECE, PAWNS, QUIET, code, probe_of, with_only
 
+from psearch.core.chess.pruning.modes import (
+    AEL,
+)
+from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.constants import (
     ALL_NODE,
     BOUND_EXACT,
@@ -23,10 +27,6 @@ from psearch.core.constants import (
     PASS_PROBCUT,
     PV_NODE,
 )
-from psearch.core.pruning.modes import (
-    AEL,
-)
-from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 
 # -- decisions about a node ------------------------------------------------------------------------------------------
 

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from pruning_probes import GAINS, IN_CHECK, PAWNS, QUIET, code, probe_of, searched_one, with_only
 
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
+from psearch.core.chess.pruning.modes import PLAIN
 from psearch.core.constants import (
     ALL_NODE,
     CUT_NODE,
@@ -18,8 +20,6 @@ from psearch.core.constants import (
     PV_NODE,
     SKIP_QUIETS,
 )
-from psearch.core.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
-from psearch.core.pruning.modes import PLAIN
 
 # -- decisions about a move ------------------------------------------------------------------------------------------
 

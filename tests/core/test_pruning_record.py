@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pruning_probes import with_only
 
 import psearch
-from psearch.core.pruning.modes import (
+from psearch.core.chess.pruning.modes import (
     AEL,
     DEFAULT_MODE,
     MODERN,
@@ -21,9 +21,9 @@ from psearch.core.pruning.modes import (
     parse_pruning,
     pruning_text,
 )
-from psearch.core.records import pruning as declaration
 from psearch.core.records import pruning_dtype
-from psearch.core.records.pruning import PARAMETERS
+from psearch.core.records import pruning_record as declaration
+from psearch.core.records.pruning_record import PARAMETERS
 from psearch.core.techniques import TECHNIQUE_NAMES
 
 # -- the record ------------------------------------------------------------------------------------------------------

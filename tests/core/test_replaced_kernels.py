@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from artificial_tree import ARTIFICIAL
 
-from psearch.core.compiler.build import Build
-from psearch.core.compiler.dependencies import closure
-from psearch.core.evaluation.evaluate import evaluate
-from psearch.core.pruning.sound import skips_soundly
-from psearch.core.search.node import enter, finish
-from psearch.core.search.quiescence import next_quiescence
+from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.pruning.sound import skips_soundly
+from psearch.core.chess.search.enter_node import enter, finish
+from psearch.core.chess.search.quiescence import next_quiescence
+from psearch.core.toolchain.compiler.build import Build
+from psearch.core.toolchain.compiler.dependencies import closure
+from psearch.lab.studies import shadow_kernels as shadow_kernels
+from psearch.lab.studies.study_entries import SHADOWED
 from psearch.scheduler.step import step
-from psearch.studies import shadow_kernels as shadow_kernels
-from psearch.studies.entries import SHADOWED
 
 
 def test_a_stand_in_comes_with_what_it_calls_and_the_other_goes() -> None:
@@ -44,5 +44,5 @@ def test_a_stand_in_is_called_in_the_same_way() -> None:
 
 
 def test_what_nothing_calls_cannot_be_replaced() -> None:
-    with pytest.raises(AssertionError, match=r"nothing calls psearch\.core\.search\.node\.gone"):
-        closure([step], {"psearch.core.search.node.gone": enter.symbol})
+    with pytest.raises(AssertionError, match=r"nothing calls psearch\.core\.chess\.search\.enter_node\.gone"):
+        closure([step], {"psearch.core.chess.search.enter_node.gone": enter.symbol})

@@ -19,7 +19,8 @@ from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, withou
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.board.bridge import from_chess_move, to_chess_move
+from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
+from psearch.core.chess.pruning.modes import MODES
 from psearch.core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
@@ -32,13 +33,12 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
-from psearch.core.pruning.modes import MODES
 from psearch.core.records import MAX_PLY
 from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import work
-from psearch.simulation.entries import step_worker
+from psearch.scheduler.scheduler_entries import work
+from psearch.simulation.simulation_entries import step_worker
 
 QUIET_ENDING = "8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1"
 NAIVE_BUDGET = 500_000

@@ -19,22 +19,22 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import describe, leftovers
 from psearch.core import records
-from psearch.core.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch.core.chess.board.bridge import from_chess_move, set_position, to_chess_move
+from psearch.core.chess.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE
-from psearch.core.kernels import Group
-from psearch.core.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
 from psearch.core.records import SOUND_GATES, SOUND_RAW
 from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
+from psearch.core.toolchain.groups import Group
 from psearch.defaults import POLICY_NAMES
-from psearch.notation.epd import SuitePosition, read_suite
-from psearch.notation.fen import parse_position
+from psearch.lab.studies.soundness import ModeComparison, Shadow, Verifier
+from psearch.lab.studies.study_entries import SHADOWED, work_in_shadow
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import load_kernels, work
-from psearch.simulation.entries import run_interleaved
-from psearch.studies.entries import SHADOWED, work_in_shadow
-from psearch.studies.soundness import Comparison, Shadow, Verifier
+from psearch.scheduler.scheduler_entries import load_kernels, work
+from psearch.simulation.simulation_entries import run_interleaved
+from psearch.text.epd_text import SuitePosition, read_suite
+from psearch.text.fen import parse_position
 
 POSITIONS = DATA / "search" / "sound_positions.epd"
 GATES = {name.removeprefix("SOUND_"): value for name, value in vars(records).items() if name.startswith("SOUND_")}
@@ -298,7 +298,7 @@ MUTANTS: dict[str, list[tuple[str, str, int]]] = {
 """For each gate: positions, moves played from there, depth; without the gate something is wrong at one of them."""
 
 
-def compare(gates: int, board: chess.Board, depth: int) -> Comparison:
+def compare(gates: int, board: chess.Board, depth: int) -> ModeComparison:
     with Verifier(replace(SOUND, sound_gates=gates), NARROW) as verifier:
         return verifier.compare(SuitePosition("mutant", board), depth)
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
-from psearch.core import trusted_folder
-from psearch.core.trusted_folder import NotTrusted, open_folder
+from psearch.core.toolchain import trusted_folder
+from psearch.core.toolchain.trusted_folder import NotTrusted, open_folder
 
 STRANGER = 54321
 CLONE_NEWNS, CLONE_NEWUSER = 0x20000, 0x10000000

@@ -21,8 +21,9 @@ from positions import KIWIPETE, MIDDLE_GAME
 from serial import DEFAULT, clear, found, search
 
 from psearch.arena.arena import Arena
-from psearch.arena.memory import MIB
+from psearch.arena.blocks import MIB
 from psearch.arena.setup import write_search
+from psearch.core.chess.pruning.modes import MODES
 from psearch.core.constants import (
     AGES,
     BOUND_EXACT,
@@ -38,12 +39,11 @@ from psearch.core.constants import (
     NO_MOVE,
     NO_SCORE,
 )
-from psearch.core.pruning.modes import MODES
 from psearch.core.records import CACHE_LINE, MAX_PLY
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import load_kernels
-from psearch.simulation.entries import run_interleaved
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.simulation.simulation_entries import run_interleaved
 
 EVAL_MAX = MATE_IN_MAX_PLY - 1
 

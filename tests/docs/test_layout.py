@@ -17,10 +17,9 @@ MEMORY = (DESIGN / "memory.md").read_text("utf-8")
 FRAMES_PER_STACK = records.MAX_PLY
 
 ROOMS = sorted(
-    folder.relative_to(ROOT).as_posix()
+    path.parent.relative_to(ROOT).as_posix()
     for package in ("core", "parallel")
-    for folder in (ROOT / package, *(ROOT / package).iterdir())
-    if (folder / "__init__.py").exists()
+    for path in (ROOT / package).rglob("__init__.py")
 )
 
 
@@ -71,7 +70,8 @@ def test_a_room_names_its_modules(room: str) -> None:
     source = ast.parse((folder / "__init__.py").read_text("utf-8"))
     named = set(re.findall(r"`([a-z][a-z_0-9]*)`", ast.get_docstring(source) or ""))
     imported = {(node.module or "").rpartition(".")[2] for node in source.body if isinstance(node, ast.ImportFrom)}
-    modules = {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
+    rooms = {path.parent.name for path in folder.glob("*/__init__.py")}
+    modules = rooms | {path.stem for path in folder.glob("*.py") if path.stem != "__init__"}
     assert named <= modules
     assert modules <= named | imported
 

@@ -19,7 +19,7 @@ from positions import KIWIPETE
 from test_lists import PRUNING_PAGES, section, undescribed
 
 from psearch.bench import BENCH_NODES
-from psearch.cli.commands import COMMANDS
+from psearch.faces.cli.command_list import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
@@ -82,8 +82,10 @@ def test_paths_of_the_other_tables_are_there() -> None:
 
 
 def test_a_name_that_is_not_there_is_noticed() -> None:
-    assert unknown_names("`core/pruning/node.py`: `prune_node`, `prune_everything`") == {"prune_everything"}
-    assert not (paths_of("`core/pruning/node.py` or `leaf.py`")[1]).exists()
+    assert unknown_names("`core/chess/pruning/node_pruning.py`: `prune_node`, `prune_everything`") == {
+        "prune_everything"
+    }
+    assert not (paths_of("`core/chess/pruning/node_pruning.py` or `leaf.py`")[1]).exists()
 
 
 # -- the first one, followed -----------------------------------------------------------------------------------------
@@ -118,7 +120,7 @@ class Copy:
 
     def psearch(self, *words: str) -> str:
         """What a command prints."""
-        return self.run(f"import sys; from psearch.cli.main import main; sys.exit(main({list(words)!r}))")
+        return self.run(f"import sys; from psearch.faces.cli.main import main; sys.exit(main({list(words)!r}))")
 
 
 def indented(text: str) -> str:
@@ -128,17 +130,17 @@ def indented(text: str) -> str:
 PROBE = """
 import json, sys
 import chess, chess.engine
-from psearch.core import kernels
-from psearch.core.entries import CHESS
-from psearch.scheduler.entries import load_kernels
+from psearch.core.toolchain import groups as kernels
+from psearch.core.chess.chess_entries import CHESS
+from psearch.scheduler.scheduler_entries import load_kernels
 load_kernels()
 
 from inspect_entries import INSPECT
 from inspect_pruning import PruningProbe
-from psearch.core.pruning.modes import MODES, parse_pruning
-from psearch.core.pruning.node import PRUNE_NOTHING, PRUNE_RETURN
-from psearch.core.records.pruning import PARAMETERS
-from psearch.core.tables import make_tables
+from psearch.core.chess.pruning.modes import MODES, parse_pruning
+from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RETURN
+from psearch.core.records.pruning_record import PARAMETERS
+from psearch.core.chess.tables import make_tables
 kernels.load(CHESS, INSPECT)
 
 # the margin to the centipawn, 300 a ply, up to depth 4
@@ -150,7 +152,7 @@ for depth in range(1, 6):
         assert probe.prune_node()[0] == action, (depth, low)
 counts = probe.counts()["alpha_pruning"]
 
-command = [sys.executable, "-c", "from psearch.cli.main import main; main(['uci'])"]
+command = [sys.executable, "-c", "from psearch.faces.cli.main import main; main(['uci'])"]
 nodes = {}
 with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
     for value in ("", "alpha_pruning=1"):

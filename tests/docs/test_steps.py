@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOURCES = (*sorted((ROOT / "core" / "search").glob("*.py")), ROOT / "parallel" / "scheduler" / "step.py")
+SOURCES = (*sorted((ROOT / "core" / "chess" / "search").glob("*.py")), ROOT / "parallel" / "scheduler" / "step.py")
 
 
 def test_every_step_of_the_document_begins_somewhere_in_the_source() -> None:

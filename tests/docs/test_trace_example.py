@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.cli.main import main
+from psearch.faces.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")

@@ -1,9 +1,9 @@
 """The protocol by which workers share a tree, as a model that is small enough to be explored whole.
 
-It follows `parallel/scheduler/splitting.py`, `step.py` and `root.py` line by line, without chess: a tree of one or two
-levels of nodes that may be opened, leaves below whose values are chosen when they are first looked at, and every choice
-of policy or driver left open: whether a node opens before a move is taken, which offer and which free stack a worker
-finds, when the search is stopped.
+It follows `parallel/scheduler/splitting.py`, `step.py` and `iterations.py` line by line, without chess: a tree of one
+or two levels of nodes that may be opened, leaves below whose values are chosen when they are first looked at, and every
+choice of policy or driver left open: whether a node opens before a move is taken, which offer and which free stack a
+worker finds, when the search is stopped.
 
 `advance` makes one step of one worker: one access to memory that another worker may see or change at that moment, and
 what the worker then does by itself. Nothing of it is lost by putting these together: what is left out of the

@@ -18,10 +18,10 @@ from pages import resident_kb
 from timing import wait_for_ends
 
 from psearch.arena import arena as arena_module
-from psearch.processes.fork_client import fork_server
 from psearch.processes.lifetime import process_state
+from psearch.processes.program_signals import GROUP_SIGNALS
 from psearch.processes.request import SearchRequest
-from psearch.processes.signals import GROUP_SIGNALS
+from psearch.processes.starting.fork_client import fork_server
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
 
@@ -111,7 +111,7 @@ from psearch.results import Limits
 engine = Supervisor(3, 1, start_method=sys.argv[1])
 pids = [worker.pid for worker in engine.pool.workers]
 if sys.argv[1] == "forkserver":
-    from psearch.processes.fork_client import fork_server
+    from psearch.processes.starting.fork_client import fork_server
     pids.append(fork_server()._process.pid)
 print(*pids, flush=True)
 def lock_all():

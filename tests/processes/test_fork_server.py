@@ -17,12 +17,12 @@ import pytest
 from limits import address_space, lowered, open_files
 from timing import wait_for_ends
 
-from psearch.arena.memory import MIB
-from psearch.processes import fork_client
-from psearch.processes.fork_client import close_server, fork_server
-from psearch.processes.launcher import can_launch_at_once
+from psearch.arena.blocks import MIB
 from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.request import SearchRequest
+from psearch.processes.starting import fork_client
+from psearch.processes.starting.fork_client import close_server, fork_server
+from psearch.processes.starting.launcher import can_launch_at_once
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 
@@ -157,7 +157,7 @@ def test_closing_while_it_is_stopped(server: subprocess.Popen[bytes]) -> None:
 def test_workers_end_with_the_program_while_it_is_stopped() -> None:
     program = """
     import chess
-    from psearch.processes.fork_client import fork_server
+    from psearch.processes.starting.fork_client import fork_server
     from psearch.processes.request import SearchRequest
     from psearch.processes.supervisor import Supervisor
     from psearch.results import Limits
@@ -216,7 +216,7 @@ THREADED = """
 import threading, time
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 import psearch
-from psearch.processes import fork_client
+from psearch.processes.starting import fork_client
 print(psearch.search("startpos", threads=2, depth=3).bestmove is not None)
 print(open(f"/proc/{fork_client.fork_server()._process.pid}/cmdline").read().split("\\0")[1])
 """

@@ -17,9 +17,9 @@ import pytest
 from limits import open_files
 from timing import When, assert_no_processor_time, least, wait_for_ends
 
-from psearch.processes.fork_client import fork_server
-from psearch.processes.launcher import fork_is_safe
 from psearch.processes.request import SearchRequest
+from psearch.processes.starting.fork_client import fork_server
+from psearch.processes.starting.launcher import fork_is_safe
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import Info, Limits, PsearchError
@@ -130,7 +130,7 @@ PARENT = """
 import sys, threading, time
 threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
 import chess
-from psearch.processes.fork_client import fork_server
+from psearch.processes.starting.fork_client import fork_server
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
@@ -163,7 +163,7 @@ def test_nothing_outlives_a_program_killed_while_the_fork_server_starts() -> Non
     program = """
     import threading, time
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-    from psearch.processes.fork_client import fork_server
+    from psearch.processes.starting.fork_client import fork_server
     print(fork_server()._process.pid, flush=True)
     time.sleep(600)
     """
@@ -270,7 +270,7 @@ def test_fork_is_for_programs_without_threads() -> None:
     assert not fork_is_safe()
     done.set()
     thread.join()
-    code = "from psearch.processes.launcher import fork_is_safe; print(fork_is_safe())"
+    code = "from psearch.processes.starting.launcher import fork_is_safe; print(fork_is_safe())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
 
 

@@ -17,7 +17,8 @@ from timing import When, least, seconds_of, wait_for_ends, wait_until
 
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
-from psearch.processes import heartbeat, workers
+from psearch.processes import heartbeat
+from psearch.processes import search_workers as workers
 from psearch.processes.control import SearchControl
 from psearch.processes.lifetime import process_state
 from psearch.processes.request import SearchRequest

@@ -20,7 +20,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import Budget, TimeManager
 from psearch.results import Info, Limits, PsearchError, Result
-from psearch.scheduler.entries import work
+from psearch.scheduler.scheduler_entries import work
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 ENDING = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")

@@ -56,7 +56,9 @@ def children() -> set[int]:
                 fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             except OSError:
                 continue
-            if int(fields[1]) == os.getpid() and "psearch.processes.fork_server" not in _command(int(entry.name)):
+            if int(fields[1]) == os.getpid() and "psearch.processes.starting.fork_server" not in _command(
+                int(entry.name)
+            ):
                 found.add(int(entry.name))
     return found
 

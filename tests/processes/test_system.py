@@ -78,7 +78,7 @@ START = """
 import resource, sys
 from psearch.results import PsearchError
 from psearch.processes.supervisor import Supervisor
-import psearch.processes.fork_client
+import psearch.processes.starting.fork_client
 limit = getattr(resource, sys.argv[2])
 number = int(sys.argv[3])
 if limit == resource.RLIMIT_AS:
@@ -128,7 +128,7 @@ def process_group() -> Iterator[Path]:
 def test_no_more_processes(process_group: Path, most: int) -> None:
     (process_group / "pids.max").write_text(str(most))
     enter = f"import os; open({str(process_group / 'cgroup.procs')!r}, 'w').write(str(os.getpid())); "
-    run = "import sys; from psearch.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    run = "import sys; from psearch.faces.cli.main import main; sys.exit(main(sys.argv[1:]))"
     words = ["--threads", "4", "--depth", "2", "startpos"]
     done = subprocess.run(
         [sys.executable, "-c", enter + run, *words], capture_output=True, text=True, timeout=TIMEOUT_S

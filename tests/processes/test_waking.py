@@ -15,14 +15,14 @@ from timing import least, seconds_of
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.options import SearchOptions
-from psearch.processes import worker
+from psearch.processes import worker_main as worker
 from psearch.processes.control import SearchControl
 from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import can_write
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, Result
-from psearch.scheduler.entries import reports_written
+from psearch.scheduler.scheduler_entries import reports_written
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 MOST_WAKES_PER_S = 25

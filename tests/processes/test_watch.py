@@ -12,8 +12,8 @@ from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.inline import InlinePool
 from psearch.processes.request import SearchRequest
+from psearch.processes.search_workers import INLINE, Workers
 from psearch.processes.watch import Watch
-from psearch.processes.workers import INLINE, Workers
 from psearch.results import Info, Limits, PsearchError, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
@@ -48,7 +48,7 @@ def fail(workers: Workers, monkeypatch: pytest.MonkeyPatch, fails: Callable[[Fai
     """Every pool from now on fails when that is true; it is asked after every few thousand steps of the search."""
     monkeypatch.setattr("psearch.processes.inline._SLICE_S", 0.0)
     monkeypatch.setattr(FailingPool, "fails", fails, raising=False)
-    monkeypatch.setattr("psearch.processes.workers.InlinePool", FailingPool)
+    monkeypatch.setattr("psearch.processes.search_workers.InlinePool", FailingPool)
     workers.pool = FailingPool(workers.arena)
 
 
@@ -118,7 +118,7 @@ def test_a_death_at_the_very_end_changes_nothing(workers: Workers, monkeypatch: 
 
 def watching_work(pool: InlinePool) -> None:
     """Searches, and does not say that it is through."""
-    from psearch.scheduler.entries import work
+    from psearch.scheduler.scheduler_entries import work
 
     work(pool.arena.context, 0, 4)
 

@@ -29,16 +29,16 @@ from paths import SUPPORT
 
 from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core import kernels as compiled
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.core.jit import CHECK
 from psearch.core.records import lock_dtype, simulation_dtype
+from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain.jit import CHECK
 from psearch.defaults import POLICY_NAMES
+from psearch.lab.studies.leaf_formulas import least_leaves
+from psearch.lab.studies.uniform_tree import count_uniform
 from psearch.options import SearchOptions
-from psearch.scheduler.entries import merge_now, request_stop
+from psearch.scheduler.scheduler_entries import merge_now, request_stop
 from psearch.simulation.costs import Costs
-from psearch.studies.leaf_formulas import least_leaves
-from psearch.studies.uniform_tree import count_uniform
 
 WORKERS = (1, 2, 3, 8, 64)
 MAX_TURNS = 20_000_000

@@ -18,9 +18,9 @@ from psearch.core.constants import STATE_IDLE
 from psearch.core.records import MAX_PLY
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import is_done, load_kernels
+from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import ROUND_ROBIN, step_worker
+from psearch.simulation.simulation_entries import ROUND_ROBIN, step_worker
 from psearch.simulation.simulator import Simulator
 
 WORKERS = 4

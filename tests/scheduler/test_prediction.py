@@ -13,11 +13,11 @@ from psearch.arena.setup import write_search
 from psearch.core.constants import ALL_NODE, CUT_NODE
 from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.entries import merge_now
 from psearch.scheduler.policy import GAIN_BUSY
-from psearch.simulation.entries import step_worker
+from psearch.scheduler.scheduler_entries import merge_now
+from psearch.simulation.simulation_entries import step_worker
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 JOIN_COST = 1

@@ -15,15 +15,15 @@ from positions import MIDDLE_GAME
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.core.chess.pruning.reductions import expected_cutoffs
 from psearch.core.constants import STATE_CHILD, STATE_IDLE, STATE_NEXT
-from psearch.core.pruning.reductions import expected_cutoffs
 from psearch.core.records import MAX_PLY
-from psearch.core.records.pruning import MODES
+from psearch.core.records.pruning_record import MODES
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import is_done, load_kernels
+from psearch.scheduler.scheduler_entries import is_done, load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import step_worker
+from psearch.simulation.simulation_entries import step_worker
 from psearch.simulation.simulator import Simulator, VirtualSample
 
 WORKERS = 4

@@ -14,18 +14,18 @@ from naive_vote import Voter, naive_election, voters_of
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
-from psearch.core import kernels as compiled
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.core.kernels import Group
+from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
-from psearch.processes.reports import to_score
 from psearch.processes.request import SearchRequest
+from psearch.processes.search_reports import to_score
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
-from psearch.scheduler.entries import load_kernels, request_stop
+from psearch.scheduler.scheduler_entries import load_kernels, request_stop
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import run_interleaved
+from psearch.simulation.simulation_entries import run_interleaved
 from psearch.simulation.simulator import Simulator
 
 VOTE = Group("vote", "vote_kernels")

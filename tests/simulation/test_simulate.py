@@ -20,15 +20,15 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.records import MAX_WORKERS, simulation_dtype
 from psearch.defaults import MAX_DEPTH, MAX_THREADS, POLICY_NAMES
-from psearch.notation.epd import SuitePosition
+from psearch.lab.studies.speedup_study import Row
+from psearch.lab.studies.time_fit import fit_lines, fit_times, non_negative_pair
+from psearch.lab.studies.virtual_study import Study, find_depths, run_study
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
-from psearch.scheduler.entries import load_kernels, work
+from psearch.scheduler.scheduler_entries import load_kernels, work
 from psearch.simulation.costs import SHARING, Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
-from psearch.studies.speedup import Row
-from psearch.studies.time_fit import fit_lines, fit_times, non_negative_pair
-from psearch.studies.virtual_study import Study, find_depths, run_study
+from psearch.text.epd_text import SuitePosition
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
 KIWIPETE = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
@@ -108,7 +108,7 @@ def test_the_same_in_another_process(simulators: dict[int, Simulator]) -> None:
 import json, chess
 from dataclasses import asdict, replace
 from psearch.simulation.costs import Costs
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.options import SearchOptions
 from psearch.simulation.simulator import Simulator
 load_kernels()
@@ -443,7 +443,7 @@ def test_what_are_no_costs(tmp_path: Path, text: str) -> None:
 
 
 def test_calibration_measures_every_cost() -> None:
-    from psearch.studies.calibration import calibrate
+    from psearch.lab.costs.calibration import calibrate
 
     calibration = calibrate(depth=6, join_depth=6, positions=2)
     costs = calibration.costs

@@ -9,14 +9,20 @@ from typing import Any
 import chess
 import pytest
 
-from psearch.core.board.bridge import to_chess_move
-from psearch.core.entries import EXCHANGE
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.options import SearchOptions
+from psearch.remote.one_position.virtual_machines import (
+    FleetSample,
+    Network,
+    Trouble,
+    VirtualMachines,
+    exchanges_entries,
+)
 from psearch.results import PsearchError
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
-from psearch.simulation.entries import VIRTUAL
-from psearch.simulation.fleet import Fleet, FleetSample, Network, Trouble, exchanges_entries
+from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import TICKS_PER_SECOND, Simulator
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
@@ -32,15 +38,15 @@ def kernels() -> None:
 
 
 @pytest.fixture(scope="module")
-def fleets() -> Iterator[dict[str, Fleet]]:
+def fleets() -> Iterator[dict[str, VirtualMachines]]:
     """Three machines of two workers in each mode."""
-    made = {mode: Fleet(3, 2, 1, exchanges_entries(mode), NETWORK) for mode in MODES}
+    made = {mode: VirtualMachines(3, 2, 1, exchanges_entries(mode), NETWORK) for mode in MODES}
     yield made
     for fleet in made.values():
         fleet.close()
 
 
-def play(fleet: Fleet, fen: str = MIDDLE_GAME, seconds: float = SECONDS, *troubles: Trouble) -> FleetSample:
+def play(fleet: VirtualMachines, fen: str = MIDDLE_GAME, seconds: float = SECONDS, *troubles: Trouble) -> FleetSample:
     fleet.forget()
     return fleet.play(chess.Board(fen), seconds, troubles=troubles)
 
@@ -55,17 +61,17 @@ def assert_is_a_line(sample: FleetSample, fen: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_twice_the_same(fleets: dict[str, Fleet], mode: str) -> None:
+def test_twice_the_same(fleets: dict[str, VirtualMachines], mode: str) -> None:
     first = play(fleets[mode])
     play(fleets[mode], KIWIPETE)
     assert play(fleets[mode]) == first
-    other = Fleet(3, 2, 1, exchanges_entries(mode), NETWORK)
+    other = VirtualMachines(3, 2, 1, exchanges_entries(mode), NETWORK)
     assert play(other) == first
     other.close()
 
 
 def test_a_seed_makes_other_machines() -> None:
-    fleets = [Fleet(2, 2, 1, exchanges_entries("root"), NETWORK, seed=seed) for seed in (1, 2)]
+    fleets = [VirtualMachines(2, 2, 1, exchanges_entries("root"), NETWORK, seed=seed) for seed in (1, 2)]
     one, two = (play(fleet) for fleet in fleets)
     alone = [[r for _, r in sample.reports if r.machine == 0] for sample in (one, two)]
     assert alone[0] == alone[1]
@@ -77,7 +83,7 @@ def test_a_seed_makes_other_machines() -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("fen", [MIDDLE_GAME, KIWIPETE])
 def test_one_machine_searches_as_if_there_were_no_others(mode: str, fen: str) -> None:
-    fleet, simulator = Fleet(1, 2, 1, exchanges_entries(mode), NETWORK), Simulator(2, 1, Costs())
+    fleet, simulator = VirtualMachines(1, 2, 1, exchanges_entries(mode), NETWORK), Simulator(2, 1, Costs())
     board = chess.Board(fen)
     for _ in range(3):  # with what is left of the moves before
         if not any(board.legal_moves):
@@ -119,7 +125,7 @@ def test_a_search_stops_when_it_is_told() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_all_machines_search_to_the_end(fleets: dict[str, Fleet], mode: str) -> None:
+def test_all_machines_search_to_the_end(fleets: dict[str, VirtualMachines], mode: str) -> None:
     sample = play(fleets[mode])
     assert_is_a_line(sample, MIDDLE_GAME)
     assert sample.seconds == pytest.approx(SECONDS)
@@ -134,7 +140,7 @@ def test_all_machines_search_to_the_end(fleets: dict[str, Fleet], mode: str) -> 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("at", [0.0, 0.2, 0.5, 0.99])
-def test_the_answer_comes_when_machines_are_lost(fleets: dict[str, Fleet], mode: str, at: float) -> None:
+def test_the_answer_comes_when_machines_are_lost(fleets: dict[str, VirtualMachines], mode: str, at: float) -> None:
     lost = Trouble(1, at * SECONDS), Trouble(2, (at / 2 + 0.3) * SECONDS)
     sample = play(fleets[mode], KIWIPETE, SECONDS, *lost)
     assert_is_a_line(sample, KIWIPETE)
@@ -144,14 +150,14 @@ def test_the_answer_comes_when_machines_are_lost(fleets: dict[str, Fleet], mode:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_silent_machine_is_not_waited_for(fleets: dict[str, Fleet], mode: str) -> None:
+def test_a_silent_machine_is_not_waited_for(fleets: dict[str, VirtualMachines], mode: str) -> None:
     sample = play(fleets[mode], KIWIPETE, SECONDS, Trouble(1, SECONDS / 4, 2 * SECONDS))
     assert_is_a_line(sample, KIWIPETE)
     assert not [r for at, r in sample.reports if r.machine == 1 and at > SECONDS / 4 + NETWORK.latency / 1e9]
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_only_move_is_played_at_once(fleets: dict[str, Fleet], mode: str) -> None:
+def test_the_only_move_is_played_at_once(fleets: dict[str, VirtualMachines], mode: str) -> None:
     board = chess.Board("7k/8/5K2/8/8/8/8/6R1 b - - 0 1")
     assert board.legal_moves.count() == 1
     sample = fleets[mode].play(board, SECONDS)
@@ -160,11 +166,11 @@ def test_the_only_move_is_played_at_once(fleets: dict[str, Fleet], mode: str) ->
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_so_little_time_that_others_cannot_help(fleets: dict[str, Fleet], mode: str) -> None:
+def test_so_little_time_that_others_cannot_help(fleets: dict[str, VirtualMachines], mode: str) -> None:
     assert_is_a_line(play(fleets[mode], KIWIPETE, 30e-6), KIWIPETE)
 
 
-def test_a_mate_is_found(fleets: dict[str, Fleet]) -> None:
+def test_a_mate_is_found(fleets: dict[str, VirtualMachines]) -> None:
     for mode in MODES:
         sample = play(fleets[mode], "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1")
         assert sample.answer is not None and sample.answer.pv[0].uci() == "a1a8", mode
@@ -185,7 +191,7 @@ def test_modes_that_there_are_not(text: str) -> None:
 
 
 def test_sixty_four_machines() -> None:
-    fleet = Fleet(64, 8, 1, exchanges_entries("root+entries"), NETWORK)
+    fleet = VirtualMachines(64, 8, 1, exchanges_entries("root+entries"), NETWORK)
     sample: Any = play(fleet, MIDDLE_GAME, SECONDS / 10)
     assert_is_a_line(sample, MIDDLE_GAME)
     fleet.close()

@@ -18,12 +18,12 @@ def main(folder: Path) -> None:
     os.environ["PSEARCH_NO_PEXT"] = "1"  # an instruction of x86
     import llvmlite.binding as llvm
 
-    from psearch.core import intrinsics, jit
+    from psearch.core.toolchain import intrinsics, jit
 
     intrinsics.process_triple = lambda: TRIPLE
-    from psearch.core.compiler import back_end, front_end
-    from psearch.core.compiler.dependencies import closure
-    from psearch.scheduler.entries import SEARCH
+    from psearch.core.toolchain.compiler import back_end, front_end
+    from psearch.core.toolchain.compiler.dependencies import closure
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -10,6 +10,17 @@ import numba
 import numpy as np
 from artificial_tree import tree_dtype
 
+from psearch.core.chess.ordering.movepick import (
+    PICK_BAD_CAPTURES_START,
+    PICK_CAPTURES,
+    PICK_LIST,
+    PICK_QUIETS,
+    begin_picking,
+    begin_root_picking,
+)
+from psearch.core.chess.search.children import set_child
+from psearch.core.chess.search.table_node import probe_table
+from psearch.core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
 from psearch.core.constants import (
     BOUND_NONE,
     DO_CHILD,
@@ -27,20 +38,9 @@ from psearch.core.constants import (
     U0,
     VISIT_NULL,
 )
-from psearch.core.intrinsics import address, copy_record, view
-from psearch.core.jit import kernel
-from psearch.core.ordering.movepick import (
-    PICK_BAD_CAPTURES_START,
-    PICK_CAPTURES,
-    PICK_LIST,
-    PICK_QUIETS,
-    begin_picking,
-    begin_root_picking,
-)
-from psearch.core.search.children import set_child
-from psearch.core.search.table_node import probe_table
-from psearch.core.search.tt import cuts, entry_bound, entry_move, entry_score
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
+from psearch.core.toolchain.intrinsics import address, copy_record, view
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import (
     Context,
     Frame,
@@ -57,7 +57,7 @@ from psearch.core.views import (
     stack_of,
     void,
 )
-from psearch.studies.uniform_kernels import child_key, child_value
+from psearch.lab.studies.uniform_kernels import child_key, child_value
 
 Tree = numba.from_dtype(tree_dtype)
 tree_at = view(Tree)

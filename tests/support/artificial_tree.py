@@ -1,6 +1,6 @@
 """An artificial tree that the scheduler searches in place of chess, and naive searches of the same tree.
 
-The tree is that of `psearch.studies.uniform_tree`, and may be less regular. A node is known by its key, from which
+The tree is that of `psearch.lab.studies.uniform_tree`, and may be less regular. A node is known by its key, from which
 those of its children follow, and its value is dealt out before it is searched: child 0 is worth exactly what its
 parent is (negamax), every other child as much to its parent or less. `Shape` says which liberties are taken; each
 keeps the root's value what was dealt out, so any search of any number of workers must find it.
@@ -19,26 +19,28 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.constants import INFINITE, MATE_IN_MAX_PLY
-from psearch.core.kernels import Group
 from psearch.core.records import position_dtype
+from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.results import Limits
-from psearch.scheduler.entries import begin_search
+from psearch.scheduler.scheduler_entries import begin_search
 
 _HERE = "artificial_kernels"
 _KERNELS = {
-    "psearch.core.search.node": ("enter", "learn"),
-    "psearch.core.search.passes": ("begin_moves", "after_null"),
-    "psearch.core.search.children": ("push_null", "make_child", "child_depth"),
-    "psearch.core.search.quiescence": ("enter_quiescence", "next_quiescence", "after_quiescence"),
-    "psearch.core.ordering.movepick": ("pick_move",),
-    "psearch.core.pruning.move": ("prunes_move",),
+    "psearch.core.chess.search.enter_node": ("enter", "learn"),
+    "psearch.core.chess.search.passes": ("begin_moves", "after_null"),
+    "psearch.core.chess.search.children": ("push_null", "make_child", "child_depth"),
+    "psearch.core.chess.search.quiescence": ("enter_quiescence", "next_quiescence", "after_quiescence"),
+    "psearch.core.chess.ordering.movepick": ("pick_move",),
+    "psearch.core.chess.pruning.move_pruning": ("prunes_move",),
 }
 
 REPLACED = {f"{module}.{name}": f"{_HERE}.{name}" for module, names in _KERNELS.items() for name in names}
 """Kernels of chess, and what stands in for them."""
 
-ARTIFICIAL = Group("artificial_tree", "psearch.simulation.round_robin", "psearch.simulation.driver", replaced=REPLACED)
+ARTIFICIAL = Group(
+    "artificial_tree", "psearch.simulation.round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED
+)
 run_interleaved = ARTIFICIAL.entry("run_interleaved")
 step_worker = ARTIFICIAL.entry("step_worker")
 begin_virtual = ARTIFICIAL.entry("begin_virtual")

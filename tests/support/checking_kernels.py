@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from psearch.core.intrinsics import check
-from psearch.core.jit import entry, kernel
+from psearch.core.toolchain.intrinsics import check
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import i64
 
 

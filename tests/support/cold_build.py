@@ -13,10 +13,10 @@ import time
 
 from inspect_entries import INSPECT
 
-from psearch.core import kernels
-from psearch.core.entries import CHESS, PERFT
-from psearch.scheduler.entries import PREDICTION, SEARCH
-from psearch.simulation.entries import ROUND_ROBIN, VIRTUAL
+from psearch.core.chess.chess_entries import CHESS, PERFT
+from psearch.core.toolchain import groups as kernels
+from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
+from psearch.simulation.simulation_entries import ROUND_ROBIN, VIRTUAL
 
 GROUPS = {group.name: group for group in (CHESS, INSPECT, PERFT, PREDICTION, SEARCH, ROUND_ROBIN, VIRTUAL)}
 

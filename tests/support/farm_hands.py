@@ -7,9 +7,9 @@ import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
-from psearch.farm.hand import Hand, HandSettings, Searched
-from psearch.farm.hand_process import HandProcess
-from psearch.farm.jobs import Found, Line, Outcome, Task
+from psearch.batch.positions.hand import Hand, HandSettings, Searched
+from psearch.batch.positions.hand_process import HandProcess
+from psearch.batch.positions.jobs import Found, Line, Outcome, Task
 
 POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
 FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])

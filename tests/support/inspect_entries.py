@@ -3,6 +3,6 @@ attacks) and `inspect_pruning` (the decisions of selective search)."""
 
 from __future__ import annotations
 
-from psearch.core.kernels import Group
+from psearch.core.toolchain.groups import Group
 
 INSPECT = Group("inspect", "inspect_node", "inspect_position", "inspect_pruning")

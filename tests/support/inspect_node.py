@@ -18,19 +18,14 @@ import numpy as np
 from inspect_entries import INSPECT
 from inspect_position import Probe
 
-from psearch.core.board.position import find_pins
-from psearch.core.constants import MOVE_MASK, NO_MOVE
-from psearch.core.entries import evaluate_position
-from psearch.core.evaluation.evaluate import material, taper
-from psearch.core.intrinsics import high_product
-from psearch.core.jit import entry, kernel
-from psearch.core.ordering.history import learn_cutoff
-from psearch.core.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
-from psearch.core.ordering.see import see_at_least
-from psearch.core.pruning.sound import material_after
-from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
-from psearch.core.scores import score_to_table
-from psearch.core.search.tt import (
+from psearch.core.chess.board.position import find_pins
+from psearch.core.chess.chess_entries import evaluate_position
+from psearch.core.chess.evaluation.evaluate import material, taper
+from psearch.core.chess.ordering.history import learn_cutoff
+from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
+from psearch.core.chess.ordering.see import see_at_least
+from psearch.core.chess.pruning.sound import material_after
+from psearch.core.chess.search.tt import (
     cuts,
     entry_age,
     entry_bound,
@@ -42,6 +37,11 @@ from psearch.core.search.tt import (
     probe,
     store,
 )
+from psearch.core.constants import MOVE_MASK, NO_MOVE
+from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
+from psearch.core.scores import score_to_table
+from psearch.core.toolchain.intrinsics import high_product
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import (
     Frame,
     Learning,

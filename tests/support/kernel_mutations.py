@@ -14,7 +14,7 @@ from pathlib import Path
 
 from preemptive import group_of, hunt
 
-from psearch.core.kernels import Group
+from psearch.core.toolchain.groups import Group
 
 _SPLITTING, _STEP = "psearch.scheduler.splitting", "psearch.scheduler.step"
 

@@ -10,13 +10,13 @@ import numba
 import numpy as np
 
 from psearch.arena.setup import history_keys
-from psearch.core.board.bridge import set_position
-from psearch.core.board.movegen import generate_captures, generate_quiets
-from psearch.core.board.position import find_pins, insufficient_material, make_move
+from psearch.core.chess.board.bridge import set_position
+from psearch.core.chess.board.movegen import generate_captures, generate_quiets
+from psearch.core.chess.board.position import find_pins, insufficient_material, make_move
+from psearch.core.chess.evaluation import weights
+from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.ordering.see import SEE_VALUES
 from psearch.core.constants import INFINITE, MATE
-from psearch.core.evaluation import weights
-from psearch.core.evaluation.evaluate import evaluate
-from psearch.core.ordering.see import SEE_VALUES
 from psearch.core.records import FRAME_SIZE, MAX_PLY, evaluation_dtype, frame_dtype
 from psearch.core.views import evaluation_at, frame_at, tables_at
 

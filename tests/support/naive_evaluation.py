@@ -8,8 +8,8 @@ from collections import Counter
 import chess
 from naive import psq_sum, taper
 
-from psearch.core.evaluation import weights
-from psearch.core.tables import term_pairs
+from psearch.core.chess.evaluation import weights
+from psearch.core.chess.tables import term_pairs
 from psearch.core.terms import DANGER_STEP, DANGER_STEPS, REST_BOUND, TERMS
 
 TERM = {term.name: term for term in TERMS}

@@ -1,4 +1,4 @@
-"""The vote among workers with roots of their own, from its definition in `parallel/scheduler/vote.py`."""
+"""The vote among workers with roots of their own, from its definition in `parallel/scheduler/thread_vote.py`."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ def pretend(name: str, features: list[str]) -> None:
 def main(name: str, features: str, folder: str) -> None:
     pretend(name, features.split(","))
 
-    from psearch.core.compiler.build import Build
-    from psearch.core.entries import CHESS
-    from psearch.scheduler.entries import SEARCH
+    from psearch.core.chess.chess_entries import CHESS
+    from psearch.core.toolchain.compiler.build import Build
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     groups = {group.name: group for group in (CHESS, SEARCH)}
     build = Build(None, {name: (group.modules, {}) for name, group in groups.items()}, lambda line: None, 16)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.arena.memory import LARGE_PAGE, POPULATE_WRITE
+from psearch.arena.blocks import LARGE_PAGE, POPULATE_WRITE
 
 
 def _can_populate() -> bool:

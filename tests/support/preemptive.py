@@ -15,7 +15,7 @@ from preemptive_kernels import MOST, switching_dtype
 
 from psearch.arena.arena import Arena
 from psearch.arena.validate import leftovers, violations
-from psearch.core.kernels import Group
+from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 
 _SWITCHES = {"psearch.scheduler.splitting.preemption_point": "preemptive_kernels.switch_worker"}

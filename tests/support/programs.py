@@ -9,7 +9,7 @@ from pathlib import Path
 
 from paths import BENCH
 
-PSEARCH = [sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())"]
+PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 
 
 def run_bench(script: str, *words: str | Path) -> subprocess.CompletedProcess[str]:

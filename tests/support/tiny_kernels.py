@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from psearch.core.jit import entry, kernel
+from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import i64
 
 

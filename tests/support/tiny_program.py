@@ -11,8 +11,9 @@ import os
 import sys
 import time
 
-from psearch.core import compile_lock, kernel_cache, kernels
-from psearch.core.kernels import Group, KernelError
+from psearch.core.toolchain import compile_lock, kernel_cache
+from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain.groups import Group, KernelError
 
 TINY = Group("tiny_kernels", "tiny_kernels")
 

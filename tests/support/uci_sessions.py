@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from paths import DATA
 from uci_talk import Talk
 
-from psearch.uci.conversation import Uci
-from psearch.uci.go import Go
-from psearch.uci.options import OPTIONS, Option, OptionValues
+from psearch.faces.uci.go import Go
+from psearch.faces.uci.uci_conversation import Uci
+from psearch.faces.uci.uci_options import OPTIONS, Option, OptionValues
 
 _FENS = [line.split("\t")[0] for line in (DATA / "fen_cases.tsv").read_text("utf-8").splitlines()[1:]]
 _ODD_MOVES = [line.split("\t")[0] for line in (DATA / "uci_moves.tsv").read_text("utf-8").splitlines()[1:]]
@@ -180,7 +180,7 @@ class _StandIn:
 def check_reader(lines: list[str]) -> None:
     """Hold a session with the thread that reads. What it refuses changes nothing; what it asks for makes sense."""
     said: list[str] = []
-    with patch("psearch.uci.conversation.Player", _StandIn):
+    with patch("psearch.faces.uci.uci_conversation.Player", _StandIn):
         uci = Uci(said.append)
     player = uci._player
     assert isinstance(player, _StandIn)

@@ -8,7 +8,7 @@ import threading
 import chess
 from uci_client import TIMEOUT_S, check_lines
 
-from psearch.uci.conversation import Uci
+from psearch.faces.uci.uci_conversation import Uci
 
 
 class Talk:

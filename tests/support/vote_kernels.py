@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from psearch.core.jit import entry
+from psearch.core.toolchain.jit import entry
 from psearch.core.views import context_at, i64
-from psearch.scheduler.vote import elected
+from psearch.scheduler.thread_vote import elected
 
 
 @entry(i64(i64))

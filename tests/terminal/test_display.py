@@ -12,7 +12,7 @@ import pytest
 from reports import cp, moves, workers
 from rich.console import Console, ConsoleDimensions
 
-from psearch.cli.output import complain
+from psearch.faces.cli.output import complain
 from psearch.results import Info
 from psearch.terminal import live_display
 from psearch.terminal.board_drawing import board_text, draw

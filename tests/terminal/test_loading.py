@@ -109,8 +109,8 @@ def test_commands_that_start_slowly(words: list[str]) -> None:
     """The word is gone before anything else is written, and nothing of it is on stdout."""
     program = f"""
 import sys
-from psearch.cli import kernels
-from psearch.cli.main import main
+from psearch.faces.cli import kernels
+from psearch.faces.cli.main import main
 kernels._STARTED_S -= 10
 sys.exit(main({words}))
 """

@@ -39,7 +39,7 @@ from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
-from psearch.scheduler.entries import load_kernels
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
 from psearch.trace.recorder import Abandoned, Recorder, trace_capacity
@@ -812,7 +812,7 @@ def test_simulate_traces_one_search(
 def test_simulate_tells_of_a_full_log(
     tmp_path: Path, run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("psearch.studies.virtual_study.trace_capacity", lambda workers: 10)
+    monkeypatch.setattr("psearch.lab.studies.virtual_study.trace_capacity", lambda workers: 10)
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{KIWIPETE}\n")
     path = tmp_path / "t.json"

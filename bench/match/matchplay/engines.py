@@ -23,7 +23,7 @@ import chess.engine
 
 from .errors import MatchError
 
-PSEARCH = (sys.executable, "-c", "import sys; from psearch.cli.main import main; sys.exit(main())", "uci")
+PSEARCH = (sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", "uci")
 PROTOCOLS = ("uci", "xboard")
 START_S = 300.0
 """for the answer to the first `isready`: kernels may have to be compiled"""

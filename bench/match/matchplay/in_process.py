@@ -12,10 +12,10 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.cli.numbers import whole_number
-from psearch.core.board.bridge import to_chess_move
+from psearch.core.chess.board.bridge import to_chess_move
+from psearch.faces.cli.numbers import whole_number
 from psearch.options import SearchOptions
-from psearch.processes.worker import work_alone
+from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
 from .elo import PAIR_SCORES, Sprt

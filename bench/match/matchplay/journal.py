@@ -11,7 +11,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from psearch.notation.journal import DamagedLine, Journal
+from psearch.files.append_only import DamagedLine, Journal
 
 from .errors import MatchError
 from .game import Complaint, Record, Usage

@@ -8,10 +8,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from psearch.cli.arguments import add_on
-from psearch.cluster.sharing import share_out_on
-from psearch.cluster.sources import sources_of
-from psearch.studies.job_pool import share_out
+from psearch.faces.cli.arguments import add_on
+from psearch.processes.job_pool import share_out
+from psearch.remote.ray.shared_tasks import share_out_on
+from psearch.remote.ray.sources import sources_of
 
 HAND_MB = 400
 """MiB of memory for each process of a cluster"""

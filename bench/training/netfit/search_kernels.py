@@ -7,8 +7,8 @@ import numpy as np
 
 from netfit.search_record import OUT_ONE, ROW_ONE, net_dtype
 from psearch.core.constants import KING, U0, U1
-from psearch.core.intrinsics import lowest_bit, popcount, view
-from psearch.core.jit import kernel
+from psearch.core.toolchain.intrinsics import lowest_bit, popcount, view
+from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Evaluation, Position, Tables, i64, void
 
 NetRecord = numba.from_dtype(net_dtype)

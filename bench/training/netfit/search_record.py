@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from netfit.network import BUCKETS, FEATURES, Net
-from psearch.core.kernels import Group
-from psearch.scheduler.entries import SEARCH
+from psearch.core.toolchain.groups import Group
+from psearch.scheduler.scheduler_entries import SEARCH
 
 MOST_HIDDEN = 256
 ROW_ONE, OUT_ONE = 255, 64
@@ -28,7 +28,7 @@ net_dtype = np.dtype(
 SEARCH_BY_NET = Group(
     "search_by_net",
     *SEARCH.modules,
-    replaced={"psearch.core.evaluation.evaluate.evaluate": "netfit.search_kernels.evaluate_by_net"},
+    replaced={"psearch.core.chess.evaluation.evaluate.evaluate": "netfit.search_kernels.evaluate_by_net"},
 )
 begin_search = SEARCH_BY_NET.entry("begin_search")
 work = SEARCH_BY_NET.entry("work")

@@ -17,12 +17,12 @@ sys.path.append(str(Path(__file__).parents[2] / "training"))  # it reads games
 
 from netdata.reader import board_codes, read
 
-from psearch.core.board.movegen import generate_captures
-from psearch.core.board.position import complete_position, find_pins, make_move
+from psearch.core.chess.board.movegen import generate_captures
+from psearch.core.chess.board.position import complete_position, find_pins, make_move
+from psearch.core.chess.chess_entries import complete
+from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.ordering.see import see_at_least
 from psearch.core.constants import U0
-from psearch.core.entries import complete
-from psearch.core.evaluation.evaluate import evaluate
-from psearch.core.ordering.see import see_at_least
 from psearch.core.records import FRAME_SIZE, evaluation_dtype, frame_dtype, position_dtype
 from psearch.core.views import evaluation_at, frame_at, position_at, tables_at
 

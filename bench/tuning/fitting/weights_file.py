@@ -1,4 +1,4 @@
-"""core/evaluation/weights.py, read and generated."""
+"""core/chess/evaluation/weights.py, read and generated."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import textwrap
 
 import numpy as np
 
-from psearch.core.evaluation import weights as current_weights
-from psearch.core.tables import term_pairs
+from psearch.core.chess.evaluation import weights as current_weights
+from psearch.core.chess.tables import term_pairs
 from psearch.core.terms import TERMS, UNITS
 
 from .columns import N_COLUMNS, N_PSQT, PIECES, Array
 
 
 def weights_in_use() -> tuple[Array, Array]:
-    """The weights and units of core/evaluation/weights.py."""
+    """The weights and units of core/chess/evaluation/weights.py."""
     weights = np.zeros((2, N_COLUMNS))
     for row, tables in enumerate((current_weights.PSQT_MG, current_weights.PSQT_EG)):
         weights[row, :N_PSQT] = np.array(tables).ravel()
@@ -31,7 +31,7 @@ def _board_rows(values: Array, indent: str) -> str:
 
 
 def render(weights: Array, units: Array, summary: str) -> str:
-    """The text of core/evaluation/weights.py for whole-number weights."""
+    """The text of core/chess/evaluation/weights.py for whole-number weights."""
     lines = [
         f'"""{summary}"""',
         "",

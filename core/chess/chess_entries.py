@@ -1,0 +1,22 @@
+"""What Python calls of the chess kernels, in machine code; numba is not needed for it."""
+
+from __future__ import annotations
+
+from psearch.core.toolchain.groups import Group
+
+CHESS = Group(
+    "chess",
+    "psearch.core.chess.fill_tables",
+    "psearch.core.chess.board.position",
+    "psearch.core.chess.evaluation.evaluate",
+)
+fill_tables = CHESS.entry("fill_tables")
+complete = CHESS.entry("complete")
+evaluate_position = CHESS.entry("evaluate_position")
+
+PERFT = Group("perft", "psearch.core.chess.board.perft")
+perft = PERFT.entry("perft")
+
+EXCHANGE = Group("exchange", "psearch.core.chess.search.exchange")
+collect_entries = EXCHANGE.entry("collect_entries")
+insert_entries = EXCHANGE.entry("insert_entries")

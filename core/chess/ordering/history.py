@@ -1,0 +1,117 @@
+"""What the search learns from cutoffs about the order of quiet moves: killers and histories.
+
+The histories are shared by all workers without locks: an update that gets lost changes the order of moves a little
+(docs/decisions/004).
+"""
+
+from __future__ import annotations
+
+from psearch.core.chess.board.bits import move_from, move_kind, move_to
+from psearch.core.chess.board.position import code_on
+from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
+from psearch.core.toolchain.intrinsics import check
+from psearch.core.toolchain.jit import kernel
+from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
+
+
+@kernel(boolean(Position, i64))
+def is_quiet(pos, move):
+    """Neither a capture nor a promotion."""
+    kind = move_kind(move)
+    if kind == KIND_EP or kind >= KIND_PROMOTE:
+        return False
+    code = code_on(pos, move_to(move))
+    # castling is written as king takes own rook
+    return code == 0 or code >> 3 == pos.side
+
+
+@kernel(i64(Position, i64))
+def piece_to(pos, move):
+    """The piece that moves and where to, as one number below MOVED; 0 is no move."""
+    return code_on(pos, move_from(move)) << 6 | move_to(move)
+
+
+@kernel(i64(Learning, Position, Node, i64))
+def quiet_history(learning, pos, node, move):
+    """How well a quiet move has done: by itself, and after the two moves that led to the node."""
+    moved = piece_to(pos, move)
+    return (
+        learning.quiet[pos.side, move & 4095]
+        + learning.continuation[node.cont_1, moved]
+        + learning.continuation[node.cont_2, moved]
+    )
+
+
+@kernel(i64(i64, i64, i64))
+def towards(old, change, limit):
+    """A counter moved towards +-limit, the slower the nearer it is."""
+    check(abs(old) <= limit and abs(change) <= limit, "what is learnt stays within its limit")
+    return old + change - old * abs(change) // limit
+
+
+@kernel(void(Learning, Position, Node, i64, i64))
+def _add_history(learning, pos, node, move, bonus):
+    side = pos.side
+    code = move & 4095
+    moved = piece_to(pos, move)
+    learning.quiet[side, code] = towards(learning.quiet[side, code], bonus, HISTORY_MAX)
+    if node.cont_1 != 0:
+        old = learning.continuation[node.cont_1, moved]
+        learning.continuation[node.cont_1, moved] = towards(old, bonus, HISTORY_MAX)
+    if node.cont_2 != 0:
+        old = learning.continuation[node.cont_2, moved]
+        learning.continuation[node.cont_2, moved] = towards(old, bonus, HISTORY_MAX)
+
+
+@kernel(i64(Position, i64))
+def _taken(pos, move):
+    """Type of the piece that a capture takes, from 1; en passant and promotions without capture count as 0."""
+    return code_on(pos, move_to(move)) & 7
+
+
+@kernel(i64(Learning, Position, i64))
+def capture_history(learning, pos, move):
+    """How well a capture has done."""
+    return learning.capture[piece_to(pos, move), _taken(pos, move)]
+
+
+@kernel(void(Learning, Position, i64, i64))
+def _add_capture_history(learning, pos, move, bonus):
+    moved, taken = piece_to(pos, move), _taken(pos, move)
+    learning.capture[moved, taken] = towards(learning.capture[moved, taken], bonus, HISTORY_MAX)
+
+
+@kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
+def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begun):
+    """Remember a move that cut, and mark down the moves of its kind tried before it.
+
+    captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
+    were tried.
+    """
+    depth = node.depth
+    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
+    if not is_quiet(pos, move):
+        _add_capture_history(learning, pos, move, bonus)
+        if captures_begun:
+            for i in range(node.bad_end, node.cursor):
+                tried = node.moves[i] & MOVE_MASK
+                if tried != move and tried != node.tt_move:
+                    _add_capture_history(learning, pos, tried, -bonus)
+        return
+    if wk.killers[ply, 0] != move:
+        wk.killers[ply, 1] = wk.killers[ply, 0]
+        wk.killers[ply, 0] = move
+    _add_history(learning, pos, node, move, bonus)
+    if quiets_begun == 0:
+        return
+    for tried in (node.tt_move, node.killer_1, node.killer_2):
+        if tried != NO_MOVE and tried != move and is_quiet(pos, tried):
+            _add_history(learning, pos, node, tried, -bonus)
+    for i in range(node.bad_end, node.cursor):
+        tried = node.moves[i] & MOVE_MASK
+        if tried == move:
+            break
+        if tried == node.tt_move or tried == node.killer_1 or tried == node.killer_2:
+            continue
+        if is_quiet(pos, tried):
+            _add_history(learning, pos, node, tried, -bonus)

@@ -1,0 +1,124 @@
+"""Setting up what is searched below a node: the child of a move or of a null move, its window, depth and line."""
+
+from __future__ import annotations
+
+from psearch.core.chess.board.position import likely_key, make_move, make_null
+from psearch.core.chess.ordering.history import piece_to
+from psearch.core.chess.pruning.counters import count_tried
+from psearch.core.chess.pruning.node_pruning import null_reduction
+from psearch.core.chess.pruning.reductions import expected_cutoffs, extension_of, reduction_of
+from psearch.core.chess.search.tt import prefetch_entry
+from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
+from psearch.core.records import FRAME_SIZE, MAX_PLY
+from psearch.core.techniques import LMR
+from psearch.core.toolchain.intrinsics import address, check
+from psearch.core.toolchain.jit import kernel
+from psearch.core.views import Context, Frame, Node, Worker, above, boolean, header_of, i64, stack_of, tables_of, void
+
+_LONGEST_LINE = 2
+"""Beyond so many times the depth of the iteration nothing is extended."""
+
+
+@kernel(i64(Context, Frame))
+def frame_number(ctx, frame):
+    """Number of a frame in the arena."""
+    return (address(frame) - ctx.frames) // FRAME_SIZE
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
+def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
+    """Prepare the frame above for entry; its position has been made. The window is the child's own view.
+
+    node: the one whose move it is. split_type, kannan_type: what the child is expected to be.
+    """
+    check(wk.ply + 1 < MAX_PLY, "a child has a frame on the stack")
+    check(alpha < beta, "a child is searched with a window")
+    child = above(frame)
+    entered = child.node
+    entered.alpha = alpha
+    entered.beta = beta
+    entered.depth = depth
+    entered.split_type = split_type
+    entered.kannan_type = kannan_type
+    entered.cont_2 = node.cont_1
+    move = frame.visit.move
+    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
+    child.visit.home = frame_number(ctx, frame) + 1
+    path = stack_of(ctx, wk.stack).path
+    path[wk.ply + 1].key = child.position.key
+    path[wk.ply + 1].move = move
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64))
+def push_null(ctx, wk, frame, node, split_type, kannan_type):
+    """Pass the move and search what follows with a null window below beta, R plies less deep."""
+    reduction = null_reduction(header_of(ctx).options.pruning, frame.position, node)
+    frame.visit.move = NULL_MOVE
+    frame.visit.stage = VISIT_NULL
+    frame.visit.resume = STATE_CHILD
+    child = above(frame)
+    make_null(tables_of(ctx), frame.position, child.position)
+    child.node.extended = 0
+    beta = node.beta
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, split_type, kannan_type)
+
+
+@kernel(void(Context, Frame, i64))
+def make_child(ctx, frame, move):
+    """Make a move of the node on this stack."""
+    # step 8: make it
+    child = above(frame)
+    tb = tables_of(ctx)
+    prefetch_entry(ctx, likely_key(tb, frame.position, move))  # memory is slow: begin before the work
+    make_move(tb, frame.position, child.position, move)
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
+def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
+    """Search the move of the visit, already made, with a window in the node's view."""
+    visit = frame.visit
+    visit.stage = stage
+    visit.alpha = alpha
+    visit.beta = beta
+    visit.depth = depth
+    visit.resume = STATE_CHILD
+    set_child(ctx, wk, frame, node, -beta, -alpha, depth, split_type, kannan_type)
+
+
+@kernel(boolean(Context, Worker))
+def may_extend(ctx, wk):
+    """Whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
+
+
+@kernel(i64(Context, Worker, Frame, Node))
+def child_depth(ctx, wk, frame, node):
+    """The depth for the move of the visit, already made: extended or reduced. What it is without reduction goes into
+    the visit."""
+    child = above(frame)
+    hd = header_of(ctx)
+    # step 9: search it, first of all: how deep
+    gives = child.position.checkers != U0
+    within = may_extend(ctx, wk)
+    extension = extension_of(wk, hd.options.pruning, tables_of(ctx), frame.position, node, frame.visit, gives, within)
+    child.node.extended = 1 if extension > 0 else 0
+    depth = node.depth - 1 + extension
+    frame.visit.new_depth = depth
+    if extension != 0:
+        return depth
+    cutoffs = expected_cutoffs(hd.options.pruning, stack_of(ctx, wk.stack).cutoffs[wk.ply + 1], frame.visit.under_way)
+    reduction = reduction_of(cutoffs, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
+    reduced = min(depth, max(depth - reduction, 1))
+    if reduced < depth:
+        count_tried(wk, LMR)
+    return reduced
+
+
+@kernel(void(Node, Frame, i64))
+def update_pv(node, child, move):
+    """The node's line: this move, then the child's line."""
+    length = min(child.node.pv_length, MAX_PLY - 1)
+    node.pv[0] = move
+    for i in range(length):
+        node.pv[i + 1] = child.node.pv[i]
+    node.pv_length = length + 1

@@ -1,0 +1,67 @@
+"""Which move of a node is searched next: the loop that picks and prunes, the same under every policy.
+
+Step 7 of a node. The state of the picker is part of the node, so any worker that holds the lock of an open node can
+take the next move from where the last one left off.
+"""
+
+from __future__ import annotations
+
+from psearch.core.chess.board.movegen import count_legal
+from psearch.core.chess.ordering.movepick import pick_move
+from psearch.core.chess.pruning.move_pruning import prunes_move
+from psearch.core.chess.pruning.sound import skips_soundly
+from psearch.core.constants import NO_MOVE
+from psearch.core.records import MAX_MOVES, MAX_PLY
+from psearch.core.toolchain.jit import kernel
+from psearch.core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
+
+DEFERRED = 1 << 16
+"""Set in what `next_move` returns: the move was deferred once, and is searched now whoever else is at it."""
+_MOST_DEFERRED = 32
+
+
+@kernel(boolean(Tables, Position, Node, i64))
+def defer_move(tb, pos, node, move):
+    """Give a move back that was taken from the node, to be searched last. Under the lock once open.
+
+    Deferred moves wait at the far end of the move list, in front of which all legal moves must find room. False: no
+    room there.
+    """
+    if node.deferred == _MOST_DEFERRED or count_legal(tb, pos) + node.deferred >= MAX_MOVES:
+        return False
+    node.deferred += 1
+    node.moves[MAX_MOVES - node.deferred] = move
+    node.moves_done -= 1
+    return True
+
+
+@kernel(i64(Node))
+def _take_deferred(node):
+    """The move that was deferred first, with `DEFERRED`; NO_MOVE when none is left."""
+    if node.deferred == 0:
+        return NO_MOVE
+    # the first is at the end: take it and move the others up
+    move = node.moves[MAX_MOVES - 1] | DEFERRED
+    for i in range(1, node.deferred):
+        node.moves[MAX_MOVES - i] = node.moves[MAX_MOVES - i - 1]
+    node.deferred -= 1
+    return move
+
+
+@kernel(i64(Context, Worker, Position, Node, i64))
+def next_move(ctx, wk, pos, node, home):
+    """The next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE when
+    there is none. home: number of the node's frame."""
+    # step 7: next move
+    hd = header_of(ctx)
+    tb = tables_of(ctx)
+    sound = hd.options.pruning.sound != 0
+    while True:
+        move = pick_move(tb, hd.learning, pos, node)
+        if move == NO_MOVE:
+            return _take_deferred(node)
+        if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
+            continue
+        if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):
+            return move
+        node.moves_done += 1

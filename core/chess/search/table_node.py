@@ -1,0 +1,63 @@
+"""What a node reads from the transposition table and writes to it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.search.tt import probe, store, stored_eval
+from psearch.core.chess.search.write_store_log import log_store
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
+from psearch.core.scores import is_mate_bound, score_to_table
+from psearch.core.toolchain.jit import kernel
+from psearch.core.views import (
+    Context,
+    Frame,
+    Node,
+    Position,
+    Worker,
+    header_of,
+    i64,
+    tables_of,
+    u64,
+    void,
+)
+
+
+@kernel(u64(Context, Position))
+def probe_table(ctx, pos):
+    """The table's data word for a position, U0 without one or with the table switched off."""
+    return probe(ctx, pos.key) if header_of(ctx).options.tt else U0
+
+
+@kernel(i64(Node))
+def bound_class(node):
+    """The bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as none."""
+    return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
+
+
+@kernel(i64(Context, Worker, Position, u64))
+def static_eval(ctx, wk, pos, data):
+    """The evaluation of a position not in check, not corrected: from the table if it has it."""
+    value = stored_eval(data)
+    return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
+
+
+@kernel(i64(Node))
+def estimate_of(node):
+    """The static evaluation, or the table's score where its bound says that it is nearer to the truth."""
+    if node.eval == NO_SCORE or node.tt_bound == BOUND_NONE or is_mate_bound(node.tt_score):
+        return node.eval
+    score = node.tt_score
+    nearer = (node.tt_bound & BOUND_LOWER and score > node.eval) or (node.tt_bound & BOUND_UPPER and score < node.eval)
+    return score if nearer else node.eval
+
+
+@kernel(void(Context, Worker, Frame, i64, i64, i64))
+def store_result(ctx, wk, frame, value, depth, bound):
+    """Write a result for a node into the table, and note it if others are to know."""
+    hd = header_of(ctx)
+    score = score_to_table(value, wk.ply)
+    data = store(ctx, hd.age, frame.position.key, frame.node.best_move, score, frame.node.raw_eval, depth, bound)
+    if depth >= hd.logged_depth:
+        log_store(ctx, np.int64(wk.index), frame.position.key, data)

@@ -1,0 +1,182 @@
+"""A whole build: run by `psearch.core.toolchain.compiler_client` in a process of its own."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import json
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+from psearch.core.toolchain import jit, kernel_cache
+from psearch.core.toolchain.compiler.back_end import object_code, processor
+from psearch.core.toolchain.compiler.compiler_processes import (
+    ProcessKilled,
+    WorkFailed,
+    end_with,
+    in_processes,
+    summary,
+)
+from psearch.core.toolchain.compiler.dependencies import closure, digest_of, toolchain
+from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
+from psearch.core.toolchain.jit import EntryKernel, Kernel
+from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.trusted_folder import Folder
+
+Groups = Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
+"""By name: the modules of its entries, and what it replaces."""
+
+
+class Build:
+    """Compiles groups; `tell` gets one line at a time.
+
+    folder: of the cache, where bitcode is kept; None: nowhere.
+    """
+
+    def __init__(self, folder: Folder | None, groups: Groups, tell: Callable[[str], None], most_processes: int) -> None:
+        self.folder = folder
+        self.tell = tell
+        self.most_processes = most_processes
+        self.start = time.perf_counter()
+        self.entries: dict[str, list[Kernel]] = {}
+        self.replaced = {name: replaced for name, (_, replaced) in groups.items()}
+        for name, (modules, replaced) in groups.items():
+            for module in (*modules, *(symbol.rpartition(".")[0] for symbol in replaced.values())):
+                import_module(module)
+            self.entries[name] = [
+                kernel
+                for kernel in jit.registry.values()
+                if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in modules
+            ]
+        # now, and not when all is compiled: somebody may be editing them
+        self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
+        self.closures = {name: closure(entries, self.replaced[name]) for name, entries in self.entries.items()}
+        self.digests = {
+            symbol: digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
+        }
+
+        self.bitcodes: dict[str, bytes] = {}
+        """by symbol"""
+
+    def run(self) -> Iterator[Object]:
+        """The object of each group, from the cache or made."""
+        missing = []
+        for name in self.entries:
+            kept = None if self.folder is None else kernel_cache.read_object(self.folder, self.object_name(name))
+            if kept is None:
+                missing.append(name)
+            else:
+                yield kept
+        needed = sorted({symbol for name in missing for symbol in self.closures[name]})
+        self.bitcodes = {symbol: found for symbol in needed if (found := self._kept_bitcode(symbol)) is not None}
+        # the longest first: no process is left with one at the end
+        order = sorted(
+            set(needed) - set(self.bitcodes), key=lambda symbol: -len(jit.registry[symbol].py_func.__code__.co_code)
+        )
+        if order:
+            prepare(jit.registry.values())
+        total = len(order) + len(missing)
+        done = 0
+        # kernels first: a group needs all of them
+        for symbol, bitcode in in_processes(self.front_end, order, self.most_processes):
+            self.bitcodes[symbol] = bitcode
+            self._keep_bitcode(symbol)
+            done += 1
+            self._tell_of(done, total, symbol.rpartition(".")[2])
+        for name, made in in_processes(self.back_end, missing, self.most_processes):
+            done += 1
+            self._tell_of(done, total, f"all of {name}")
+            yield made
+
+    def _tell_of(self, done: int, total: int, what: str) -> None:
+        self.tell(f"compiling kernels, once: {done}/{total} {what} ({time.perf_counter() - self.start:.0f} s)")
+
+    def _imported_files(self) -> list[str]:
+        """Every file of this package that was imported to compile, and every one beside kernels elsewhere: they may
+        import constants and layouts from there."""
+        files = {
+            name: str(module.__file__) for name, module in sys.modules.items() if getattr(module, "__file__", None)
+        }
+        modules = {kernel.py_func.__module__ for kernel in jit.registry.values()}
+        folders = {Path(files[name]).parent for name in modules & set(files)}
+        return sorted(
+            file for name, file in files.items() if name.partition(".")[0] == "psearch" or Path(file).parent in folders
+        )
+
+    def _bitcode_name(self, symbol: str) -> str:
+        return f"{self.digests[symbol]}.bc"
+
+    def _kept_bitcode(self, symbol: str) -> bytes | None:
+        return None if self.folder is None else kernel_cache.read_sealed(self.folder, self._bitcode_name(symbol))
+
+    def _keep_bitcode(self, symbol: str) -> None:
+        """For the next change of another kernel. Not told when there is no room: so will be the object's fate."""
+        if self.folder is not None:
+            with contextlib.suppress(OSError):
+                kernel_cache.write_sealed(self.folder, self._bitcode_name(symbol), self.bitcodes[symbol])
+
+    def object_name(self, group: str) -> str:
+        """Of a group: named by all that is in it, and the processor that it is made for."""
+        parts = [toolchain(), *processor(), *(kernel.symbol for kernel in self.entries[group])]
+        parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
+        parts += [str(sorted(self.replaced[group].items()))]
+        return f"{group}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
+
+    def front_end(self, symbol: str) -> tuple[str, bytes]:
+        """Compile one kernel to bitcode."""
+        return symbol, bitcode_of(jit.registry[symbol])
+
+    def back_end(self, group: str) -> tuple[str, Object]:
+        """Link and optimise one group."""
+        entries = self.entries[group]
+        counts = {kernel.py_func.__name__: len(kernel.arguments) for kernel in entries}
+        bitcodes = [self.bitcodes[symbol] for symbol in sorted(self.closures[group])]
+        return group, Object(self.object_name(group), counts, object_code(bitcodes, entries, self.replaced[group]))
+
+
+def main(descriptor: int, folder: int | None, groups: Groups, most_processes: int, parent: int) -> int:
+    """Compile groups, and write what happens to a pipe, a line of JSON for each message.
+
+    folder: descriptor of the folder in the cache; parent: the process that waits for it. The messages:
+    `tell`, a line of progress; `group`, with `name`, `entries` and `code` of its object; `files`, with a hash of each;
+    `error`, one line, with `killed` if memory may have been short. What else there is to say goes to stderr.
+    """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_with(parent)
+    with open(descriptor, "w", encoding="ascii") as pipe:
+        try:
+            _build(None if folder is None else Folder(folder, "the cache"), groups, most_processes, pipe)
+        except (KeyboardInterrupt, BrokenPipeError):
+            return 1
+        except WorkFailed as error:
+            print(error.words, file=sys.stderr)
+            _send(pipe, error=str(error), killed=False)
+            return 1
+        except ProcessKilled as error:
+            _send(pipe, error=f"one of its processes ended by {error}", killed=True)
+            return 1
+        except Exception as error:
+            traceback.print_exc()
+            _send(pipe, error=summary(error), killed=isinstance(error, MemoryError))
+            return 1
+    return 0
+
+
+def _build(folder: Folder | None, groups: Groups, most_processes: int, pipe: IO[str]) -> None:
+    build = Build(folder, groups, lambda text: _send(pipe, tell=text), most_processes)
+    names = {build.object_name(group): group for group in groups}
+    for made in build.run():
+        code = base64.b64encode(made.code).decode()
+        _send(pipe, group=names[made.name], name=made.name, entries=made.entries, code=code)
+    _send(pipe, files=build.files)
+
+
+def _send(pipe: IO[str], **message: Any) -> None:
+    print(json.dumps(message), file=pipe, flush=True)

@@ -1,0 +1,200 @@
+"""The program's side of the compiler: a process of its own, which this one starts, listens to, and outlives."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.core.toolchain.kernel_cache import KernelError, Object, Progress
+from psearch.core.toolchain.trusted_folder import Folder
+
+_PROGRAM = (
+    "import sys; sys.path[:] = {path!r}; from psearch.core.toolchain.compiler.build import main; "
+    "raise SystemExit(main({pipe}, {folder}, {groups!r}, {most_processes}, {parent}))"
+)
+_STARTED_BY = "PSEARCH_COMPILING"
+"""Set in the compiler's environment: where the interpreter is the program itself, it must not start another."""
+_MOST_PROCESSES = 16
+_POLL_MS = 1000
+_PATIENCE_S = 300.0
+"""Without a word of it. One group takes some 10 s on a core of 2020."""
+_EXIT_S = 10.0
+_MOST_WORDS = 400
+_READ_BYTES = 1 << 16
+
+
+class Compiled(NamedTuple):
+    """What the compiler made."""
+
+    objects: dict[str, Object]
+    """by group"""
+    files: dict[str, str]
+    """hashes of the files that they were made from"""
+
+
+class _Interrupted(Exception):
+    """The compiler was killed, or one of its processes: perhaps memory was short."""
+
+
+def compile_groups(
+    groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+    folder: Folder | None,
+    progress: Progress | None,
+    keep_turn: Callable[[], None],
+) -> Compiled:
+    """Compile groups, given by the modules of their entries and what they replace.
+
+    folder: where the compiler may keep bitcode. keep_turn: called every second. Raises KernelError.
+    """
+    try:
+        try:
+            return _Compiler(groups, folder, _MOST_PROCESSES).listen(progress, keep_turn)
+        except _Interrupted:
+            # alone it needs less memory, and what was done is kept
+            return _Compiler(groups, folder, 1).listen(progress, keep_turn)
+    except _Interrupted as error:
+        raise KernelError(f"compiling the kernels failed: {error}") from error
+
+
+class _Compiler:
+    """One process that compiles."""
+
+    def __init__(
+        self,
+        groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+        folder: Folder | None,
+        most_processes: int,
+    ) -> None:
+        try:
+            self._python = python_command(_STARTED_BY)
+        except NotPython as other:
+            text = f"the kernels need a Python interpreter to compile them, and sys.executable is {other}"
+            raise KernelError(text) from None
+        self._objects: dict[str, Object] = {}
+        self._files: dict[str, str] | None = None
+        self._error = ""
+        self._is_killed = False
+        self._words = b""
+        """the compiler's stderr"""
+        self._rest = b""
+        """of the pipe, not yet a whole line"""
+        try:
+            self._pipe, theirs = os.pipe()
+            try:
+                self._process = self._start(theirs, groups, folder, most_processes)
+            except BaseException:
+                os.close(self._pipe)
+                raise
+            finally:
+                os.close(theirs)
+        except OSError as error:
+            raise KernelError(f"the compiler of the kernels cannot be started: {error.strerror}") from error
+
+    def _start(
+        self,
+        pipe: int,
+        groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+        folder: Folder | None,
+        most_processes: int,
+    ) -> subprocess.Popen[bytes]:
+        inner = None if folder is None else folder.descriptor
+        program = _PROGRAM.format(
+            path=_absolute_path(),
+            pipe=pipe,
+            folder=inner,
+            groups={name: (tuple(modules), dict(replaced)) for name, (modules, replaced) in groups.items()},
+            most_processes=most_processes,
+            parent=os.getpid(),
+        )
+        # numba's own switches are for the host program: some change the machine code, some break it
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+        environment["OPENBLAS_NUM_THREADS"] = "1"  # numpy starts no threads in a process that forks
+        environment[_STARTED_BY] = "1"
+        return subprocess.Popen(
+            [*self._python, "-c", program],
+            cwd="/",  # numba reads a file of settings in the working folder
+            env=environment,
+            pass_fds=[pipe] if inner is None else [pipe, inner],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # the program's may be a protocol
+            stderr=subprocess.PIPE,
+        )
+
+    def listen(self, progress: Progress | None, keep_turn: Callable[[], None]) -> Compiled:
+        """Until it ends. Raises KernelError, and _Interrupted when another try may help."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, self._pipe)
+            stack.enter_context(self._process)
+            stack.callback(self._process.kill)
+            self._read(progress, keep_turn)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_EXIT_S)
+        if self._files is not None:  # the last message
+            return Compiled(self._objects, self._files)
+        status = self._process.returncode
+        if status < 0:
+            raise _Interrupted(f"the compiler was ended by signal {-status}; perhaps there is too little memory")
+        error = " ".join((self._error or self._last_words()).split())[:_MOST_WORDS]
+        if self._is_killed:
+            raise _Interrupted(error)
+        failure = KernelError(f"compiling the kernels failed: {error}")
+        failure.add_note(self._words.decode(errors="replace"))
+        raise failure
+
+    def _read(self, progress: Progress | None, keep_turn: Callable[[], None]) -> None:
+        """Both pipes to their ends."""
+        assert self._process.stderr is not None
+        errors = self._process.stderr.fileno()
+        poll = select.poll()
+        ends = {self._pipe, errors}
+        for end in ends:
+            poll.register(end, select.POLLIN)
+        silent_s = 0.0
+        while ends:
+            ready = poll.poll(_POLL_MS)
+            keep_turn()
+            # counted, not read off a clock: this process may be stopped for a while, and the compiler with it
+            silent_s = 0.0 if ready else silent_s + _POLL_MS / 1000
+            if silent_s > _PATIENCE_S:
+                raise KernelError(f"compiling the kernels failed: the compiler does nothing for {_PATIENCE_S:.0f} s")
+            for end, _ in ready:
+                text = os.read(end, _READ_BYTES)
+                if not text:
+                    poll.unregister(end)
+                    ends.discard(end)
+                elif end == errors:
+                    self._words += text
+                else:
+                    self._take(text, progress)
+
+    def _take(self, text: bytes, progress: Progress | None) -> None:
+        """Messages; see `psearch.core.toolchain.compiler.build.main`."""
+        *lines, self._rest = (self._rest + text).split(b"\n")
+        for message in map(json.loads, lines):
+            if "tell" in message:
+                if progress:
+                    progress(message["tell"])
+            elif "group" in message:
+                code = base64.b64decode(message["code"])
+                self._objects[message["group"]] = Object(message["name"], message["entries"], code)
+            elif "files" in message:
+                self._files = message["files"]
+            else:
+                self._error, self._is_killed = message["error"], message["killed"]
+
+    def _last_words(self) -> str:
+        lines = self._words.decode(errors="replace").split("\n")
+        return next((line for line in reversed(lines) if line.strip()), "the compiler ended without a word")
+
+
+def _absolute_path() -> list[str]:
+    """Where this program finds modules: the compiler works in another folder."""
+    return [os.path.abspath(place) if not place or os.path.exists(place) else place for place in sys.path]

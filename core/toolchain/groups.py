@@ -1,0 +1,185 @@
+"""Compiled kernels as Python calls them: loaded from the cache in milliseconds, compiled when there are none.
+
+Python calls an `Entry`; entries that are used together make a `Group`, whose machine code is one object file. A group
+is declared beside those who call it (`*_entries.py` of a room) and names the modules that hold its kernels; nobody has
+to import these, or numba, to call it. The first call of an entry loads its group; `load` does it for several groups,
+and says what is going on.
+
+An entry takes and returns 64-bit integers and is called through ctypes, which lets go of Python's global lock
+meanwhile. Compiling is done by a process of its own (`psearch.core.toolchain.compiler`, started by
+`compiler_client.py`), placing an object in memory by `machine_code.py`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from psearch.core.toolchain import kernel_cache, machine_code
+from psearch.core.toolchain.kernel_cache import KernelError as KernelError
+from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.kernel_cache import Progress as Progress
+
+_lock = threading.RLock()
+_groups: dict[str, Group] = {}
+_key: str | None = None
+
+
+class Entry:
+    """A compiled function that takes and returns 64-bit integers; loads its group when it is first called."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        self.group = group
+        self.name = name
+        self._function: Any = None
+
+    def __call__(self, *arguments: int) -> int:
+        if self._function is None:
+            self._function = self.group.function(self.name)
+        return int(self._function(*arguments))
+
+
+class Group:
+    """Kernels that are compiled, kept and loaded together.
+
+    name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
+    another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
+    that it replaces.
+    """
+
+    def __init__(self, name: str, *modules: str, replaced: Mapping[str, str] | None = None) -> None:
+        if name in _groups:
+            raise AssertionError(f"there are two groups of kernels named {name}")
+        self.name = name
+        self.modules = modules
+        self.replaced = dict(replaced or {})
+        self._functions: dict[str, Any] = {}
+        _groups[name] = self
+
+    @property
+    def is_loaded(self) -> bool:
+        return bool(self._functions)
+
+    @property
+    def made_of(self) -> str:
+        """The modules and what is replaced, in words: another program may mean other kernels by the same name."""
+        return repr((self.modules, sorted(self.replaced.items())))
+
+    def entry(self, name: str) -> Entry:
+        """One of its functions, which need not be there yet."""
+        return Entry(self, name)
+
+    def function(self, name: str) -> Any:
+        """The machine code of an entry; loads, or compiles, the group."""
+        if not self._functions:
+            load(self)
+        return self._functions[name]
+
+    def _take(self, found: Object) -> None:
+        """Place its machine code. Raises KernelError when the system refuses."""
+        try:
+            addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
+        except OSError as error:
+            raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
+        functions = {}
+        for name, arguments in found.entries.items():
+            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
+            functions[name] = prototype(addresses[f"psearch_{name}"])
+        self._functions = functions
+
+
+def group_of(module: str) -> Group:
+    """The group of a module that belongs to no other."""
+    return _groups[module] if module in _groups else Group(module, module)
+
+
+def key() -> str:
+    """Of this program's folder in the cache; the same to its end."""
+    global _key
+    with _lock:
+        if _key is None:
+            _key = kernel_cache.environment_key(kernel_cache.processor())
+        return _key
+
+
+def cache_environment() -> dict[str, str]:
+    """Environment variables by which another process finds the cache that this one uses."""
+    return {"PSEARCH_CACHE_DIR": kernel_cache.roots()[0]}
+
+
+def load(*groups: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
+    """Make the entries of these groups callable; compile those that are not in the cache. Returns seconds.
+
+    Safe when several programs start at once: one compiles, the others wait and then load. Safe in several threads, too.
+    `progress` gets one line at a time while compiling, and nothing when all is loaded. `warn` gets a line when what was
+    compiled could not be kept, or not in the folder that was meant for it; without it the line goes to `progress`, or
+    else becomes a Python warning. Raises KernelError.
+    """
+    start = time.perf_counter()
+    with _lock:
+        missing = _not_in_cache([group for group in groups if not group.is_loaded])
+        if missing:
+            _compile(missing, progress, warn or progress or _warn)
+    return time.perf_counter() - start
+
+
+def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
+    """The group's machine code, from the first cache that has it. hashes: as for `kernel_cache.recorded_object`."""
+    for root in kernel_cache.roots():
+        with kernel_cache.open_cache(root, key()) as folder:
+            if folder is not None:
+                name = kernel_cache.recorded_object(folder, group.name, hashes, group.made_of)
+                found = None if name is None else kernel_cache.read_object(folder, name)
+                if found is not None:
+                    return found
+    return None
+
+
+def _not_in_cache(groups: Sequence[Group]) -> list[Group]:
+    """Load what there is; what is left."""
+    hashes: dict[str, str] = {}
+    missing = []
+    for group in groups:
+        found = cached(group, hashes)
+        if found is None:
+            missing.append(group)
+        else:
+            group._take(found)
+    return missing
+
+
+def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[[str], None]) -> None:
+    """In another process: this one may have threads, and need not carry numba with it."""
+    from psearch.core.toolchain.cache_pruning import prune  # not at the head: a warm start does without these
+    from psearch.core.toolchain.compile_lock import compile_lock
+    from psearch.core.toolchain.compiler_client import compile_groups
+
+    problems: list[str] = []
+    with kernel_cache.open_to_write(key(), problems) as (root, folder), compile_lock(folder, progress) as keep_turn:
+        missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
+        if not missing:
+            return
+        wanted = {group.name: (group.modules, group.replaced) for group in missing}
+        compiled = compile_groups(wanted, folder, progress, keep_turn)
+        for group in missing:
+            group._take(compiled.objects[group.name])
+        if folder is not None:
+            try:
+                for group in missing:
+                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files, group.made_of)
+                prune(root)
+            except OSError as error:
+                problems.insert(0, kernel_cache.told(root, error))
+                root = ""
+    if problems:
+        kept = f"are kept in {root}" if root else "cannot be kept: the next start compiles them again"
+        warn(f"the compiled kernels {kept} ({problems[0]})")
+
+
+def _warn(text: str) -> None:
+    import warnings
+
+    warnings.warn(text, RuntimeWarning, stacklevel=4)

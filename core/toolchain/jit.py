@@ -1,0 +1,107 @@
+"""The two decorators of kernels; they own all of numba's options.
+
+- `@kernel(signature)` marks a compiled function that only other kernels call.
+- `@entry(signature)` marks one that Python calls, too; it takes and returns integers only (addresses are int64).
+
+Both have exactly one signature. How they become machine code: `psearch.core.toolchain.compiler`; how Python calls
+it: `groups.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numba.core import sigutils
+from numba.core.registry import CPUDispatcher
+
+from psearch.core.toolchain.groups import Entry, Group, group_of
+
+CHECK = bool(os.environ.get("PSEARCH_CHECK"))
+"""A build with the assertions of kernels (`intrinsics.check`) and with array bounds checked."""
+YIELDS = bool(os.environ.get("PSEARCH_YIELDS"))
+"""A build in which a worker now and then loses its core between two steps that others can see."""
+
+# error_model="numpy": an integer division needs no zero check and half the code.
+# nogil: a worker inside a kernel must not block the other threads of a program that embeds us.
+_OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "nogil": True}
+
+registry: dict[str, Kernel] = {}
+"""All kernels imported so far, by symbol."""
+
+
+class External(NamedTuple):
+    """How a kernel is called by another that is being compiled without it."""
+
+    template: Any
+    """numba's typing template: the one signature"""
+    pysignature: Any
+    key: Any
+    """of its lowering in the target context"""
+
+
+class Kernel(CPUDispatcher):
+    """A function with one signature.
+
+    It is compiled by `psearch.core.toolchain.compiler`, which sets `external` while other kernels call it. It is an
+    ordinary numba function, too: tests and fits call kernels from functions that numba compiles as they come.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
+        super().__init__(function, targetoptions=_OPTIONS)
+        self.arguments, self.result = sigutils.normalize_signature(signature)
+        self.external: External | None = None
+
+    @property
+    def symbol(self) -> str:
+        """Its name in machine code."""
+        return f"{self.py_func.__module__}.{self.py_func.__name__}"
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        if self.external is not None:
+            return self.external.template, self.external.pysignature, args, kws
+        if not self.overloads:
+            self.compile(self.result(*self.arguments))
+            # a call with other types is an error or a conversion, not a second copy
+            self.disable_compile()
+        return super().get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        return super().get_overload(sig) if self.external is None else self.external.key
+
+
+class EntryKernel(Kernel):
+    """A kernel that Python calls: as machine code from its group's object."""
+
+    def __init__(self, function: Callable[..., Any], signature: Any, group: Group) -> None:
+        super().__init__(function, signature)
+        self.call = Entry(group, function.__name__)
+
+    def __call__(self, *arguments: int) -> int:
+        return self.call(*arguments)
+
+
+def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A compiled function for other kernels, with exactly one signature."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = Kernel(function, signature)
+        registry[made.symbol] = made
+        return made
+
+    return decorate
+
+
+def entry(signature: Any, group: Group | None = None) -> Callable[[Callable[..., Any]], Any]:
+    """A compiled function that Python calls; takes and returns integers only.
+
+    group: names the function's module among its modules; None: a group of that module alone.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = EntryKernel(function, signature, group or group_of(function.__module__))
+        registry[made.symbol] = made
+        return made
+
+    return decorate

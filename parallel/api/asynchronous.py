@@ -1,0 +1,380 @@
+"""The engine on asyncio: the methods of `chess.engine.Protocol`, on an `Engine` whose calls run in threads.
+
+An await that is cancelled stops what it waits for. A loop that is closed, or an await that is dropped, stops it too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeVar, overload
+
+import chess
+import chess.engine
+
+from psearch.api.analysis_result import keep_latest
+from psearch.api.blocking import Engine, identity
+from psearch.api.checked_arguments import Place, RootMoves
+from psearch.api.declared_options import option_map
+from psearch.api.infos import result_dicts
+from psearch.api.question import ask
+from psearch.api.settings import Options, Settings
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.options import DEFAULT_SPLIT_DEPTH
+from psearch.processes.control import SearchControl
+from psearch.processes.request import OnInfo
+from psearch.results import Info, PsearchError, Result
+
+if TYPE_CHECKING:
+    from psearch.trace.recorder import Recorder
+
+T = TypeVar("T")
+_NO_OPTIONS: Options = {}
+
+
+class AsyncEngine:
+    """`psearch.Engine` for asyncio: the same arguments, and the same methods as coroutines; an async context manager.
+
+    The workers start with `async with`, `initialize` or the first call that needs them, without blocking the loop. One
+    search at a time; any number of engines at once. Cancelling a call (`asyncio.wait_for`, a task group, Ctrl-C) stops
+    its search and waits the few milliseconds that takes. Raises PsearchError as `Engine` does.
+
+    >>> import asyncio, chess, psearch
+    >>> async def main():
+    ...     async with psearch.AsyncEngine(hash_mb=1) as engine:
+    ...         played = await engine.play("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1", chess.engine.Limit(depth=3))
+    ...         print(played.move)
+    >>> asyncio.run(main())
+    g5g7
+    """
+
+    def __init__(
+        self,
+        threads: int = 1,
+        hash_mb: int | None = None,
+        policy: str = DEFAULT_POLICY,
+        pruning: str = DEFAULT_PRUNING,
+        split_depth: int = DEFAULT_SPLIT_DEPTH,
+        *,
+        watched: bool = False,
+        cluster: str | None = None,
+    ) -> None:
+        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
+        self._make = partial(make, watched=watched, cluster=cluster)
+        self._engine: Engine | None = None
+        self._is_closed = False
+        self._changing = threading.Lock()
+        """held by the thread that starts or ends the engine"""
+
+    async def __aenter__(self) -> AsyncEngine:
+        try:
+            await self.initialize()
+        except BaseException:
+            threading.Thread(target=self._close, name="psearch-close").start()  # there will be no `__aexit__`
+            raise
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        settings = self._settings
+        state = ", closed" if self._is_closed else ""
+        return f"<psearch.AsyncEngine (threads={settings.threads}, hash_mb={settings.hash_mb}{state})>"
+
+    @property
+    def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
+        """What `configure` takes, by name in any case."""
+        return option_map()
+
+    @property
+    def id(self) -> Mapping[str, str]:
+        """Name and author."""
+        return identity()
+
+    async def initialize(self) -> None:
+        """Start the workers, unless they have been started."""
+        await in_thread(self._open)
+
+    async def close(self) -> None:
+        """Stop what is being searched, end the workers, give the memory back. May be called twice."""
+        self.stop()
+        await in_thread(self._close)
+
+    async def quit(self) -> None:
+        """The same as `close`."""
+        await self.close()
+
+    def stop(self) -> None:
+        """End the search that is running, if any; its caller gets the best found so far. From any thread."""
+        if self._engine is not None:
+            self._engine.stop()
+
+    async def new_game(self) -> None:
+        """Forget the transposition table and everything learnt, as for another game."""
+        engine = await self._started()
+        await in_thread(lambda: engine.new_game(), _let_end)
+
+    async def ping(self) -> None:
+        """Return when the workers are there and idle; those that were lost are replaced."""
+        engine = await self._started()
+        await in_thread(lambda: engine.ping(), _let_end)
+
+    async def configure(self, options: Options) -> None:
+        """As `Engine.configure`."""
+        engine = await self._started()
+        await in_thread(lambda: engine.configure(options), _let_end)
+
+    async def send_opponent_information(
+        self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
+    ) -> None:
+        """For programs that tell: this engine plays against everybody in the same way."""
+
+    async def send_game_result(
+        self,
+        board: chess.Board,
+        winner: chess.Color | None = None,
+        game_ending: str | None = None,
+        game_complete: bool = True,
+    ) -> None:
+        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        engine = await self._started()
+        await in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
+
+    @overload
+    async def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = ...,
+        *,
+        multipv: None = ...,
+        game: object = ...,
+        info: chess.engine.Info = ...,
+        root_moves: RootMoves | None = ...,
+        options: Options = ...,
+    ) -> chess.engine.InfoDict: ...
+
+    @overload
+    async def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = ...,
+        *,
+        multipv: int,
+        game: object = ...,
+        info: chess.engine.Info = ...,
+        root_moves: RootMoves | None = ...,
+        options: Options = ...,
+    ) -> list[chess.engine.InfoDict]: ...
+
+    async def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = None,
+        *,
+        multipv: int | None = None,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+    ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
+        """As `Engine.analyse`."""
+        settings = self._settings.for_one_search(options)
+        question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
+        control = SearchControl()
+        watch = _stop_with_loop(control)
+        engine = await self._started()
+        result = await in_thread(lambda: engine._answer(question, control, watch), control.stop)
+        infos = result_dicts(question.board, result, question.selector)
+        return infos[0] if multipv is None else infos
+
+    async def play(
+        self,
+        board: Place,
+        limit: chess.engine.Limit,
+        *,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        ponder: bool = False,
+        draw_offered: bool = False,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+        opponent: chess.engine.Opponent | None = None,
+    ) -> chess.engine.PlayResult:
+        """As `Engine.play`."""
+        settings = self._settings.for_one_search(options)
+        question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
+        control = SearchControl()
+        watch = _stop_with_loop(control)
+        engine = await self._started()
+        return await in_thread(lambda: engine._played(question, control, ponder, watch), control.stop)
+
+    async def analysis(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = None,
+        *,
+        multipv: int | None = None,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+    ) -> AsyncAnalysis:
+        """Begin to search in the background, as `Engine.analysis`."""
+        settings = self._settings.for_one_search(options)
+        question = ask(
+            board,
+            limit,
+            settings,
+            is_endless=True,
+            multipv=multipv,
+            game=game,
+            info=info,
+            root_moves=root_moves,
+        )
+        control = SearchControl()
+        found = AsyncAnalysis(control.stop)
+        engine = await self._started()
+        await in_thread(lambda: engine._start(question, control, found.take, found.end), control.stop)
+        return found
+
+    # -- what only programs of one's own have --------------------------------------------------------------------------
+
+    @classmethod
+    async def popen(cls, *arguments: object, **named: object) -> NoReturn:
+        """Raises PsearchError: there is no program to start."""
+        raise PsearchError(
+            "psearch.AsyncEngine(threads=2) starts its own processes; for the UCI engine take "
+            "chess.engine.popen_uci(['psearch', 'uci'])"
+        )
+
+    async def communicate(self, command_factory: object) -> NoReturn:
+        """Raises PsearchError: there is no protocol."""
+        raise PsearchError("psearch.AsyncEngine speaks no protocol: use analysis(), which reports as it searches")
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _settings(self) -> Settings:
+        return self._first_settings if self._engine is None else self._engine._settings
+
+    def _recorder(self) -> Recorder | None:
+        """As `Engine._recorder`; None also before the workers have started."""
+        return None if self._engine is None else self._engine._recorder()
+
+    async def _started(self) -> Engine:
+        """A wait of its own: a start takes long, and an await that is cancelled does not wait for it."""
+        return await in_thread(self._open) if self._engine is None else self._engine
+
+    def _open(self) -> Engine:
+        """In a thread: the engine, started if need be."""
+        with self._changing:
+            if self._is_closed:
+                raise PsearchError("this engine is closed")
+            if self._engine is None:
+                self._engine = self._make()
+            return self._engine
+
+    def _close(self) -> None:
+        """In a thread."""
+        with self._changing:
+            self._is_closed = True
+            if self._engine is not None:
+                self._engine.close()
+
+
+class AsyncAnalysis(chess.engine.AnalysisResult):
+    """A search in the background: `chess.engine.AnalysisResult`. Made by `AsyncEngine.analysis`, in a running loop."""
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        super().__init__(stop)
+        self._loop = asyncio.get_running_loop()
+        self._end_search = stop
+
+    def __aiter__(self) -> AsyncAnalysis:
+        return self
+
+    def __enter__(self) -> AsyncAnalysis:
+        return self
+
+    def post(self, info: chess.engine.InfoDict) -> None:
+        """Called in the loop for each info."""
+        super().post(info)  # which merges it into the line's last one, as programs of UCI say only what is new
+        keep_latest(self.multipv, info)
+
+    def take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
+        """Called in the searching thread for each report."""
+        self._call(partial(keep_latest, self.multipv) if is_live else self.post, info)
+
+    def end(self, result: Result | None, error: BaseException | None) -> None:
+        """Called in the searching thread when it is over."""
+        if result is not None:
+            self._call(self.set_finished, chess.engine.BestMove(result.bestmove, result.ponder))
+        else:
+            self._call(self.set_exception, error)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(function, *arguments)
+        except RuntimeError:  # the loop is closed: nobody will ask
+            self._end_search()
+
+
+def _let_end() -> None:
+    """What cannot be stopped, takes little time and must not be half done when the next call comes."""
+
+
+def _stop_with_loop(control: SearchControl) -> OnInfo:
+    """Takes reports, several in a second, and ends the search when its loop has been closed."""
+    loop = asyncio.get_running_loop()
+
+    def watch(info: Info) -> None:
+        if loop.is_closed():
+            control.stop()
+
+    return watch
+
+
+async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
+    """The result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
+
+    When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    # no warning when the await was cancelled and nobody is there to see what went wrong
+    done.add_done_callback(lambda future: future.cancelled() or future.exception())
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if error is not None:
+            done.set_exception(error)
+        else:
+            done.set_result(result)  # type: ignore[arg-type]  # None only where T is
+
+    def run() -> None:
+        result, error = None, None
+        try:
+            result = function()
+        except BaseException as raised:  # handed on to whoever awaits
+            error = raised
+        try:
+            loop.call_soon_threadsafe(settle, result, error)
+        except RuntimeError:  # the loop is closed: nobody waits
+            return
+
+    try:
+        threading.Thread(target=run, name="psearch-async", daemon=True).start()
+    except RuntimeError as error:
+        raise PsearchError(f"no thread for this call: {error}") from None
+    try:
+        return await asyncio.shield(done)
+    except asyncio.CancelledError:
+        if stop is not None:
+            stop()
+            await asyncio.wait([done])
+        raise

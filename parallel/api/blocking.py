@@ -1,0 +1,479 @@
+"""The engine for Python programs: persistent workers and table, python-chess types in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, overload
+
+import chess
+import chess.engine
+
+from psearch.api.analysis_result import Analysis, OnEnd, OnFound
+from psearch.api.api_log import LOG
+from psearch.api.checked_arguments import Place, RootMoves, check_cluster
+from psearch.api.declared_options import option_map
+from psearch.api.infos import info_dict, result_dicts
+from psearch.api.question import Question, ask
+from psearch.api.settings import Options, Settings, clears_hash
+from psearch.arena.owner import Owner
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.options import DEFAULT_SPLIT_DEPTH
+from psearch.processes.control import SearchControl
+from psearch.processes.request import OnInfo
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Info, PsearchError, Result
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.remote.one_position.team import Team
+    from psearch.trace.recorder import Recorder
+
+_STOPPING_S = 5.0
+"""How long a search that was stopped is waited for; it takes some milliseconds."""
+_NO_OPTIONS: Options = {}
+
+
+class Engine:
+    """A chess engine with worker processes of its own; a context manager.
+
+    threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
+    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least
+    depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
+    (docs/design/search.md); watched: the workers note what they do, for those who look on while they search
+    (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all of its cores
+    (docs/guides/cluster.md).
+    Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
+    It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
+    `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
+    the search goes on: a warning is logged (`logging.getLogger("psearch")`), and is the `string` of what the call
+    returns. Only if nothing can be had `psearch.WorkerDied` is raised.
+    Raises `psearch.PsearchError` for bad arguments, when the memory is not there, and in a fork of the process that has
+    made it: each process needs an engine of its own.
+
+    >>> import chess, psearch
+    >>> with psearch.Engine(threads=2, hash_mb=16) as engine:
+    ...     board = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+    ...     info = engine.analyse(board, chess.engine.Limit(depth=5))
+    ...     info["score"].white(), board.san(info["pv"][0])
+    (Mate(+1), 'Re8#')
+    """
+
+    def __init__(
+        self,
+        threads: int = 1,
+        hash_mb: int | None = None,
+        policy: str = DEFAULT_POLICY,
+        pruning: str = DEFAULT_PRUNING,
+        split_depth: int = DEFAULT_SPLIT_DEPTH,
+        *,
+        watched: bool = False,
+        cluster: str | None = None,
+    ) -> None:
+        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        if cluster is not None:
+            check_cluster(cluster)
+        self._watched = watched
+        self._owner = Owner("engine")
+        self._lock = threading.Lock()
+        self._control: SearchControl | None = None
+        """of the present search, or the last one"""
+        self._pondering: Analysis | None = None
+        self._game: object = None
+        self._cluster = cluster
+        self._team: Team | None = None
+        self._supervisor: Supervisor | None = _started(self._settings, watched)
+        try:
+            self._join()
+        except BaseException:
+            self._supervisor.close()
+            raise
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "" if self._supervisor is not None else ", closed"
+        return f"<psearch.Engine (threads={self.threads}, hash_mb={self.hash_mb}{state})>"
+
+    @property
+    def threads(self) -> int:
+        """Worker processes."""
+        return self._settings.threads
+
+    @property
+    def hash_mb(self) -> int:
+        """MiB of transposition table."""
+        return self._settings.hash_mb
+
+    @property
+    def options(self) -> chess.engine.UciOptionMap[chess.engine.Option]:
+        """What `configure` takes, by name in any case."""
+        return option_map()
+
+    @property
+    def id(self) -> Mapping[str, str]:
+        """Name and author."""
+        return identity()
+
+    def close(self) -> None:
+        """Stop what is being searched, end the workers, give the memory back. May be called twice. Without effect in a
+        fork of the process that has made this."""
+        if not self._owner.is_here:
+            return
+        self.stop()
+        self._end_pondering()
+        supervisor, self._supervisor = self._supervisor, None
+        if supervisor is not None:
+            supervisor.close()
+        self._leave()
+
+    def quit(self) -> None:
+        """The same as `close`."""
+        self.close()
+
+    def stop(self) -> None:
+        """End the search that is running, if any; its caller gets the best found so far. From any thread."""
+        control = self._control
+        if control is not None and self._owner.is_here:
+            control.stop()
+
+    def new_game(self) -> None:
+        """Forget the transposition table and everything learnt, as for another game."""
+        with self._alone():
+            self._forget()
+
+    def ping(self) -> None:
+        """Return when the workers are there and idle; those that were lost are replaced."""
+        with self._alone():
+            for note in self._workers().restore():
+                LOG.warning(note)
+
+    def configure(self, options: Options) -> None:
+        """Set options for all searches to come: names of `options`, and their values.
+
+        With another number of threads or size of table there are other workers afterwards, with an empty table. Raises
+        PsearchError for options that are not there, and when the memory is not there: all stays as it was then.
+        """
+        settings = self._settings.changed(options)
+        with self._alone():
+            before = self._settings
+            if (settings.threads, settings.hash_mb) != (before.threads, before.hash_mb):
+                self._restart(settings)
+            elif clears_hash(options):
+                self._forget()
+            self._settings = settings
+
+    def send_opponent_information(
+        self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
+    ) -> None:
+        """For programs that tell: this engine plays against everybody in the same way."""
+
+    def send_game_result(
+        self,
+        board: chess.Board,
+        winner: chess.Color | None = None,
+        game_ending: str | None = None,
+        game_complete: bool = True,
+    ) -> None:
+        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        self._owner.check()
+        self._end_pondering()
+
+    @overload
+    def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = ...,
+        *,
+        multipv: None = ...,
+        game: object = ...,
+        info: chess.engine.Info = ...,
+        root_moves: RootMoves | None = ...,
+        options: Options = ...,
+    ) -> chess.engine.InfoDict: ...
+
+    @overload
+    def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = ...,
+        *,
+        multipv: int,
+        game: object = ...,
+        info: chess.engine.Info = ...,
+        root_moves: RootMoves | None = ...,
+        options: Options = ...,
+    ) -> list[chess.engine.InfoDict]: ...
+
+    def analyse(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = None,
+        *,
+        multipv: int | None = None,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+    ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
+        """Search until a limit is reached, 5 seconds without any, and return what was found.
+
+        `board` is a `chess.Board`, whose move stack counts as the game's history, a FEN or `startpos`. With `multipv` a
+        list: the best lines with different first moves, best first, no more than there are moves. `game`: anything;
+        if it is another than in the last call, as `new_game`. `info`: what is wanted in the answer. `root_moves`:
+        choose from these moves only (moves, UCI notation or SAN). `options`: for this search, as in `configure`.
+        """
+        question = self._ask(board, limit, options, multipv=multipv, game=game, info=info, root_moves=root_moves)
+        infos = result_dicts(question.board, self._answer(question, SearchControl()), question.selector)
+        return infos[0] if multipv is None else infos
+
+    def play(
+        self,
+        board: Place,
+        limit: chess.engine.Limit,
+        *,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        ponder: bool = False,
+        draw_offered: bool = False,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+        opponent: chess.engine.Opponent | None = None,
+    ) -> chess.engine.PlayResult:
+        """Choose a move, with a clock (`white_clock` ...) in a time that leaves enough for the rest of the game.
+
+        The result's `move` is None when the game is over on the board; `ponder` is the expected reply. With `ponder`
+        the position after both is searched in the background until the next call, which finds its table filled.
+        `draw_offered` and `opponent` do not matter: the engine neither takes draws nor offers them, nor resigns. The
+        rest is as in `analyse`, the 5 seconds, too.
+
+        >>> import chess, psearch
+        >>> with psearch.Engine(hash_mb=1) as engine:
+        ...     engine.play(chess.Board("7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"), chess.engine.Limit(depth=3)).move
+        Move.from_uci('g5g7')
+        """
+        question = self._ask(board, limit, options, multipv=None, game=game, info=info, root_moves=root_moves)
+        return self._played(question, SearchControl(), ponder)
+
+    def analysis(
+        self,
+        board: Place,
+        limit: chess.engine.Limit | None = None,
+        *,
+        multipv: int | None = None,
+        game: object = None,
+        info: chess.engine.Info = chess.engine.INFO_ALL,
+        root_moves: RootMoves | None = None,
+        options: Options = _NO_OPTIONS,
+    ) -> Analysis:
+        """Begin to search in the background, until it is stopped if there is no limit; iterate over what is found.
+
+        >>> import chess, psearch
+        >>> with psearch.Engine(hash_mb=1) as engine, engine.analysis(chess.Board()) as analysis:
+        ...     for info in analysis:
+        ...         if info["depth"] >= 6:
+        ...             analysis.stop()
+        ...     analysis.wait().move in chess.Board().legal_moves
+        True
+        """
+        arguments = {"multipv": multipv, "game": game, "info": info, "root_moves": root_moves}
+        return self._analysis(self._ask(board, limit, options, is_endless=True, **arguments))
+
+    # -- what only programs of one's own have --------------------------------------------------------------------------
+
+    @classmethod
+    def popen_uci(cls, *arguments: object, **named: object) -> NoReturn:
+        """Raises PsearchError: there is no program to start."""
+        raise PsearchError(
+            "psearch.Engine(threads=2) starts its own processes; for the UCI engine take "
+            "chess.engine.SimpleEngine.popen_uci(['psearch', 'uci'])"
+        )
+
+    popen = popen_xboard = popen_uci
+
+    def communicate(self, command_factory: object) -> NoReturn:
+        """Raises PsearchError: there is no protocol."""
+        raise PsearchError("psearch.Engine speaks no protocol: use analysis(), which reports as it searches")
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _ask(self, board: Place, limit: chess.engine.Limit | None, options: Options, **arguments: Any) -> Question:
+        return ask(board, limit, self._settings.for_one_search(options), **arguments)
+
+    def _answer(self, question: Question, control: SearchControl, on_info: OnInfo | None = None) -> Result:
+        self._begin(question, control)
+        return self._search(question, control, on_info)
+
+    def _played(
+        self, question: Question, control: SearchControl, ponder: bool, on_info: OnInfo | None = None
+    ) -> chess.engine.PlayResult:
+        result = self._answer(question, control, on_info)
+        if ponder and result.bestmove is not None and result.ponder is not None and not control.is_stopped:
+            self._ponder(question, result.bestmove, result.ponder)
+        (info,) = result_dicts(question.board, result, question.selector)
+        return chess.engine.PlayResult(result.bestmove, result.ponder, info)
+
+    def _ponder(self, question: Question, *moves: chess.Move) -> None:
+        board = question.board.copy()
+        for move in moves:
+            board.push(move)
+        with contextlib.suppress(PsearchError):  # another thread was quicker, or closed the engine
+            self._pondering = self._analysis(
+                ask(
+                    board,
+                    None,
+                    question.options,
+                    is_endless=True,
+                    multipv=None,
+                    game=question.game,
+                    info=chess.engine.INFO_NONE,
+                    root_moves=None,
+                )
+            )
+
+    def _end_pondering(self) -> None:
+        pondering, self._pondering = self._pondering, None
+        if pondering is not None:
+            pondering.stop()
+            pondering.join()
+
+    def _analysis(self, question: Question) -> Analysis:
+        control = SearchControl()
+        return Analysis(control, partial(self._start, question, control), self._owner)
+
+    def _start(self, question: Question, control: SearchControl, on_found: OnFound, on_end: OnEnd) -> threading.Thread:
+        """Begin a search in a thread of its own. Raises PsearchError when there cannot be one."""
+        self._begin(question, control)
+
+        def take(info: Info) -> None:
+            found = info_dict(question.board, info, question.selector)
+            if found:
+                on_found(found, info.is_live)
+
+        def run() -> None:
+            try:
+                result = self._search(question, control, take)
+            except BaseException as error:  # handed on to whoever waits
+                on_end(None, error)
+            else:
+                on_end(result, None)
+
+        thread = threading.Thread(target=run, name="psearch-analysis", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            self._lock.release()
+            raise PsearchError(f"no thread for a search in the background: {error}") from None
+        return thread
+
+    def _recorder(self) -> Recorder | None:
+        """What the present workers note, from any thread; None without `watched`, or when this is closed."""
+        supervisor = self._supervisor
+        return None if supervisor is None else supervisor.recorder
+
+    def _workers(self) -> Supervisor:
+        supervisor = self._supervisor
+        if supervisor is None:
+            raise PsearchError("this engine is closed")
+        return supervisor
+
+    def _claim(self) -> None:
+        """Take the lock: one search at a time. Raises PsearchError when there is one that was not stopped."""
+        self._owner.check()
+        self._end_pondering()
+        if self._lock.acquire(blocking=False):
+            return
+        control = self._control
+        is_ending = control is not None and control.is_stopped
+        if not (is_ending and self._lock.acquire(timeout=_STOPPING_S)):
+            raise PsearchError("this engine is searching already: stop it first")
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._claim()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _begin(self, question: Question, control: SearchControl) -> None:
+        """What must be done before a search; `_search` must follow."""
+        self._claim()
+        try:
+            self._control = control
+            if _is_another(question.game, self._game):
+                self._game = question.game
+                self._forget()
+            self._workers()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
+        try:
+            request = question.request(control, on_info)
+            if self._team is None:
+                return self._workers().search(request)
+            from psearch.remote.one_position.joint_search import search_together
+
+            return search_together(self._workers(), self._team, request)
+        finally:
+            self._lock.release()
+
+    def _restart(self, settings: Settings) -> None:
+        """Other workers; the old ones go first, for there may not be memory for both."""
+        self._workers().close()
+        self._supervisor = None
+        try:
+            self._supervisor = _started(settings, self._watched)
+        except PsearchError:
+            self._supervisor = _started(self._settings, self._watched)
+            raise
+        if self._team is not None and settings.hash_mb != self.hash_mb:
+            self._leave()
+            self._join(settings.hash_mb)
+
+    def _forget(self) -> None:
+        self._workers().forget()
+        if self._team is not None:
+            self._team.forget()
+
+    def _join(self, hash_mb: int | None = None) -> None:
+        """Have the other machines, if there are to be some, with tables of this size. Raises PsearchError."""
+        if self._cluster is None:
+            return
+        from psearch.remote.one_position.team import Team
+
+        self._team = Team(self._cluster, hash_mb or self.hash_mb, on_note=LOG.warning)
+        try:
+            self._team.wait()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        team, self._team = self._team, None
+        if team is not None:
+            team.close()
+
+
+def _started(settings: Settings, watched: bool) -> Supervisor:
+    return Supervisor(settings.threads, settings.hash_mb, watched=watched)
+
+
+def _is_another(game: object, last: object) -> bool:
+    try:
+        return game is not last and bool(game != last)
+    except Exception as error:  # whatever comparing objects of others raises
+        raise PsearchError(f"game must be something that can be compared: {error}") from None
+
+
+def identity() -> dict[str, str]:
+    """As `psearch uci` gives it."""
+    return {"name": f"psearch {__version__}", "author": "the psearch authors"}

@@ -1,0 +1,62 @@
+"""What needs no search: the legal moves counted, and the static evaluation."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import chess
+import chess.engine
+import numpy as np
+
+from psearch.api.checked_arguments import Place, board_of, whole
+from psearch.core.chess.board.bridge import set_position
+from psearch.core.chess.chess_entries import CHESS, evaluate_position
+from psearch.core.chess.tables import make_tables
+from psearch.core.records import evaluation_dtype, position_dtype
+from psearch.core.toolchain import groups as kernels
+from psearch.defaults import MAX_DEPTH, MAX_THREADS
+from psearch.processes.supervisor import Supervisor
+
+
+def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int]:
+    """Count what can be reached in `depth` plies, by its first move; the sum is what others call perft.
+
+    Raises PsearchError for a bad argument.
+
+    >>> import psearch
+    >>> sum(psearch.perft("startpos", 3).values())
+    8902
+    """
+    board = board_of(position)
+    depth = whole("depth", depth, 1, MAX_DEPTH)
+    with Supervisor(whole("threads", threads, 1, MAX_THREADS), 1) as supervisor:
+        return supervisor.perft(board, depth)[0]
+
+
+def evaluate(position: Place) -> chess.engine.PovScore | None:
+    """Return the static evaluation: what the position is worth without a search. None in check, where there is none.
+
+    Raises PsearchError for a bad position.
+
+    >>> import psearch
+    >>> psearch.evaluate("4k3/8/8/8/8/8/8/Q3K3 w - - 0 1").white().score() > 500
+    True
+    """
+    board = board_of(position)
+    value = static_evaluation(_tables(), board)
+    return None if value is None else chess.engine.PovScore(chess.engine.Cp(value), board.turn)
+
+
+def static_evaluation(tables: np.ndarray, board: chess.Board) -> int | None:
+    """The same in centipawns for the side to move. tables: those of the kernels."""
+    if board.is_check():
+        return None
+    position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
+    set_position(tables, position, board)
+    return int(evaluate_position(*(array.ctypes.data for array in (tables, scratch, position))))
+
+
+@cache
+def _tables() -> np.ndarray:
+    kernels.load(CHESS)
+    return make_tables()

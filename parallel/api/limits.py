@@ -1,0 +1,76 @@
+"""From python-chess's `Limit` to what the search takes: limits without a clock, and a clock."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import chess
+import chess.engine
+
+from psearch.api.checked_arguments import is_real, whole
+from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_DEPTH, MAX_NODES
+from psearch.options import shown
+from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
+from psearch.results import Limits, PsearchError
+
+
+def to_limits(limit: chess.engine.Limit) -> Limits:
+    """The limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
+    if not isinstance(limit, chess.engine.Limit):
+        raise PsearchError(f"limit must be a chess.engine.Limit, as Limit(time=1.0), not {shown(limit)}")
+    if limit.time is not None and not _seconds(limit, "time") > 0:
+        raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
+    depth = limit.depth
+    if is_real(depth) and depth > MAX_DEPTH:
+        depth = MAX_DEPTH
+    return Limits(
+        depth=_count("depth", depth, MAX_DEPTH),
+        nodes=_count("nodes", limit.nodes, MAX_NODES),
+        mate=_count("mate", limit.mate, MAX_NODES),
+    )
+
+
+def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
+    """A limit that has been checked, with 5 seconds where it says nothing for the side to move."""
+    clock = limit.white_clock if turn == chess.WHITE else limit.black_clock
+    if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
+        return limit
+    return replace(limit, time=DEFAULT_MOVETIME_MS / 1000)
+
+
+def _count(name: str, value: object, high: int) -> int | None:
+    return None if value is None else whole(name, value, 1, high)
+
+
+def _seconds(limit: chess.engine.Limit, name: str) -> float:
+    """A time of a limit, 0 if it is not set. Raises PsearchError when it is not a number."""
+    value = getattr(limit, name)
+    if value is None:
+        return 0.0
+    seconds = math.nan
+    if is_real(value):
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = math.nan
+    if math.isnan(seconds):
+        raise PsearchError(f"{name} must be a number of seconds, not {shown(value)}")
+    return seconds
+
+
+def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> TimeManager:
+    """What decides about time: the clock of the side to move if there is one, and the fixed time if there is one.
+
+    moves: how many there are to choose from. Raises PsearchError for numbers that make no sense.
+    """
+    side = "white" if board.turn == chess.WHITE else "black"
+    budget = Budget()
+    if getattr(limit, f"{side}_clock") is not None:
+        left = limit.remaining_moves
+        moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES)
+        clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), moves_to_go)
+        budget = allot(clock, DEFAULT_OVERHEAD_S)
+    if limit.time is not None:
+        budget = Budget(budget.soft_s, min(budget.hard_s, _seconds(limit, "time")))
+    return TimeManager(budget, moves)

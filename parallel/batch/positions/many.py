@@ -1,0 +1,480 @@
+"""`psearch.analyse_many`: any number of positions, on all cores."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import itertools
+import math
+import threading
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import chess
+import chess.engine
+
+from psearch.api.asynchronous import in_thread
+from psearch.api.checked_arguments import MAX_LINES, check_cluster, whole
+from psearch.arena.control_groups import usable_cores
+from psearch.arena.owner import Owner
+from psearch.batch.positions.answers import PositionResult
+from psearch.batch.positions.crews import make_crew
+from psearch.batch.positions.flow import outcomes
+from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
+from psearch.batch.positions.hand import HandSettings
+from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_HASH_MB, MAX_THREADS
+from psearch.options import SearchOptions, pruning_named, shown
+from psearch.results import Limits, PsearchError
+
+_ENTRIES_PER_MIB = 1 << 16
+_ENTRIES_PER_NODE = 2
+"""Room for about every node that a search may store, twice."""
+_NODES_PER_MS = 1_000
+"""More than a worker searches."""
+MOST_USEFUL_HASH_MB = 64
+DEPTH_HASH_MB = 16
+_END = object()
+"""of the positions"""
+_LATER = object()
+"""in place of one that is not there yet"""
+_READ_S = 0.05
+"""How long an asynchronous iterable is waited for, before results that have come meanwhile are given out."""
+CLOSED = "these results were closed before all were there"
+
+
+def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
+    """A table that is large enough for such searches. A larger one only takes longer to be emptied between them.
+
+    A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
+    """
+    nodes = math.inf
+    if limits.nodes is not None:
+        nodes = limits.nodes
+    if limits.movetime_ms is not None:
+        nodes = min(nodes, limits.movetime_ms * _NODES_PER_MS * threads)
+    if nodes == math.inf:
+        return DEPTH_HASH_MB
+    wanted = min(nodes * _ENTRIES_PER_NODE / _ENTRIES_PER_MIB, MOST_USEFUL_HASH_MB)
+    return 1 << max(0, math.ceil(math.log2(wanted)))
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """The arguments of `analyse_many`, checked."""
+
+    limits: Limits
+    multipv: int
+    workers: int
+    ordered: bool
+    assist: int
+    settings: HandSettings
+    cores: tuple[int, ...]
+    nice: int
+    cluster: str | None
+
+
+class _Closed(Exception):
+    """Meanwhile somebody has closed the results."""
+
+
+class _Search:
+    """What goes on behind `ManyResults`, which nothing here refers to: it is closed when nobody has it any more.
+
+    One thread at a time is inside, by `enter` and `leave`, but that positions are read outside: that may take long, and
+    another thread may want to close everything meanwhile.
+    """
+
+    def __init__(self, hands: int, wanted: _Wanted) -> None:
+        self._wanted = wanted
+        self.is_stopped = False
+        self.inside: int | None = None
+        """the thread that is, of `threading.get_ident`"""
+        # reentrant: the handler of a signal may run between two steps of `enter`
+        self._door = threading.RLock()
+        self._failure: Exception | None = None
+        """what reading positions has raised: that is the end of them"""
+        self._given: dict[int, tuple[Any, Task, str | None]] = {}
+        """what has been read and has no result yet, by number: id, task, what is wrong with it"""
+        self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice, wanted.cluster)
+
+    def enter(self) -> None:
+        """Only one thread comes in, the others wait."""
+        self._door.acquire()
+        self.inside = threading.get_ident()
+
+    def leave(self) -> None:
+        """Let the next in."""
+        self.inside = None
+        self._door.release()
+
+    def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
+        """From inside."""
+        wanted = self._wanted
+        for outcome in outcomes(
+            self.crew,
+            self._chains(positions),
+            ordered=wanted.ordered,
+            assist=wanted.assist,
+            is_stopped=lambda: self.is_stopped,
+        ):
+            yield self._result(outcome)
+        if self._failure is not None and not self.is_stopped:
+            raise self._failure
+
+    def _chains(self, positions: Iterable[object]) -> Iterator[Chain | Pause]:
+        entries = iter(positions)
+        numbers = itertools.count()
+        while (entry := self._read(entries)) is not _END:
+            if entry is _LATER:
+                yield Pause.OUTCOME
+                continue
+            number = next(numbers)
+            id, task, error = read_entry(number, entry, self._wanted.limits, self._wanted.multipv)
+            self._given[number] = id, task, error
+            yield Chain([task if error is None else Task(number, "")])  # so that it has its place
+
+    def _read(self, entries: Iterator[object]) -> object:
+        """The next, or _END; _LATER: it is not there yet. Raises _Closed."""
+        self.leave()
+        try:
+            return next(entries, _END)
+        except Exception as error:  # told of behind the results of what came before
+            self._failure = error
+            return _END
+        finally:
+            self.enter()
+            if self.is_stopped:
+                raise _Closed
+
+    def _result(self, outcome: Outcome) -> PositionResult:
+        id, task, error = self._given.pop(outcome.number)
+        found = outcome.found if error is None else None
+        return PositionResult(id, outcome.number, task, found, error or outcome.error, outcome.hand)
+
+
+class ManyResults(Iterator[PositionResult]):
+    """The results of `psearch.analyse_many`, one by one; a context manager. For one thread at a time, but for `close`.
+
+    Positions are searched while the caller does other things, as far as they have been handed out: a second or two
+    ahead. `close`, or the end of the `with` block, ends everything, at once.
+    """
+
+    def __init__(self, positions: Iterable[Entry], wanted: _Wanted) -> None:
+        if isinstance(positions, Mapping):
+            raise PsearchError("positions is a mapping: give its items(), which are pairs of an id and a position")
+        if isinstance(positions, (str, chess.Board)) or not isinstance(positions, Iterable):
+            raise PsearchError(f"positions must be an iterable of FENs or boards, not {shown(positions)}")
+        hands = wanted.workers
+        if isinstance(positions, Sized):
+            hands = max(1, min(hands, len(positions)))
+        self._owner = Owner("analysis")
+        self._is_over = False
+        """all results have been given out, or it has failed"""
+        self._closer: int | None = None
+        """the thread that has closed it"""
+        self._search = _Search(hands, wanted)
+        self._results: Iterator[PositionResult] = self._search.results(positions)
+
+    def __enter__(self) -> ManyResults:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_search"):
+            self._search.crew.close()
+
+    def __iter__(self) -> ManyResults:
+        return self
+
+    def __next__(self) -> PositionResult:
+        result = self._take()
+        if result is not None:
+            return result
+        if not self._is_over and self._closer != threading.get_ident():
+            raise PsearchError(CLOSED)
+        raise StopIteration
+
+    def _take(self) -> PositionResult | None:
+        """The next. None: there are no more, or this is closed."""
+        self._owner.check()
+        search = self._search
+        search.enter()
+        result: PositionResult | None = None
+        try:
+            if not search.is_stopped:
+                result = next(self._results, None)
+                self._is_over = result is None and not search.is_stopped
+        except _Closed:
+            result = None
+        except BaseException:
+            self._is_over = True
+            search.crew.close()
+            raise
+        finally:
+            search.leave()
+        if result is None:
+            search.crew.close()
+        return result
+
+    def close(self) -> None:
+        """End all searches and workers. There are no more results then. May be called twice, and from any thread: one
+        that waits for a result gets a PsearchError, unless it has had all of them."""
+        if not self._owner.is_here:
+            return
+        if self._closer is None:
+            self._closer = threading.get_ident()
+        search = self._search
+        search.is_stopped = True
+        if search.inside == threading.get_ident():
+            return  # a signal has come while this thread waits for a result: it comes back soon, and closes
+        search.enter()
+        try:
+            self._results = iter(())
+            search.crew.close()
+        finally:
+            search.leave()
+
+    def _stop(self) -> None:
+        """From another thread: there will be no more results, and `_take` comes back soon."""
+        self._search.is_stopped = True
+
+
+def analyse_many(
+    positions: Iterable[Entry],
+    limit: chess.engine.Limit | None = None,
+    *,
+    workers: int | None = None,
+    threads_per_position: int = 1,
+    multipv: int = 1,
+    ordered: bool = False,
+    reproducible: bool = False,
+    hash_mb: int | None = None,
+    policy: str = DEFAULT_POLICY,
+    pruning: str = DEFAULT_PRUNING,
+    syzygy: str = "",
+    cores: Sequence[int] | None = None,
+    nice: int = 0,
+    cluster: str | None = None,
+) -> ManyResults:
+    """Search any number of positions, several at a time, and return an iterator of a `PositionResult` for each.
+
+    `positions` are FENs, boards (whose move stack counts), nodes of games, pairs of an id and one of these, or
+    `psearch.Position`s, which may have a limit, root moves and lines of their own; from any iterable, which is read as
+    it is needed: a generator of millions is fine. Results come as they are done, or with `ordered` in
+    the order of the input. A position that is malformed or illegal, or that the processes die of three times, has a
+    result with `error`; no position ends the others.
+
+    `limit` is that of each position: time, depth, nodes or mate; without any 5 seconds. `workers` processes search one
+    position each (None: as many as there are usable cores, for `threads_per_position` of them each), with nothing known
+    from other positions. When fewer positions are left than workers, the free cores join the searches that go on; with
+    `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
+    `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
+    endgame tables, asked about the root; `cores` the numbers of those to run on, each worker bound to its own; `nice`
+    is added to the workers' niceness. `policy`, `pruning`: see `psearch.search`.
+
+    `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
+    `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
+    What happens to machines is logged as a warning of the logger `psearch`.
+
+    Raises PsearchError for a bad argument, `psearch.WorkerDied` when no processes can be had, and what the iterable
+    raises, behind the results of what came before. When the results are closed everything ends at once.
+
+    >>> import chess.engine, psearch
+    >>> fens = ["6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"]
+    >>> with psearch.analyse_many(fens, chess.engine.Limit(depth=4), ordered=True) as results:
+    ...     [str(result.bestmove) for result in results]
+    ['e1e8', 'g5g7']
+    """
+    return ManyResults(
+        positions,
+        _checked(
+            limit,
+            workers,
+            threads_per_position,
+            multipv,
+            ordered,
+            reproducible,
+            hash_mb,
+            SearchOptions(policy=policy, pruning=pruning_named(pruning)),
+            syzygy,
+            cores,
+            nice,
+            cluster,
+        ),
+    )
+
+
+def _checked(
+    limit: chess.engine.Limit | None,
+    workers: int | None,
+    threads: int,
+    multipv: int,
+    ordered: bool,
+    reproducible: bool,
+    hash_mb: int | None,
+    options: SearchOptions,
+    syzygy: str,
+    cores: Sequence[int] | None,
+    nice: int,
+    cluster: str | None,
+) -> _Wanted:
+    """Raises PsearchError for what makes no sense."""
+    limits = limits_of(limit)
+    threads = whole("threads_per_position", threads, 1, MAX_THREADS)
+    numbers = () if cores is None else tuple(whole("a core", core, 0, MAX_CORE) for core in cores)
+    if cores is not None and not numbers:
+        raise PsearchError("cores is empty: there is nothing to run on")
+    if cluster is not None and (numbers or nice):
+        raise PsearchError("cores and nice are of this machine: leave them out with a cluster")
+    if cluster is not None:
+        check_cluster(cluster)
+    if workers is None and cluster is not None:
+        workers = MAX_THREADS  # as many as there are
+    if workers is None:
+        workers = max(1, (len(set(numbers)) or usable_cores()) // threads)
+    workers = whole("workers", workers, 1, MAX_THREADS)
+    size = useful_hash_mb(limits, threads) if hash_mb is None else whole("hash_mb", hash_mb, 1, MAX_HASH_MB)
+    return _Wanted(
+        limits,
+        whole("multipv", multipv, 1, MAX_LINES),
+        workers,
+        bool(ordered),
+        0 if reproducible or cluster is not None else workers * threads,
+        HandSettings(threads, size, options, syzygy),
+        numbers,
+        whole("nice", nice, 0, 19),
+        cluster,
+    )
+
+
+class _FromLoop(Iterator[object]):
+    """An asynchronous iterable, read from another thread than that of its loop, which must be running now."""
+
+    def __init__(self, source: AsyncIterable[Entry]) -> None:
+        self._source = aiter(source)
+        self._loop = asyncio.get_running_loop()
+        self._awaited: concurrent.futures.Future[object] | None = None
+
+    def __next__(self) -> object:
+        """The next, or _LATER."""
+        if self._awaited is None:
+            self._awaited = asyncio.run_coroutine_threadsafe(self._read(), self._loop)
+        try:
+            entry = self._awaited.result(_READ_S)
+        except concurrent.futures.TimeoutError:
+            if not self._awaited.done():
+                return _LATER
+            raise  # the iterable's own
+        self._awaited = None
+        if entry is _END:
+            raise StopIteration
+        return entry
+
+    async def _read(self) -> object:
+        return await anext(self._source, _END)
+
+    def give_up(self) -> None:
+        """Nobody waits for more."""
+        if self._awaited is not None:
+            self._awaited.cancel()
+
+
+class AsyncManyResults:
+    """The results of `psearch.analyse_many_async`: an asynchronous iterator and context manager.
+
+    An await that is cancelled ends the analysis.
+    """
+
+    def __init__(self, positions: Iterable[Entry] | AsyncIterable[Entry], make: partial[ManyResults]) -> None:
+        self._make = make
+        self._positions = positions
+        self._bridge: _FromLoop | None = None
+        self._results: ManyResults | None = None
+        self._is_closed = False
+        self._closer: asyncio.Task[Any] | None = None
+        """the task that has closed it"""
+        self._opening = threading.Lock()
+        """held by the thread that starts or ends the analysis"""
+
+    async def __aenter__(self) -> AsyncManyResults:
+        self._build_bridge()
+        await in_thread(self._open, self._end)
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.close()
+
+    def __aiter__(self) -> AsyncManyResults:
+        return self
+
+    async def __anext__(self) -> PositionResult:
+        self._build_bridge()
+        result = await in_thread(self._next, self._end)
+        if result is not None:
+            return result
+        is_over = self._results is not None and self._results._is_over
+        if not is_over and self._closer not in (None, asyncio.current_task()):
+            raise PsearchError(CLOSED)
+        raise StopAsyncIteration
+
+    async def close(self) -> None:
+        """End all searches and workers. There are no more results then. May be called twice, and from any task: one
+        that waits for a result gets a PsearchError, unless it has had all of them."""
+        if self._closer is None:
+            self._closer = asyncio.current_task()
+        self._end()
+        await in_thread(self._close)
+
+    def _end(self) -> None:
+        """At once, from the loop: what goes on in threads ends soon."""
+        self._is_closed = True
+        if self._results is not None:
+            self._results._stop()
+        if self._bridge is not None:
+            self._bridge.give_up()
+
+    def _build_bridge(self) -> None:
+        """An asynchronous iterable is read by its loop, which is the running one."""
+        if self._bridge is None and isinstance(self._positions, AsyncIterable):
+            self._bridge = _FromLoop(self._positions)
+
+    def _open(self) -> ManyResults | None:
+        with self._opening:
+            if self._results is None and not self._is_closed:
+                self._results = self._make(self._bridge or self._positions)
+            return self._results
+
+    def _next(self) -> PositionResult | None:
+        results = self._open()
+        return None if results is None or self._is_closed else results._take()
+
+    def _close(self) -> None:
+        with self._opening:
+            if self._results is not None:
+                self._results.close()
+
+
+def analyse_many_async(
+    positions: Iterable[Entry] | AsyncIterable[Entry], limit: chess.engine.Limit | None = None, **arguments: Any
+) -> AsyncManyResults:
+    """`psearch.analyse_many` for asyncio: the same arguments, an asynchronous iterator and context manager.
+
+    The loop is never blocked: `positions` is read in other threads, or by the loop if it is an asynchronous iterable.
+
+    >>> import asyncio, chess.engine, psearch
+    >>> async def main():
+    ...     limit = chess.engine.Limit(depth=4)
+    ...     async with psearch.analyse_many_async(["7k/8/5K2/6Q1/8/8/8/8 w - - 0 1"], limit) as results:
+    ...         return [str(result.bestmove) async for result in results]
+    >>> asyncio.run(main())
+    ['g5g7']
+    """
+    return AsyncManyResults(positions, partial(analyse_many, limit=limit, **arguments))

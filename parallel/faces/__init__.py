@@ -1,0 +1,1 @@
+"""What users meet: `cli`, `uci`, and the page (`web`). For programs there is `psearch.api`."""

@@ -1,0 +1,193 @@
+"""`psearch analyse` of games: PGN with what was found, or JSON, and a summary of each player."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import chess
+import chess.engine
+
+from psearch.batch.analysis.analyser import ANSWERS, PositionAnswer, Stopped, Work, answer_of, position_task
+from psearch.batch.analysis.games import annotate, count_positions, positions
+from psearch.batch.analysis.json_objects import game_object, games_summary
+from psearch.batch.analysis.judgement import Tally, counted, judge_game
+from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
+from psearch.batch.positions.jobs import Task
+from psearch.faces.cli.analysis_session import (
+    Input,
+    complain_beside,
+    hash_of,
+    limit_text,
+    older_results,
+    open_session,
+)
+from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.output import say
+from psearch.results import Limits, PsearchError
+from psearch.terminal.status import StatusLine
+from psearch.text.pgn_text import PgnGame, read_games
+from psearch.text.report import relative_text
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.batch.analysis.older_results import OlderResults
+    from psearch.faces.cli.signals import Signals
+
+_UnderWay = dict[str, tuple[str, chess.Color]]
+"""By the key of a position: its game and move, and whose turn it is."""
+_MOST_PROBLEMS = 10
+"""broken games that are reported one by one"""
+
+
+def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """The exit status."""
+    older = older_results(options)
+    survey = _survey(inputs)
+    players = Players()
+    under_way: _UnderWay = {}
+    tally = Tally(kept=None if older is None else 0)
+    annotator = f"psearch {__version__}, {limit_text(options)}"
+
+    def summary() -> str:
+        return json.dumps({"summary": games_summary(tally, survey.games)}) + "\n" if options.json else ""
+
+    hash_mb = hash_of(options, is_emptied=False)
+    failed = 0
+    with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
+
+        def tell(key: str, answer: PositionAnswer) -> None:
+            """Which position was searched last, and its score seen from White."""
+            where, turn = under_way[key]
+            score = chess.engine.PovScore(answer.estimate[0], turn).white()
+            session.progress.say(f"{where} {relative_text(score, 'exact')}")
+
+        session.analyser.on_found = tell
+        for problem in survey.told():
+            complain_beside(session.progress, problem)
+        try:
+            for done in session.analyser.answered(_works(inputs, session.limits, older, under_way)):
+                entry = done.item
+                name = inputs[entry.file - 1].name
+                judged = judge_game(entry.work, {entry.ply(key): answer for key, answer in done.answers.items()})
+                for key, problem in done.problems.items():
+                    failed += 1
+                    place = f"{name}, game {entry.work.number}, ply {entry.ply(key)}"
+                    complain_beside(session.progress, f"{place}: {problem}")
+                for key in (*done.answers, *done.problems):
+                    under_way.pop(key, None)
+                tally.add(judged, done.from_older)
+                if options.json:
+                    session.put(json.dumps(game_object(judged, name)) + "\n")
+                else:
+                    session.put(annotate(judged, annotator))
+                if judged.moves:
+                    title = game_title(judged, name if len(inputs) > 1 else None)
+                    session.progress.show_table(title, PLAYER_COLUMNS, player_rows(judged))
+                    players.add(judged)
+        except Stopped:
+            session.progress.close()
+            if not session.has_journal:
+                session.put(summary())
+            session.report_interruption()
+            return signals.exit_status
+        session.progress.close()
+        session.put(summary())
+        session.finish()
+        if rows := players.rows():
+            session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
+        cut = f"; {counted(survey.broken, 'game')} could not be read to the end" if survey.broken else ""
+        say(f"{tally.text()}{cut}")
+    return EXIT_WRONG if survey.broken or failed else 0
+
+
+@dataclass
+class _Survey:
+    """What must be known before the first search."""
+
+    games: int = 0
+    positions: int = 0
+    """to search"""
+    broken: int = 0
+    """games that cannot be read to their end"""
+    problems: list[str] = field(default_factory=list)
+    """what is wrong with the first of them"""
+
+    def told(self) -> list[str]:
+        """A line for each problem, and one for those that are too many."""
+        more = self.broken - len(self.problems)
+        return [*self.problems, f"{counted(more, 'more game')} like these"] if more else self.problems
+
+
+def _survey(inputs: Sequence[Input]) -> _Survey:
+    """Read everything once. Raises PsearchError for a file without a move."""
+    survey = _Survey()
+    with StatusLine(only_terminal=True) as status:
+        for one in inputs:
+            before = survey.positions
+            for work in read_games(one.source):
+                survey.games += 1
+                survey.positions += count_positions(work)
+                if work.problem is not None:
+                    survey.broken += 1
+                    if survey.broken <= _MOST_PROBLEMS:
+                        what = f"{work.problem.text}; {work.problem.consequence}"
+                        survey.problems.append(f"{one.source.name}, game {work.number}: {what}")
+                found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
+                status(f"reading {one.source.name}: {found}")
+            if survey.positions == before:
+                own = [problem for problem in survey.problems if problem.startswith(f"{one.source.name}, ")]
+                raise PsearchError(own[0] if own else f"{one.source.name} has no game with moves")
+    return survey
+
+
+@dataclass(frozen=True)
+class _GameEntry:
+    """A game, and the file that has it."""
+
+    file: int
+    """from 1"""
+    work: PgnGame
+
+    @property
+    def _prefix(self) -> str:
+        return f"file {self.file} game {self.work.number} ply "
+
+    def key(self, ply: int) -> str:
+        """Of a position in the journal."""
+        return f"{self._prefix}{ply}"
+
+    def ply(self, key: str) -> int:
+        """The other way."""
+        return int(key.removeprefix(self._prefix))
+
+
+def _works(
+    inputs: Sequence[Input], limits: Limits, older: OlderResults | None, under_way: _UnderWay
+) -> Iterator[Work[_GameEntry, PositionAnswer]]:
+    """Each game by itself, its positions from the last to the first. under_way: is told where each of them is."""
+    count = 0
+    for file, one in enumerate(inputs, start=1):
+        for work in read_games(one.source):
+            count += 1
+            entry = _GameEntry(file, work)
+            yield Work(entry, _tasks(entry, limits, f"game {count}", under_way), _known(entry, older))
+
+
+def _known(entry: _GameEntry, older: OlderResults | None) -> dict[str, PositionAnswer]:
+    """What there is already, by key."""
+    if older is None or not entry.work.readable:
+        return {}
+    game = entry.work.game
+    found = older.of_game(game.board(), game.mainline_moves())
+    return {entry.key(ply): answer_of(one) for ply, one in found.items() if one.best is not None}
+
+
+def _tasks(entry: _GameEntry, limits: Limits, game: str, under_way: _UnderWay) -> Iterator[Task]:
+    for place in positions(entry.work):
+        key, board = entry.key(place.ply), place.board
+        under_way[key] = (f"{game}, {board.fullmove_number}{'.' if board.turn else '...'}", board.turn)
+        yield position_task(key, board, limits, place.line)

@@ -1,0 +1,130 @@
+"""`psearch analyse` of test suites: a table or JSON, and the summary."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from psearch.batch.analysis.analyser import (
+    ANSWERS,
+    PositionAnswer,
+    PositionAnswered,
+    Stopped,
+    Work,
+    answer_of,
+    position_task,
+)
+from psearch.batch.analysis.suite_results import (
+    SuiteSummary,
+    SuiteTable,
+    Survey,
+    Verdict,
+    json_object,
+    judge,
+    summary_text,
+)
+from psearch.faces.cli.analysis_session import Input, complain_beside, hash_of, older_results, open_session
+from psearch.faces.cli.exit_status import EXIT_WRONG
+from psearch.faces.cli.output import say
+from psearch.results import Limits, PsearchError
+from psearch.terminal.streams import is_terminal, printable
+from psearch.text.epd_text import SuitePosition, read_positions
+
+if TYPE_CHECKING:
+    from psearch.batch.analysis.older_results import OlderResults
+    from psearch.faces.cli.signals import Signals
+
+
+def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
+    """The exit status."""
+    older = older_results(options)
+    survey = Survey.of(itertools.chain.from_iterable(map(_positions_of, inputs)))
+    figures = SuiteSummary(kept=None if older is None else 0)
+    shown = options.out is None and is_terminal(sys.stdout)
+    table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
+
+    def summary() -> str:
+        facts = figures.figures(survey.positions)
+        return json.dumps({"summary": facts}) + "\n" if options.json else "\n" + summary_text(facts)
+
+    failed = 0
+    hash_mb = hash_of(options, is_emptied=True)
+    with open_session(inputs, options, signals, survey.searchable, hash_mb, ANSWERS) as session:
+        try:
+            if not options.json:
+                session.put(table.head())
+            number = 0
+            for done in session.analyser.answered(_works(inputs, session.limits, older)):
+                entry = done.item
+                if entry.file != number and len(inputs) > 1 and not options.json:
+                    for one in inputs[number : entry.file]:
+                        session.put(f"{printable(one.name)}:\n")
+                number = entry.file
+                name = inputs[number - 1].name
+                verdict = _verdict(done)
+                failed += verdict.problem is not None
+                figures.add(verdict, name, done.from_older)
+                session.progress.say(figures.standing)
+                session.put(json.dumps(json_object(verdict, name)) + "\n" if options.json else table.row(verdict))
+                if verdict.problem is not None:
+                    complain_beside(session.progress, f"{entry.position.name}: {verdict.problem}")
+        except Stopped:
+            session.progress.close()
+            if not session.has_journal:
+                session.put(summary())
+            session.report_interruption()
+            return signals.exit_status
+        session.progress.close()
+        session.put(summary())
+        session.finish()
+        if session.has_journal:
+            say(summary_text(figures.figures(survey.positions)).rstrip())
+    return EXIT_WRONG if failed else 0
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A position, and the file that has it."""
+
+    file: int
+    """from 1"""
+    position: SuitePosition
+
+    @property
+    def key(self) -> str:
+        """In the journal."""
+        return f"file {self.file} line {self.position.line}"
+
+
+def _works(
+    inputs: Sequence[Input], limits: Limits, older: OlderResults | None
+) -> Iterator[Work[_Entry, PositionAnswer]]:
+    """Each position by itself: what was searched before must not help."""
+    for file, one in enumerate(inputs, start=1):
+        for position in read_positions(one.source):
+            entry = _Entry(file, position)
+            if not any(position.board.legal_moves):
+                yield Work(entry, [])
+                continue
+            task = position_task(entry.key, position.board, limits)
+            known = older.of_position(task, position.board.fen()) if older is not None else None
+            yield Work(entry, [task], {} if known is None else {entry.key: answer_of(known)})
+
+
+def _positions_of(one: Input) -> Iterator[SuitePosition]:
+    """The positions of a file. Raises PsearchError when there is none."""
+    positions = read_positions(one.source)
+    for first in positions:
+        return itertools.chain([first], positions)
+    raise PsearchError(f"{one.source.name} has no positions")
+
+
+def _verdict(done: PositionAnswered[_Entry, PositionAnswer]) -> Verdict:
+    entry = done.item
+    return judge(entry.position, done.answers.get(entry.key), done.problems.get(entry.key))

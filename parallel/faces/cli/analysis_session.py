@@ -1,0 +1,214 @@
+"""What `psearch analyse` does alike for suites, games and JSON lines: output, journal, farm and bar, from start to
+end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from psearch.arena.control_groups import usable_cores
+from psearch.batch.analysis.analyser import Analyser, Form
+from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
+from psearch.batch.analysis.older_results import OlderResults
+from psearch.batch.analysis.output_file import Output, place_of
+from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
+from psearch.faces.cli.arguments import limits_of, search_options
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.output import complain
+from psearch.results import Limits
+from psearch.terminal.analysis_display import AnalysisProgress
+from psearch.text.source import Source, read_source
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    from psearch.batch.positions.crew import Crew
+    from psearch.faces.cli.signals import Signals
+
+A = TypeVar("A")
+DEFAULT_MOVETIME_MS = 1_000
+"""for each position"""
+
+
+@dataclass(frozen=True)
+class Input:
+    """A file as the user named it, and what is in it."""
+
+    name: str
+    source: Source
+
+
+class AnalysisSession(Generic[A]):
+    """An analysis that goes on. total: positions that need a search, those of the journal included; None: nobody
+    knows."""
+
+    def __init__(
+        self, analyser: Analyser[A], limits: Limits, output: Output, progress: AnalysisProgress, total: int | None
+    ) -> None:
+        self.analyser = analyser
+        self.limits = limits
+        self.progress = progress
+        self._output = output
+        self._total = total
+
+    @property
+    def has_journal(self) -> bool:
+        """Whether the result goes to a file."""
+        return self.analyser.journal is not None
+
+    def put(self, text: str) -> None:
+        """Add to the result; on stdout the bar makes room, because that may be the same terminal."""
+        with self.progress.aside(None if self.has_journal else sys.stdout):
+            self._output.write(text)
+
+    def finish(self) -> None:
+        """Everything is searched: the result to its place, and then the journal away."""
+        self._output.commit()
+        if self.analyser.journal is not None:
+            self.analyser.journal.remove()
+
+    def report_interruption(self) -> None:
+        """What is kept of what was searched."""
+        journal = self.analyser.journal
+        if journal is not None and len(journal):
+            complain(f"interrupted; {_kept(journal, self._total)}: the same command goes on from there")
+        else:
+            complain("interrupted")
+
+
+@contextmanager
+def open_session(
+    inputs: Sequence[Input],
+    options: argparse.Namespace,
+    signals: Signals,
+    total: int | None,
+    hash_mb: int,
+    form: Form[A],
+    check: Callable[[Any], None] = check_answer,
+) -> Iterator[AnalysisSession[A]]:
+    """Output, journal, farm and bar, opened in the order in which they can fail. hash_mb: of each job; form: of
+    the answers; check: raises ValueError for what is no answer in the journal."""
+    search_options(options)
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
+    with ExitStack() as stack:
+        place = place_of(options.out)
+        journal: AnalysisJournal | None = None
+        if place is not None:
+            # the first of all, because its lock keeps a second run away from the other files
+            about = _about(inputs, options, hash_mb)
+            journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
+        output = stack.enter_context(Output(place))
+        if options.on is None:
+            prepare_kernels()
+        tell: list[Callable[[str], None]] = [complain]
+        done = len(journal) if journal is not None else 0
+        crew = _crew(options, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
+        stack.callback(crew.close)
+        if journal is not None and done:
+            complain(f"{_kept(journal, total)}: going on from there")
+        progress = stack.enter_context(AnalysisProgress(total, crew.standing_line))
+        tell[0] = lambda note: complain_beside(progress, note)
+        signals.searching = True
+
+        def is_stopped() -> bool:
+            progress.tick()
+            return signals.control.is_stopped
+
+        analyser = Analyser(
+            crew,
+            form,
+            is_stopped,
+            journal,
+            progress.advance,
+            tell[0],
+            0 if options.threads is not None or options.on is not None else jobs_of(options),
+            options.threads == 1 and limits.movetime_ms is None,
+        )
+        yield AnalysisSession(analyser, limits, output, progress, total)
+        progress.close()
+        if crew.work_done():
+            complain(f"positions by machine: {crew.work_done()}")
+
+
+def _kept(journal: AnalysisJournal, total: int | None) -> str:
+    of = f" of {total:,}" if total is not None else ""
+    return f"{len(journal):,}{of} positions are in {journal.path}"
+
+
+def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
+    """No more hands than there are positions to search, if that is known."""
+    from psearch.batch.positions.crews import make_crew
+    from psearch.batch.positions.hand import HandSettings
+
+    jobs = jobs_of(options)
+    return make_crew(
+        jobs if missing is None else max(1, min(jobs, missing)),
+        HandSettings(options.threads or 1, hash_mb, search_options(options), options.syzygy or ""),
+        options.cores,
+        options.nice,
+        options.on,
+        on_note,
+    )
+
+
+def jobs_of(options: argparse.Namespace) -> int:
+    """How many positions are searched at a time: `--jobs`, or as many as there are cores for."""
+    if options.jobs is not None:
+        return int(options.jobs)
+    if options.on is not None:
+        return MAX_THREADS  # as many as there is room for
+    cores = len(options.cores) if options.cores else usable_cores()
+    return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
+
+
+def older_results(options: argparse.Namespace) -> OlderResults | None:
+    """What `--merge` names."""
+    return None if options.merge is None else OlderResults(read_source(options.merge))
+
+
+def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:
+    """MiB of table of each job. is_emptied: before each position; then a larger one than it can use only costs time."""
+    if options.hash is not None:
+        return int(options.hash)
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
+    if not is_emptied or limits.nodes is None:
+        return DEFAULT_HASH_MB
+    from psearch.batch.positions.many import useful_hash_mb
+
+    return useful_hash_mb(Limits(nodes=limits.nodes))
+
+
+def complain_beside(progress: AnalysisProgress, message: str) -> None:
+    """One line on stderr while the bar is there."""
+    with progress.aside(sys.stderr):
+        complain(message)
+
+
+def limit_text(options: argparse.Namespace) -> str:
+    """`depth 12`, `1.5 s a position`, `depth 12 or 200,000 nodes a position`."""
+    limits = limits_of(options, DEFAULT_MOVETIME_MS)
+    words = [
+        f"depth {limits.depth}" if limits.depth is not None else "",
+        f"{limits.movetime_ms / 1000:g} s a position" if limits.movetime_ms is not None else "",
+        f"{limits.nodes:,} nodes a position" if limits.nodes is not None else "",
+    ]
+    return " or ".join(filter(None, words))
+
+
+def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -> dict[str, Any]:
+    """What the answers depend on. With one thread each, how many jobs there are is not among it."""
+    limits = {name: value for name, value in asdict(limits_of(options, DEFAULT_MOVETIME_MS)).items() if value}
+    return {
+        "input": [one.source.sha256 for one in inputs],
+        **limits,
+        "threads": options.threads or "1, and others at the end",
+        "hash": hash_mb,
+        "policy": options.policy,
+        "pruning": options.pruning,
+        **({"syzygy": options.syzygy} if options.syzygy else {}),
+        "psearch": __version__,
+    }

@@ -1,0 +1,205 @@
+"""`psearch analyse`: test suites or games, from files to a file.
+
+numba is imported only once the input is known to be good.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from psearch.defaults import DEFAULT_HASH_MB, MAX_HASH_MB, MAX_THREADS
+from psearch.faces.cli.arguments import add_limits, add_on, add_policy, add_pruning, check_hash, without_dashes
+from psearch.faces.cli.numbers import core_list, whole_number
+from psearch.faces.cli.output import refuse
+from psearch.faces.cli.signals import Signals
+
+if TYPE_CHECKING:
+    from psearch.faces.cli.analysis_session import Input
+
+DESCRIPTION = """\
+Search every position of some files, 1 second each if no limit is given.
+
+EPD or FEN: a table of what was found, scored by `bm`, `am` and the points of the Strategic
+Test Suite, with the time from which the right move was preferred for good. PGN: the games
+with [%eval] comments, and ?!, ? or ?? and a better line where a move cost much, and the
+accuracy of each player. JSON lines, an object with id, fen, moves, limits and multipv for each
+position: a line with the result for each. Several files make one result, and are all of a kind.
+
+As many positions or games as there are cores are searched at a time, each by one thread, and
+the rest by all when fewer are left; with --threads each by so many, and so the same each time.
+
+The result goes to stdout as it comes, or with --out to FILE once it is complete. Until
+then FILE.journal holds every finished position: after Ctrl-C or a crash the same command
+goes on from there. `-` is stdin or stdout."""
+
+EXAMPLES = """\
+examples:
+  psearch analyse --movetime 1000 wac.epd
+  psearch analyse --threads 2 --depth 12 --json --out wac.jsonl wac.epd sts.epd
+  psearch analyse --nodes 1000000 --out annotated.pgn games.pgn more_games.pgn
+  psearch analyse --nodes 1000000 --on ray://head --out wac.txt wac.epd
+  psearch analyse --depth 10 - < game.pgn > annotated.pgn
+  psearch analyse --jobs 8 --nice 10 --nodes 50000 --out results.jsonl positions.jsonl
+  echo startpos | psearch analyse --json -"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch analyse`."""
+    parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
+    parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
+    parser.add_argument(
+        "--jobs",
+        type=whole_number(1, MAX_THREADS),
+        metavar="N",
+        help="positions, or games, at a time (default: the usable cores, divided by --threads)",
+    )
+    parser.add_argument(
+        "--threads",
+        type=whole_number(1, MAX_THREADS),
+        metavar="N",
+        help="worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
+    )
+    add_limits(parser, "for each position")
+    parser.add_argument(
+        "--hash",
+        type=whole_number(1, MAX_HASH_MB),
+        metavar="MB",
+        help=f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)",
+    )
+    add_policy(parser)
+    add_pruning(parser)
+    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
+    parser.add_argument(
+        "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
+    )
+    parser.add_argument(
+        "--cores", type=core_list, metavar="LIST", help="run on these cores, each job on its own: 0-3,6"
+    )
+    parser.add_argument(
+        "--merge",
+        metavar="FILE",
+        help="older results, of JSON lines or --json: where one is deeper than what is found, it is kept",
+    )
+    add_on(parser, "search on a Ray cluster")
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="one JSON object a line for each position of a suite, or each game; the summary last",
+    )
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Read everything, refuse what is wrong, then search."""
+    from psearch.text.source import STANDARD_STREAM, Stream, open_source, read_source
+
+    files = without_dashes(options.file)
+    if not files:
+        refuse("no file given: EPD or PGN files, or - (see psearch analyse --help)")
+    if [*files, options.merge].count(STANDARD_STREAM) > 1:
+        refuse("standard input can be read only once: give - once")
+    is_to_file = options.out is not None and options.out != STANDARD_STREAM
+    if is_to_file:
+        for file in files:
+            _check_out(file, options.out)
+    if options.on is not None and (options.cores or options.nice):
+        refuse("--cores and --nice are of this machine: leave them out with --on")
+    if options.hash is not None and options.on is None:
+        check_hash(options.hash)
+
+    from psearch.faces.cli.analysis_session import Input
+
+    if options.syzygy and options.on is None:
+        from psearch.text.syzygy import RootProber
+
+        RootProber(options.syzygy).close()
+    if len(files) == 1 and not is_to_file:
+        opened = open_source(files[0])
+        if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
+            from psearch.faces.cli.analyse_lines import analyse_stream
+
+            return analyse_stream(opened, options, signals)
+        inputs = [Input(files[0], opened.copied() if isinstance(opened, Stream) else opened)]
+    else:
+        inputs = [Input(file, read_source(file)) for file in files]
+    kind = kind_of(inputs)
+    if kind is Kind.LINES:
+        from psearch.faces.cli.analyse_lines import analyse_lines
+
+        return analyse_lines(inputs, options, signals)
+    if kind is Kind.SUITE:
+        from psearch.faces.cli.analyse_suites import analyse_suites
+
+        return analyse_suites(inputs, options, signals)
+
+    from psearch.faces.cli.analyse_games import analyse_games
+
+    return analyse_games(inputs, options, signals)
+
+
+class Kind(Enum):
+    """What a file holds, in words."""
+
+    SUITE = "is a test suite"
+    GAMES = "has games"
+    LINES = "has JSON lines"
+
+
+def kind_of(inputs: Sequence[Input]) -> Kind:
+    """What all files are. Raises PsearchError where they differ: one result cannot hold them."""
+    from psearch.results import PsearchError
+
+    kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
+    for one, kind in zip(inputs, kinds, strict=True):
+        if kind is not kinds[0]:
+            first, second = (inputs[0], kinds[0]), (one, kind)
+            if kind is Kind.SUITE or kinds[0] is Kind.LINES:
+                first, second = second, first
+            raise PsearchError(
+                f"{first[0].source.name} {first[1].value}, {second[0].source.name} {second[1].value}: "
+                "analyse them in two calls"
+            )
+    return kinds[0]
+
+
+def _check_out(file: str, out: str) -> None:
+    """The input must stay as it is: a journal is only good for the input that it was made from. So must what is not
+    ours."""
+    from psearch.batch.analysis.output_file import check_place, place_of
+    from psearch.results import PsearchError
+
+    try:
+        place = place_of(out)
+        same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
+    except (OSError, ValueError) as error:
+        raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
+    if same:
+        raise PsearchError(f"--out {out} is the input itself: choose another name")
+    if place is not None:
+        check_place(place)
+
+
+def file_kind(file: str, lines: Iterable[str]) -> Kind:
+    """By the name, else by the first line that says something: a position has eight ranks, or is `startpos`."""
+    named = _KINDS.get(Path(file).suffix.lower())
+    if named is not None:
+        return named
+    for line in lines:
+        if line.lstrip().startswith("{") and line.lstrip("{ \t\r\n").startswith('"'):
+            return Kind.LINES
+        if line.strip() and line.lstrip()[0] not in "#;%":
+            word = line.split()[0].rstrip(";")
+            return Kind.SUITE if word == "startpos" or word.count("/") == 7 else Kind.GAMES
+    return Kind.SUITE
+
+
+_KINDS = {
+    ".epd": Kind.SUITE,
+    ".fen": Kind.SUITE,
+    ".pgn": Kind.GAMES,
+    ".jsonl": Kind.LINES,
+    ".ndjson": Kind.LINES,
+}

@@ -1,0 +1,56 @@
+"""`psearch calibrate`: what virtual time charges, measured on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.output import complain
+from psearch.faces.cli.signals import Signals
+
+_QUIET_LOAD = 0.5
+"""Mean number of jobs in the last minute from which on the machine is not quiet."""
+
+DESCRIPTION = """\
+Measure on this machine what `psearch simulate` charges for each action, in about a minute:
+nodes, joins by two real worker processes, what sharing costs, and small operations in loops. Nothing
+else should be running. FILE is for `psearch simulate --costs FILE`."""
+
+EXAMPLES = """\
+examples:
+  psearch calibrate
+  psearch calibrate --out costs.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch calibrate`."""
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the costs here, as JSON")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Measure the costs, print them, and write them with `--out`."""
+    from psearch.results import PsearchError
+
+    if options.out is not None and not options.out.absolute().parent.is_dir():
+        raise PsearchError(f"cannot write {options.out}: its folder does not exist")
+    if options.out is not None:
+        from psearch.simulation.costs import Costs
+
+        Costs.check_place(options.out)
+    load = os.getloadavg()[0]  # before kernels are compiled, which is load of our own
+    if load >= _QUIET_LOAD:
+        complain(f"other jobs are running (load {load:.1f}): what is measured beside them is too large or too small")
+    from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
+
+    prepare_kernels(MICRO_COSTS, TIMED_LOCKS)
+    from psearch.lab.costs.calibration import calibrate
+    from psearch.terminal.status import StatusLine
+
+    with StatusLine() as status:
+        calibration = calibrate(progress=status)
+    print(calibration.table(), flush=True)
+    if options.out is not None:
+        calibration.costs.save(options.out)
+    return 0

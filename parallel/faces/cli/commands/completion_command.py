@@ -1,0 +1,66 @@
+"""`psearch completion SHELL`: a script that completes the command line in bash, zsh or fish.
+
+The scripts are made by shtab from the arguments that the commands declare, so that an option is completed as soon as it
+exists.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from psearch.faces.cli.command_list import COMMANDS, load
+from psearch.faces.cli.commands import search_command as search
+from psearch.faces.cli.signals import Signals
+
+SHELLS = ("bash", "zsh", "fish")
+
+_FILES = ("FILE", "PNG")
+_FOLDERS = ("PATH",)
+
+DESCRIPTION = """\
+Print a script that lets the shell complete psearch's commands, options and file names."""
+
+EXAMPLES = """\
+examples:
+  eval "$(psearch completion bash)"            in ~/.bashrc
+  psearch completion zsh > ~/.zfunc/_psearch   a folder of $fpath
+  psearch completion fish > ~/.config/fish/completions/psearch.fish"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch completion`."""
+    parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Print the script."""
+    print(completion_script(options.shell), end="")
+    return 0
+
+
+class _Tree(argparse.ArgumentParser):
+    """Tells shtab which values are names of files; by the metavar, which says so to people."""
+
+    def add_argument(self, *names: Any, **details: Any) -> argparse.Action:
+        import shtab
+
+        action = super().add_argument(*names, **details)
+        if action.metavar in _FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
+        elif action.metavar in _FOLDERS:
+            action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
+        return action
+
+
+def completion_script(shell: str) -> str:
+    """The script for one of `SHELLS`."""
+    import shtab
+
+    tree = _Tree(prog="psearch", description="parallel chess search")
+    # without the search's FEN: its first word would hide the commands
+    search.add_options(tree)
+    branches = tree.add_subparsers(dest="command")
+    for name, summary in COMMANDS.items():
+        load(name).add_arguments(branches.add_parser(name, help=summary))
+    return str(shtab.complete(tree, shell=shell))

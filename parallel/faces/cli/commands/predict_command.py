@@ -1,0 +1,83 @@
+"""`psearch predict`: how often the rules that predict node types are right, and what it costs when they are not."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from psearch.defaults import MAX_DEPTH
+from psearch.faces.cli.arguments import add_json, add_pruning
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.signals import Signals
+from psearch.faces.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
+
+if TYPE_CHECKING:
+    from psearch.lab.studies.prediction_study import RuleReport
+
+DESCRIPTION = """\
+Judge the rules that predict node types: how often nodes expected to be PV, CUT or ALL
+turned out so, the share of CUT nodes settled by their first move, Brier scores of the
+class and of the calibrated P(no cutoff), and, from searches with 8 workers in virtual
+time, whether moves were needed as often as predicted and what mispredictions wasted.
+All rules are judged on the same nodes.
+--suite and --depth are needed."""
+
+EXAMPLES = """\
+examples:
+  psearch predict --suite suite.epd --depth 9 --plot predict.png"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch predict`."""
+    add_suite(parser)
+    parser.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies to search")
+    add_pruning(parser)
+    add_json(parser, instead_of="the table")
+    add_plot(parser, "draw reliability curves")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Judge the rules and print the table."""
+    if options.suite is None or options.depth is None:
+        refuse("predict needs --suite FILE and --depth D")
+    check_plot(options)
+    positions = read_positions(options)
+    from psearch.options import pruning_named
+
+    pruning = pruning_named(options.pruning)
+    from psearch.lab.studies.study_entries import ONE_TREE
+    from psearch.scheduler.scheduler_entries import PREDICTION
+
+    prepare_kernels(PREDICTION, ONE_TREE)
+    from psearch.core.chess.pruning.modes import pruning_text
+    from psearch.lab.studies.prediction_study import RULES, WORKERS, as_json, legend, study, table
+    from psearch.lab.studies.tree_sizes import counted, scale, scale_line, warnings
+    from psearch.terminal.status import StatusLine
+
+    reports: list[RuleReport] = []
+    interrupted = False
+    try:
+        with StatusLine(only_terminal=True) as status:
+            study(positions, options.depth, pruning=pruning, progress=status, on_report=reports.append)
+    except KeyboardInterrupt:
+        interrupted = True
+    pruned = pruning_text(pruning)
+    nodes = reports[0].tree_nodes if reports else 0.0
+    if options.json:
+        facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
+        print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
+    elif reports:
+        searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
+        print_table(table(reports), searched, pruned, legend())
+    if reports:
+        warn(len(positions), nodes, WORKERS)
+    if interrupted:
+        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(RULES)} finished")
+    if options.plot is not None and reports:
+        from psearch.lab.studies.plots import plot_prediction
+
+        title = f"{scale(len(positions), nodes)}, depth {options.depth}"
+        plot_prediction(options.plot, reports, title, warnings(len(positions), nodes, WORKERS))
+    return signals.exit_status

@@ -1,0 +1,98 @@
+"""`psearch serve`: a page on this machine, with a board, that shows the search."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import threading
+
+from psearch.arena.control_groups import default_hash_mb
+from psearch.faces.cli.arguments import add_hash, add_threads, check_hash
+from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.output import complain, say
+from psearch.faces.cli.signals import Signals
+
+DEFAULT_PORT = 8960
+_MOST_PORT = 65_535
+
+DESCRIPTION = """\
+Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
+with the lines, the evaluation and the workers of the search, live. It listens on 127.0.0.1
+only, and the address has a token without which it answers nobody. Ctrl-C ends it.
+It needs what `pip install starlette uvicorn websockets` installs."""
+
+EXAMPLES = """\
+examples:
+  psearch serve
+  psearch serve --threads 2 --hash 256
+  psearch serve --no-browser --port 0"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch serve`."""
+    parser.add_argument(
+        "--port",
+        type=whole_number(0, _MOST_PORT),
+        default=DEFAULT_PORT,
+        metavar="N",
+        help=f"port on 127.0.0.1 (default {DEFAULT_PORT}); 0: any that is free",
+    )
+    parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    add_threads(parser)
+    add_hash(parser, default_hash_mb())
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Serve until a signal comes. Raises PsearchError when the extra is not installed, or the port is taken."""
+    from psearch.results import PsearchError
+
+    if options.hash is not None:
+        check_hash(options.hash)
+    try:
+        import websockets  # noqa: F401  # which uvicorn takes
+
+        from psearch.faces.web.gate import Gate
+        from psearch.faces.web.server import listen
+        from psearch.faces.web.server import run as serve
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in ("starlette", "uvicorn", "websockets"):
+            raise
+        raise PsearchError(f"{error.name} is not installed: pip install starlette uvicorn websockets") from None
+
+    def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
+        from psearch.faces.web.desk import EngineSettings
+        from psearch.faces.web.pages import Pages
+
+        return Pages(EngineSettings(options.threads, options.hash))
+
+    listener = listen(options.port)
+    with listener:
+        gate = Gate(listener.getsockname()[1])
+        print(gate.address, flush=True)
+
+        def began() -> None:
+            say("psearch: serving on this machine only; Ctrl-C ends it")
+            if not options.no_browser and _has_screen():
+                threading.Thread(target=_open, args=(gate.address_for_once(),), daemon=True).start()
+
+        signals.searching = True  # a signal ends the server in good order
+        serve(listener, gate, open_pages, signals.control, began)
+        signals.searching = False
+    return signals.exit_status
+
+
+def _has_screen() -> bool:
+    """Whether a browser can open a window; in a terminal it would take the terminal."""
+    return sys.platform == "darwin" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    try:
+        opened = webbrowser.open(address)
+    except (webbrowser.Error, OSError):
+        opened = False
+    if not opened:
+        complain("no browser could be opened: open the address yourself")

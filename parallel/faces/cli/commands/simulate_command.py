@@ -1,0 +1,276 @@
+"""`psearch simulate`: the speedup study in virtual time.
+
+Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psearch.defaults import MAX_DEPTH, MAX_THREADS
+from psearch.faces.cli.arguments import add_on
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
+from psearch.faces.cli.output import complain, refuse
+from psearch.faces.cli.signals import Signals
+from psearch.faces.cli.study import (
+    StudyFound,
+    about_now,
+    add_seed,
+    add_study_options,
+    check_study,
+    left_out,
+    policies,
+    raw_log,
+    read_found,
+    read_positions,
+    show,
+)
+from psearch.faces.cli.traces import add_trace, report_trace
+
+if TYPE_CHECKING:
+    from psearch.lab.studies.virtual_study import Share, Study
+    from psearch.options import SearchOptions
+    from psearch.simulation.costs import Costs
+    from psearch.simulation.simulator import VirtualSample
+    from psearch.terminal.status import StatusLine
+    from psearch.trace.recorder import Recorder
+
+_MAX_REPEATS = 1000
+_MAX_TREE_NODES = 10**12
+_MAX_JOBS = 256
+_BESIDE_MB = 400
+"""MiB that a process needs beside the table, with 1,024 workers' records"""
+_SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
+"""Arguments that are fields of `SearchOptions`, with its defaults."""
+
+DESCRIPTION = """\
+Speedup in virtual time: the real scheduler with up to 1,024 workers in one process, in the
+order of clocks that advance by measured costs. `1,2,4,...,1024` is taken literally: the dots
+mean doubling. Speedups are against one serial worker, geometric means over the positions. The
+same arguments give the same node counts to the last digit. The tree comes from the search of
+this very position, so give a depth that one worker needs some seconds for. --workers, --suite,
+and --depth or --tree-nodes are needed; or --from-log, which makes the table of a log again."""
+
+EXAMPLES = """\
+examples:
+  psearch simulate --workers 1,2,4,...,64 --suite bratko_kopec_24.epd --depth 9
+  psearch simulate --workers 8 --policy calibrated,ybw --suite suite.epd --depth 9 --costs costs.json --jobs 2
+  psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
+  psearch simulate --workers 8,64 --suite suite.epd --tree-nodes 2000000 --on ray://head
+  psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch simulate`."""
+    parser.add_argument(
+        "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
+    )
+    add_study_options(parser)
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies, the same for all")
+    size.add_argument(
+        "--tree-nodes",
+        type=whole_number(1000, _MAX_TREE_NODES),
+        metavar="N",
+        help="each position to the depth that takes one worker about N nodes in a search apart",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=whole_number(1, _MAX_REPEATS),
+        default=1,
+        metavar="R",
+        help="searches of each position with each count, each with luck of its own (default 1)",
+    )
+    add_seed(parser)
+    parser.add_argument(
+        "--jitter",
+        type=decimal_number(0, 1),
+        metavar="J",
+        help="every cost is longer by a random part of this share (default: as in the costs, there 0)",
+    )
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="from `psearch calibrate --out FILE`")
+    _add_scheduling(parser)
+    parser.add_argument(
+        "--jobs",
+        type=whole_number(1, _MAX_JOBS),
+        default=1,
+        metavar="N",
+        help="processes to run the searches in; the results are the same (default 1)",
+    )
+    add_on(parser, "run the searches on a Ray cluster")
+    parser.add_argument("--validate", action="store_true", help="check every invariant after every event (very slow)")
+    add_trace(parser, "; of one position, worker count and policy")
+
+
+def _add_scheduling(parser: argparse.ArgumentParser) -> None:
+    """When nodes are opened and moves deferred; `_SEARCH_OPTIONS`."""
+    parser.add_argument("--split-depth", type=whole_number(1, MAX_DEPTH), metavar="N", help="least depth to split at")
+    parser.add_argument(
+        "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
+    )
+    percent = whole_number(0, 100)
+    parser.add_argument(
+        "--open-busy", type=percent, metavar="P", help="calibrated: percent P(needed) to open a node, all being busy"
+    )
+    parser.add_argument("--open-idle", type=percent, metavar="P", help="calibrated: the same while somebody is idle")
+    parser.add_argument(
+        "--defer-depth",
+        type=whole_number(0, MAX_DEPTH),
+        metavar="N",
+        help="least depth to defer moves to positions that another worker is searching; 0 never "
+        "(default: 3 with abdada, else never)",
+    )
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Simulate, or read a log, and print the table."""
+    check_study("simulate", options, ["workers", "suite"])
+    if options.from_log is None and options.depth is None and options.tree_nodes is None:
+        refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
+    _check_trace(options)
+    found = _read(options.from_log) if options.from_log is not None else _simulate(options)
+    show(options, found)
+    return signals.exit_status
+
+
+def _check_trace(options: argparse.Namespace) -> None:
+    """Refuse a trace that no search could fill, or that could not be written."""
+    if options.trace is None:
+        return
+    from psearch.trace.trace_file import check_trace
+
+    if options.from_log is not None:
+        refuse("--from-log searches nothing: leave out --trace")
+    if options.jobs > 1 or options.on is not None:
+        refuse(f"--trace follows one search: leave out {'--jobs' if options.on is None else '--on'}")
+    check_trace(options.trace)
+
+
+def _read(path: Path) -> StudyFound:
+    from psearch.simulation.simulator import VirtualSample
+
+    found, _ = read_found(path, VirtualSample)
+    found.costs = _costs_of_log(found.about)
+    return found
+
+
+def _costs_of_log(about: dict[str, Any]) -> str:
+    """Whose costs a log was made with."""
+    from psearch.files.raw_log import machine_name
+    from psearch.simulation.costs import Costs
+
+    machine = about.get("machine")
+    try:
+        return Costs.of(about.get("costs")).told(machine_name(machine if isinstance(machine, dict) else {}))
+    except ValueError:
+        return "costs: the log does not say"
+
+
+def _simulate(options: argparse.Namespace) -> StudyFound:
+    """Search everything, each search in the log when it is finished, if there is one."""
+    from psearch.files.raw_log import machine, machine_name
+    from psearch.lab.studies.depths import depth_rule, rule_name
+
+    study = _study(options)
+    depths = rule_name(options.depth)
+    costs = asdict(study.costs)
+    found = StudyFound(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
+    file = {} if options.costs is None else {"file": options.costs.name}
+    found.costs = study.costs.told(machine_name(machine()), **file)
+    with raw_log("simulate", options, costs=costs, depths=depths) as log:
+        if options.on is None:
+            from psearch.simulation.simulation_entries import VIRTUAL
+
+            prepare_kernels(VIRTUAL)
+
+        def keep(sample: VirtualSample) -> None:
+            found.samples.append(sample)
+            if log is not None:
+                log.add(sample)
+
+        from psearch.lab.studies.virtual_study import run_study
+        from psearch.terminal.status import StatusLine
+
+        traced: list[dict[int, int]] = []
+
+        def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
+            recorder.write(options.trace, facts)
+            traced.append(recorder.dropped)
+
+        try:
+            with StatusLine() as status:
+                on_trace = write_trace if options.trace is not None else None
+                run_study(study, options.jobs, keep, status, on_trace, _share(options, study, status))
+            names = left_out(study.suite, found.samples)
+            found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
+            if names and log is not None:
+                log.note(left_out=names)
+        except KeyboardInterrupt:
+            found.interrupted = True
+        finally:
+            for dropped in traced:
+                report_trace(dropped, options.trace)
+    return found
+
+
+def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
+    """Who does the searches, if it is a cluster."""
+    if options.on is None:
+        return None
+    from psearch.remote.ray.shared_tasks import share_out_on
+
+    def note(text: str) -> None:
+        status.make_room()
+        complain(text)
+
+    return partial(share_out_on, options.on, memory=(study.hash_mb + _BESIDE_MB) * 2**20, on_note=note)
+
+
+def _study(options: argparse.Namespace) -> Study:
+    """What to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
+    suite = read_positions(options)
+    names = policies(options.policy)
+    counts = {count for count in options.workers if count > 1} or {1}
+    if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
+        refuse(
+            "--trace follows one search: give one position (--positions 1), one worker count, one policy and no "
+            f"--repeat, not {len(suite)}, {len(counts)}, {len(names)} and {options.repeat}"
+        )
+    from psearch.lab.studies.virtual_study import Study
+
+    return Study(
+        suite=suite,
+        depth=options.depth,
+        workers=options.workers,
+        policies=names,
+        costs=_costs(options),
+        seed=options.seed,
+        options=_search_options(options),
+        tree_nodes=options.tree_nodes,
+        repeats=options.repeat,
+        hash_mb=options.hash,
+        validate=options.validate,
+    )
+
+
+def _search_options(options: argparse.Namespace) -> SearchOptions:
+    """Of every search. What the user left open is filled in, for the log."""
+    from psearch.options import SearchOptions, pruning_named
+
+    how = SearchOptions(pruning=pruning_named(options.pruning))
+    for name in _SEARCH_OPTIONS:
+        if getattr(options, name) is None:
+            setattr(options, name, getattr(how, name))
+    return replace(how, **{name: getattr(options, name) for name in _SEARCH_OPTIONS})
+
+
+def _costs(options: argparse.Namespace) -> Costs:
+    from psearch.simulation.costs import Costs
+
+    costs = Costs.load(options.costs) if options.costs is not None else Costs()
+    return costs if options.jitter is None else replace(costs, jitter=options.jitter)

@@ -1,0 +1,196 @@
+"""`psearch speedup`: time to depth with real worker processes.
+
+Ctrl-C ends the study with a table of what is finished; a log, if one was asked for, holds those searches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from psearch.arena.control_groups import usable_cores
+from psearch.defaults import MAX_DEPTH
+from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.numbers import seconds, whole_number, worker_counts
+from psearch.faces.cli.output import say
+from psearch.faces.cli.signals import Signals
+from psearch.faces.cli.study import (
+    StudyFound,
+    about_now,
+    add_seed,
+    add_study_options,
+    check_study,
+    left_out,
+    policies,
+    raw_log,
+    read_found,
+    read_positions,
+    show,
+)
+
+if TYPE_CHECKING:
+    from psearch.core.chess.pruning.modes import Pruning
+    from psearch.files.raw_log import RawLog
+    from psearch.lab.studies.speedup_study import Sample
+    from psearch.text.epd_text import SuitePosition
+
+DEFAULT_SECONDS = 5.0
+DEFAULT_REPEATS = 3
+_MAX_SECONDS = 3600.0
+_MAX_REPEATS = 1000
+_CEILING_ROUNDS = 7
+_CEILING_S = (0.2, 2.0)
+"""Least and most seconds of a search that measures the hardware."""
+
+DESCRIPTION = """\
+Time to depth of real worker processes against one worker. Each position is searched to
+the depth that takes one worker about S seconds in a search apart (or to depth D), from an
+empty table and a history of small random numbers, another one for each search, with the
+worker counts alternating. The table gives geometric means over the positions with a
+95% bootstrap interval, and the ceiling: what independent searches side by side reach on
+this machine. --log keeps every search; --from-log makes the table of a log again.
+Either --suite or --from-log is needed."""
+
+EXAMPLES = """\
+examples:
+  psearch speedup --suite bratko_kopec_24.epd
+  psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
+  psearch speedup --suite suite.epd --log speedup.jsonl
+  psearch speedup --from-log speedup.jsonl --html speedup.html"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Of `psearch speedup`."""
+    parser.add_argument(
+        "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
+    )
+    add_study_options(parser)
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument(
+        "--seconds",
+        type=seconds(0.01, _MAX_SECONDS),
+        default=DEFAULT_SECONDS,
+        metavar="S",
+        help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",
+    )
+    length.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="the same depth for all")
+    parser.add_argument(
+        "--repeat",
+        type=whole_number(1, _MAX_REPEATS),
+        default=DEFAULT_REPEATS,
+        metavar="R",
+        help=f"searches with each count (default {DEFAULT_REPEATS})",
+    )
+    add_seed(parser)
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Measure, or read a log, and print the table."""
+    check_study("speedup", options, ["suite"])
+    found = _read(options.from_log) if options.from_log is not None else _measure(options)
+    most = show(options, found)
+    if most > usable_cores() and options.from_log is None:
+        say(f"psearch: {most} workers share {usable_cores()} cores; see psearch simulate")
+    return signals.exit_status
+
+
+def _read(path: Path) -> StudyFound:
+    from psearch.lab.studies.speedup_study import Sample
+    from psearch.results import PsearchError
+
+    found, facts = read_found(path, Sample)
+    try:
+        found.ceilings = {int(count): float(value) for count, value in facts.get("ceilings", {}).items()}
+    except (ValueError, TypeError, AttributeError, OverflowError):
+        raise PsearchError(f"{path}: its ceilings are not numbers") from None
+    return found
+
+
+def _measure(options: argparse.Namespace) -> StudyFound:
+    """Search everything, each search in the log when it is finished, if there is one."""
+    suite = read_positions(options)
+    chosen = policies(options.policy)
+    from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.options import pruning_named
+
+    pruning = pruning_named(options.pruning)
+    depths = rule_name(options.depth)
+    ceilings: dict[int, float] = {}
+    rule = depth_rule({"about": {"depths": depths}})
+    found = StudyFound(rule, about=about_now(options), ceilings=ceilings)
+    with raw_log("speedup", options, depths=depths) as log:
+        prepare_kernels()
+        try:
+            _time_searches(options, suite, chosen, pruning, found, log)
+            _measure_ceilings(options, suite, pruning, found.samples, ceilings)
+        except KeyboardInterrupt:
+            found.interrupted = True
+            return found
+        finally:
+            if log is not None:
+                log.note(ceilings=ceilings)
+        names = left_out(suite, found.samples)
+        found.rule = depth_rule({"about": {"depths": depths}, "left_out": names})
+        if names and log is not None:
+            log.note(left_out=names)
+    return found
+
+
+def _time_searches(
+    options: argparse.Namespace,
+    suite: Sequence[SuitePosition],
+    names: Sequence[str],
+    pruning: Pruning,
+    found: StudyFound,
+    log: RawLog | None,
+) -> None:
+    """Raises PsearchError when every position is too quick."""
+    from psearch.lab.studies.speedup_study import measure
+    from psearch.results import PsearchError
+    from psearch.terminal.status import StatusLine
+
+    def keep(sample: Sample) -> None:
+        found.samples.append(sample)
+        if log is not None:
+            log.add(sample)
+
+    with StatusLine() as status:
+        measure(
+            suite,
+            options.threads,
+            names,
+            options.seconds,
+            options.repeat,
+            options.hash,
+            depth=options.depth,
+            pruning=pruning,
+            progress=status,
+            on_sample=keep,
+            seed=options.seed,
+        )
+    if not found.samples:
+        raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
+
+
+def _measure_ceilings(
+    options: argparse.Namespace,
+    suite: Sequence[SuitePosition],
+    pruning: Pruning,
+    samples: Sequence[Sample],
+    ceilings: dict[int, float],
+) -> None:
+    """Measure them into `ceilings`, by searches about as long as those that were timed."""
+    from psearch.lab.studies.speedup_study import hardware_ceiling
+    from psearch.terminal.status import StatusLine
+
+    alone = statistics.median_high(sample.seconds for sample in samples if sample.threads == 1)
+    seconds = min(max(alone, _CEILING_S[0]), _CEILING_S[1])
+    with StatusLine() as status:
+        for count in options.threads:
+            if count > 1:
+                ceilings[count] = hardware_ceiling(
+                    suite, count, options.hash, seconds, _CEILING_ROUNDS, pruning, status
+                )

@@ -1,0 +1,59 @@
+"""The compiled search and its workers, for the commands that need them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from psearch.faces.cli.output import complain
+from psearch.terminal.loading import Loading
+
+if TYPE_CHECKING:
+    from psearch.core.toolchain.groups import Group
+    from psearch.processes.supervisor import Supervisor
+
+_STARTED_S = time.monotonic()
+"""Commands import this before anything that takes long."""
+
+
+def prepare_kernels(*groups: Group) -> None:
+    """Load the kernels of every search, and of these groups; compile them on the first run, with the progress on
+    stderr. Raises PsearchError when they cannot be had."""
+    with Loading(_STARTED_S) as loading:
+        _load(groups, loading)
+
+
+@contextmanager
+def ready_engine(*groups: Group, threads: int, hash_mb: int, trace: bool = False) -> Iterator[Supervisor]:
+    """Workers that wait for a search: kernels as by `prepare_kernels`, and a supervisor, whose memory may take seconds.
+
+    The clock of a search begins inside. Raises PsearchError when kernels, memory or processes are not to be had.
+    """
+    with Loading(_STARTED_S) as loading:
+        _load(groups, loading)
+
+        from psearch.processes.supervisor import Supervisor
+
+        engine = Supervisor(threads=threads, hash_mb=hash_mb, trace=trace)
+    with engine:
+        yield engine
+
+
+def _load(groups: tuple[Group, ...], loading: Loading) -> None:
+    from psearch.scheduler.scheduler_entries import load_kernels
+    from psearch.terminal.status import StatusLine
+
+    problems: list[str] = []
+    with StatusLine() as status:
+
+        def progress(text: str) -> None:
+            loading.end()
+            status(text)
+
+        load_kernels(*groups, progress=progress, warn=problems.append)
+    if problems:
+        loading.end()
+    for text in problems:
+        complain(text)

@@ -1,0 +1,117 @@
+"""The command line: `psearch FEN`, or a command of `commands`.
+
+Each command is a module of its own and is imported when it is given. Inside them, too, what takes long to import
+(numba, python-chess, rich) is imported when it is needed, so that `--help` and errors answer at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import select
+import signal
+import sys
+from collections.abc import Sequence
+
+from psearch.faces.cli.command_list import COMMANDS, SEARCH, Command, load, parser_of
+from psearch.faces.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
+from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
+from psearch.faces.cli.output import complain, refuse, say, steady_streams
+from psearch.faces.cli.signals import Signals, leave_quietly
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit status (`exit_status.py`); bad options leave through SystemExit."""
+    # numpy's threads are of no use here, and where no more can be had it would interrupt the program
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    with steady_streams():
+        status = _main(list(sys.argv[1:] if arguments is None else arguments))
+    if arguments is None:
+        leave_quietly()
+    return status
+
+
+def _main(words: list[str]) -> int:
+    if not words:
+        words = ["uci"]
+        if sys.stdin is not None and sys.stdin.isatty():
+            say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
+    command, options = _understood(words)
+    if hasattr(options, "hint"):  # of an option that was given
+        complain(options.hint)
+    with Signals() as signals:
+        return _guarded(command, options, signals)
+
+
+def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
+    """The command that a command line means, and its options. What cannot be understood leaves through SystemExit."""
+    words = spelled_out(words)
+    if words and words[0] in COMMANDS:
+        return _parsed(words[0], words[1:])
+    if words and not words[0].startswith("-"):
+        check_command(words)  # before the options, which may be those of the command that was meant
+    command, options = _parsed(SEARCH, words)
+    first = next((word for word in options.fen if word != "--"), None)
+    if first is not None:
+        check_position(words, first)
+        if is_file(first):
+            if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
+                complain(f"{'standard input' if first == '-' else first} is for psearch {ANALYSE}: analysing")
+            return _parsed(ANALYSE, words)
+    return command, options
+
+
+def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
+    command = load(name)
+    parser = parser_of(name, command)
+    options, others = parser.parse_known_intermixed_args(words)
+    if others:
+        refuse(unknown(parser, others))
+    return command, options
+
+
+def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:
+    """Run a command and turn what can go wrong into an exit status and at most one line."""
+    try:
+        status = command.run(options, signals)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
+    except KeyboardInterrupt:
+        complain("interrupted")
+        return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
+    except OSError as error:
+        reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
+        _abandon_stdout()
+        if signals.received is not None:
+            return signals.exit_status  # the terminal is gone, and the signal said so
+        if reader_left:
+            return EXIT_SIGNAL + signal.SIGPIPE
+        complain(f"cannot go on: {error}")
+        return EXIT_SYSTEM
+    except MemoryError:
+        complain("cannot go on: not enough memory (see ulimit -v)")
+        return EXIT_SYSTEM
+    except Exception as error:
+        # imported only now: it needs python-chess, and `uciok` should not wait for that
+        from psearch.results import PsearchError, WorkerDied
+
+        if not isinstance(error, PsearchError):
+            raise
+        complain(str(error))
+        return EXIT_WORKER_DIED if isinstance(error, WorkerDied) else EXIT_BAD_INPUT
+
+
+def _stdout_has_no_reader() -> bool:
+    """Tells the broken pipe of `psearch ... | head -1` from one between processes."""
+    if sys.stdout is None:
+        return False
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), select.POLLOUT)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _abandon_stdout() -> None:
+    """stdout cannot be written: keep the interpreter from complaining when it flushes at exit."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,89 @@
+"""What commands write: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NoReturn, TextIO, cast
+
+from psearch.faces.cli.exit_status import EXIT_BAD_INPUT
+from psearch.terminal.streams import folded, printable
+
+_INDENT = 4
+_NAME = "psearch: "
+_NO_BREAK = "\xa0"
+_LONGEST_COMPLAINT = 2000
+"""characters"""
+
+
+class _Messages:
+    """stderr, the loss of which ends nothing: its terminal may be closed while a long run goes on."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def steady_streams() -> Iterator[None]:
+    """Inside, no text fails for its letters, stderr never fails, and no file takes the number of a closed stream."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the least number that is free: this one
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    messages = sys.stderr
+    if messages is not None:
+        sys.stderr = cast(TextIO, _Messages(messages))
+    try:
+        yield
+    finally:
+        sys.stderr = messages
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """One JSON object on stdout, on one line."""
+    import json
+
+    print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 position`, `1,200 positions`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def say(text: str) -> None:
+    """Lines on stderr, if there is one."""
+    if sys.stderr is not None:  # print() would turn to stdout
+        whole = printable(text).replace(_NAME, _NAME.replace(" ", _NO_BREAK), 1)  # a long path stays behind the name
+        print(folded(whole, sys.stderr, _INDENT).replace(_NO_BREAK, " "), file=sys.stderr, flush=True)
+
+
+def complain(message: str) -> None:
+    """One line on stderr, whatever the message contains."""
+    line = " ".join(message.split())
+    say(_NAME + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
+
+
+def refuse(message: str) -> NoReturn:
+    """Bad arguments: one line without the usage, and the end."""
+    complain(message)
+    sys.exit(EXIT_BAD_INPUT)

@@ -1,0 +1,66 @@
+"""SIGINT, SIGTERM and SIGHUP during a command."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+from psearch.faces.cli.exit_status import EXIT_SIGNAL
+from psearch.processes.control import SearchControl
+
+
+class Interrupted(KeyboardInterrupt):
+    """A signal arrived where there is nothing yet to report."""
+
+
+class Signals:
+    """SIGINT, SIGTERM and SIGHUP: a stop request while a search runs, an exception at any other time.
+
+    A second signal is always an exception, so that an impatient user gets out; one that comes while the command ends
+    after such an exception ends the process there and then. SIGHUP stays ignored where it was, as under nohup.
+    """
+
+    def __init__(self) -> None:
+        self.control = SearchControl()
+        """of the search, and of those that follow"""
+        self.searching = False
+        self.received: int | None = None
+        """the latest"""
+        self._has_raised = False
+        self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
+
+    def __enter__(self) -> Signals:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                    self._former[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.searching and self.received is None:
+            self.received = number
+            self.control.stop()
+        elif self._has_raised:
+            os._exit(EXIT_SIGNAL + number)
+        else:
+            self.received = number
+            self._has_raised = True
+            raise Interrupted
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 128 + the number of the signal that arrived."""
+        return EXIT_SIGNAL + self.received if self.received else 0
+
+
+def leave_quietly() -> None:
+    """The process ends: a Ctrl-C too many gets no traceback from what the interpreter still has to do."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)

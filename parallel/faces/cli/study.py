@@ -1,0 +1,282 @@
+"""What `psearch speedup`, `simulate` and `predict` share: the suite, the log, the table or its JSON."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
+from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
+from psearch.faces.cli.numbers import whole_number
+from psearch.faces.cli.output import complain, print_json, refuse, say
+
+if TYPE_CHECKING:
+    from psearch.files.raw_log import RawLog
+    from psearch.lab.studies.speedup_study import Row
+    from psearch.lab.studies.time_fit import Fit
+    from psearch.text.epd_text import SuitePosition
+
+_POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
+_MAX_SEED = 2**63 - 1
+_NOT_IN_LOG = ("json", "plot", "html", "log", "from_log", "jobs", "on", "costs", "trace")
+"""Arguments that do not change the figures, or whose contents the log holds."""
+
+
+def add_suite(parser: argparse.ArgumentParser) -> None:
+    """`--suite FILE` and `--positions K`."""
+    parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
+    parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
+
+
+def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
+    """The suite's first positions, each once: results are told apart by position."""
+    from psearch.text.epd_text import read_suite
+
+    once = {position.board.fen(): position for position in reversed(read_suite(options.suite)[: options.positions])}
+    return list(reversed(once.values()))
+
+
+def left_out(suite: Sequence[SuitePosition], samples: Sequence[Any]) -> list[str]:
+    """Names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    searched = {sample.fen for sample in samples}
+    return [position.name for position in suite if position.board.fen() not in searched]
+
+
+def add_study_options(parser: argparse.ArgumentParser) -> None:
+    """What is measured, and where the figures go."""
+    add_suite(parser)
+    parser.add_argument(
+        "--policy",
+        default=DEFAULT_POLICY,
+        metavar="P,Q",
+        help=f"when nodes are split: {', '.join(_POLICIES)} (default {DEFAULT_POLICY})",
+    )
+    add_pruning(parser)
+    add_hash(parser, DEFAULT_HASH_MB)
+    add_json(parser, instead_of="the table")
+    add_plot(parser, "draw the table (needs matplotlib)")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="table and picture as one HTML file that needs nothing else"
+    )
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
+    )
+    parser.add_argument(
+        "--from-log", type=Path, metavar="FILE", help="measure nothing, summarise this log (FILE#RUN: one of several)"
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    """`--seed S`."""
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0, _MAX_SEED),
+        default=0,
+        metavar="S",
+        help="of all that is random: the searches' histories, and jitter (default 0)",
+    )
+
+
+def add_plot(parser: argparse.ArgumentParser, help_text: str) -> None:
+    """`--plot PNG`."""
+    parser.add_argument("--plot", type=Path, metavar="PNG", help=help_text)
+
+
+def check_plot(options: argparse.Namespace) -> None:
+    """Raise PsearchError for a plot that could not be drawn at the end."""
+    if options.plot is not None:
+        from psearch.lab.studies import plots
+
+        plots.check_plot(options.plot)
+
+
+def check_study(command: str, options: argparse.Namespace, needed: Sequence[str]) -> None:
+    """Refuse what argparse cannot know, before anything takes long; needed: arguments of a study without a log."""
+    if options.from_log is None:
+        for name in needed:
+            if getattr(options, name) is None:
+                refuse(f"--{name} is missing (see psearch {command} --help)")
+        check_hash(options.hash)
+    elif options.suite is not None or options.log is not None:
+        refuse("--from-log measures nothing: leave out --suite and --log")
+    check_plot(options)
+    if options.html is not None:
+        from psearch.lab.studies.html_report import check_report
+
+        check_report(options.html)
+
+
+def policies(text: str) -> list[str]:
+    """Names of policies, each once, in their order. Raises PsearchError for a name that is none."""
+    from psearch.results import PsearchError
+
+    names = list(dict.fromkeys(word.strip() for word in text.split(",")))
+    for name in names:
+        if name not in _POLICIES:
+            raise PsearchError(f"no policy is called {name[:40]!a}; there are {', '.join(_POLICIES)}")
+    return names
+
+
+@contextmanager
+def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[RawLog | None]:
+    """The log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
+    if options.log is None:
+        yield None
+        return
+    from psearch.files.raw_log import RawLog
+
+    about = {"study": study, "command": ["psearch", *sys.argv[1:]], "arguments": _arguments(options), **facts}
+    with RawLog(options.log, about) as log:
+        yield log
+
+
+def _arguments(options: argparse.Namespace) -> dict[str, Any]:
+    """Those that change the figures."""
+    return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
+
+
+def about_now(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
+    """Of a study that is measured now, what the first line of its log says; for a report, if there is to be one."""
+    if options.html is None:
+        return {}
+    import time
+
+    from psearch.files.raw_log import machine, source_commit
+
+    written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    return {
+        "arguments": _arguments(options),
+        **facts,
+        "commit": source_commit(),
+        "machine": machine(),
+        "written": written,
+    }
+
+
+@dataclass
+class StudyFound:
+    """What a study in real or virtual time has found so far."""
+
+    rule: str
+    """by which the depths were chosen"""
+    samples: list[Any] = field(default_factory=list)
+    interrupted: bool = False
+    about: dict[str, Any] = field(default_factory=dict)
+    """as the first line of a log has it"""
+    ceilings: dict[int, float] | None = None
+    """of the hardware, by worker count; None in virtual time"""
+    costs: str = ""
+    """of virtual time: whose they are"""
+
+
+def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
+    """Read a raw log with samples of a kind; returns what was found, and what the log says besides."""
+    from psearch.files.raw_log import read_log
+    from psearch.lab.studies.depths import depth_rule
+
+    samples, facts = read_log(path, kind)
+    about = facts.get("about")
+    return StudyFound(depth_rule(facts), samples, about=about if isinstance(about, dict) else {}), facts
+
+
+def show(options: argparse.Namespace, found: StudyFound) -> int:
+    """Print the table, write `--plot` and `--html`; returns the most workers that share a tree."""
+    from psearch.lab.studies.pairs import pair_lines, pair_objects
+    from psearch.lab.studies.speedup_study import legend, most_workers, summarise, table
+    from psearch.lab.studies.time_fit import fit_lines, fit_times
+    from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
+
+    rows = summarise(found.samples)
+    is_real = found.ceilings is not None
+    fits = [] if is_real else fit_times(rows)
+    positions, nodes = searched(found.samples)
+    most = most_workers(rows)
+    pruning = pruning_of(found.samples)
+    if options.json:
+        virtual = {"costs": found.costs, "fits": [asdict(fit) for fit in fits]}
+        print_json(
+            {
+                "rows": [asdict(row) for row in rows],
+                "positions": positions,
+                "tree_nodes": nodes,
+                "pruning": pruning,
+                "depths": found.rule,
+                **({"ceilings": found.ceilings} if is_real else virtual),
+                "pairs": pair_objects(found.samples),
+                "log": log_text(options),
+                "interrupted": found.interrupted,
+            }
+        )
+    else:
+        notes = [pair_lines(found.samples), legend(rows, ceilings=is_real), fit_lines(fits) if fits else ""]
+        below = "\n".join(filter(None, (found.rule, found.costs)))
+        text, line = table(rows, found.ceilings), scale_line(positions, nodes)
+        print_table(text, line, pruning, *(notes if rows else []), depths=below)
+        report_log(options, found.interrupted)
+    if rows:
+        warn(positions, nodes, most)
+    if options.plot is not None and rows:
+        from psearch.lab.studies.plots import plot_simulation, plot_speedup
+
+        cautions = warnings(positions, nodes, most)
+        title = f"{'Time' if is_real else 'Virtual time'} to depth\n{scale(positions, nodes)}"
+        if found.ceilings is not None:
+            plot_speedup(options.plot, found.samples, rows, found.ceilings, title, cautions)
+        else:
+            plot_simulation(options.plot, rows, title, [found.costs, *cautions])
+    if options.html is not None:
+        _write_html(options, found, rows, fits)
+    return most
+
+
+def _write_html(options: argparse.Namespace, found: StudyFound, rows: Sequence[Row], fits: Sequence[Fit]) -> None:
+    """Write the report, if there is anything to show; says where it is."""
+    if not rows:
+        complain(f"no report {options.html}: no search by several workers was finished")
+        return
+    from psearch.lab.studies.html_report import StudyReport, write_report
+
+    how = "in virtual time" if found.ceilings is None else "with real worker processes"
+    facts = {name: getattr(found, name) for name in ("rule", "about", "ceilings", "costs", "interrupted")}
+    write_report(options.html, StudyReport(f"psearch: time to depth {how}", found.samples, rows, fits=fits, **facts))
+    say(f"report: {options.html}")
+
+
+def pruning_of(samples: Sequence[Any]) -> str:
+    """What the searches pruned, the same in all; empty if their log does not say."""
+    return str(samples[0].pruning) if samples else ""
+
+
+def print_table(text: str, scale: str, pruning: str, *notes: str, depths: str = "") -> None:
+    """The table on stdout, how much was searched with what pruning and to which depths, and notes on what it shows."""
+    searched = f"{scale}; pruning {pruning}" if pruning else scale
+    if depths:
+        searched += f"\n{depths}"
+    print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
+
+
+def warn(positions: int, nodes: float, workers: int) -> None:
+    """Say on stderr what keeps the table from meaning much. workers: the most that share a tree."""
+    from psearch.lab.studies.tree_sizes import warnings
+
+    for warning in warnings(positions, nodes, workers):
+        complain(warning)
+
+
+def log_text(options: argparse.Namespace) -> str | None:
+    """The log that was read or written, for JSON."""
+    path = options.from_log or options.log
+    return None if path is None else str(path)
+
+
+def report_log(options: argparse.Namespace, interrupted: bool) -> None:
+    """Say where the raw log is, and whether all of the study is in it."""
+    if interrupted:
+        say("psearch: interrupted; the table is of the searches that were finished")
+    if options.log is not None:
+        say(f"raw log: {options.log}")

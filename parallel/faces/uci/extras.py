@@ -1,0 +1,36 @@
+"""What the engine does for people at a keyboard: perft, the static evaluation, the bench."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import chess
+
+from psearch.api.counting import static_evaluation
+from psearch.faces.uci.uci_messages import perft_lines
+from psearch.processes.supervisor import Supervisor
+
+
+def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
+    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early."""
+    start = time.perf_counter()
+    counts, _ = supervisor.perft(board, depth)
+    return perft_lines(board, counts, time.perf_counter() - start)
+
+
+def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
+    """The line that `eval` prints."""
+    value = static_evaluation(supervisor.arena.tables, board)
+    if value is None:
+        return "info string no static evaluation: in check"
+    white = value if board.turn == chess.WHITE else -value
+    return f"static evaluation {white / 100:+.2f} (White's view)"
+
+
+def bench_line(progress: Callable[[str], None]) -> str:
+    """Run the bench; the line that it ends with."""
+    from psearch.bench import run_bench
+
+    nodes, seconds = run_bench(progress)
+    return f"{nodes} nodes {round(nodes / max(seconds, 1e-9))} nps"

@@ -1,0 +1,99 @@
+"""The files that options name: endgame tables, a book, and where a trace goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from psearch.faces.uci.notices import Notices
+from psearch.results import PsearchError
+from psearch.trace.trace_file import check_trace
+
+if TYPE_CHECKING:
+    from psearch.text.polyglot import Book
+    from psearch.text.syzygy import RootProber
+
+_T = TypeVar("_T")
+_Found = TypeVar("_Found")
+
+
+class FileOption(Generic[_T]):
+    """What the path in an option leads to; `value` is None while there is no path, or none that will do.
+
+    What fails is told once and switched off, until the path changes or `retry`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        open_path: Callable[[str], _T],
+        notices: Notices,
+        close: Callable[[_T], None] = lambda value: None,
+    ) -> None:
+        self._name = name
+        self._open = open_path
+        self._close = close
+        self._notices = notices
+        self._path = ""
+        self.value: _T | None = None
+
+    def settle(self, path: str) -> None:
+        """Open a path that is new; what was open before is closed first."""
+        if path != self._path:
+            self._path = path
+            self._notices.works(self._name)
+            self._switch_off()
+            self._try()
+
+    def retry(self) -> None:
+        """Open again what failed, if anything did."""
+        if self._path and self.value is None:
+            self._try()
+
+    def ask(self, question: Callable[[_T], _Found | None]) -> _Found | None:
+        """What the files say; None without them, or when they cannot say."""
+        if self.value is None:
+            return None
+        try:
+            return question(self.value)
+        except PsearchError as error:
+            self._notices.fails(self._name, f"{self._name}: {error}; going on without")
+            self._switch_off()
+            return None
+
+    def _try(self) -> None:
+        if self._path:
+            try:
+                self.value = self._open(self._path)
+            except PsearchError as error:
+                self._notices.fails(self._name, f"{self._name}: {error}; going on without")
+
+    def _switch_off(self) -> None:
+        if self.value is not None:
+            self._close(self.value)
+            self.value = None
+
+
+def open_prober(path: str) -> RootProber:
+    """Endgame tables. Raises PsearchError."""
+    from psearch.text.syzygy import RootProber
+
+    return RootProber(path)
+
+
+def open_book(path: str) -> Book:
+    """An opening book. Raises PsearchError."""
+    from psearch.text.polyglot import Book
+
+    return Book(path)
+
+
+def trace_path(text: str) -> Path:
+    """Where a trace goes. Raises PsearchError if none can be written there."""
+    path = Path(text)
+    check_trace(path)
+    if path.exists() and not path.is_file():
+        kind = "a pipe, which may have no reader" if path.is_fifo() else "a device"
+        raise PsearchError(f"cannot write the trace {text}: it is {kind}")
+    return path

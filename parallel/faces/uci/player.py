@@ -1,0 +1,346 @@
+"""The UCI engine's second thread: does what takes time, one job after the other, in the order of the commands.
+
+Importing this module loads neither python-chess nor numba: the thread does that when it starts.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import select
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from psearch.faces.uci.go import Go
+from psearch.faces.uci.notices import Notices, Say
+from psearch.faces.uci.uci_options import OptionValues
+from psearch.processes.wake import Wake
+from psearch.results import PsearchError, WorkerDied
+
+if TYPE_CHECKING:
+    import chess
+
+    from psearch.faces.uci.resources import Resources
+
+_PROGRESS_INTERVAL_S = 2.0
+_LOAD_TIMEOUT_S = 10.0
+_STOP_TIMEOUT_S = 0.5
+_QUIT_TIMEOUT_S = 5.0
+_TRACE_TIMEOUT_S = 60.0
+"""How long `close` waits for a trace that is being written."""
+_QUICK_S = 0.5
+"""A load that failed within this time is tried again on the clock of a `go`."""
+_RESTORE_INTERVAL_S = 1.0
+_KERNELS = "loading kernels"
+
+
+class Player:
+    """Takes jobs from the thread that reads, and does them in one of its own.
+
+    values: the options, which the other thread may change; settling uses them as they are then, a search as they were
+    when it was asked for. The public methods are for the other thread, and return at once (`close` excepted).
+    """
+
+    def __init__(self, say: Say, values: OptionValues) -> None:
+        self._say = say
+        self._notices = Notices(say)
+        self._values = values
+        self.latest: Go | None = None
+        """the last `go` that was submitted"""
+        self._current: Go | None = None
+        """the last one that was begun"""
+        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._wake = Wake()
+        """set when there is a new job"""
+        self._thread: threading.Thread | None = None
+        self._resources: Resources | None = None
+        """None until they are there, and if they cannot be imported"""
+        self._is_compiling = False
+        self._is_loaded = threading.Event()
+        """kernels are there, or the first attempt has failed"""
+        self._failed_after_s: float | None = None
+        """how long it took the last attempt to fail; None: kernels are there, or not tried yet"""
+        self._is_closing = False
+        self._is_leaving = False
+        """a trace is not wanted any more"""
+        self._readyok_lock = threading.Lock()
+        self._readyok_owed = 0
+
+    # -- jobs --------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to load, unless that has been done."""
+        if self._thread is None:
+            self._put(self._load)
+            self._thread = threading.Thread(target=self._work, name="psearch-uci", daemon=True)
+            self._thread.start()
+
+    def search(self, go: Go, debug: bool) -> None:
+        """Search and answer; with `debug` also say how the work was shared."""
+        self.latest = go
+        self._submit(partial(self._search, go, self._values.copy(), debug))
+
+    def settle(self) -> None:
+        """Workers, table, tablebases and book as the options say."""
+        self._submit(self._settle)
+
+    def ready(self) -> None:
+        """Say `readyok` when all jobs so far are done; at once while a search is under way."""
+        # Counted before looking whether a search is under way; the other thread begins one before it looks for what is
+        # owed. So one of the two sees it, and none waits for the end of a search.
+        with self._readyok_lock:
+            self._readyok_owed += 1
+        if self._current is not None and self._current.is_under_way:
+            self._say_ready()
+        else:
+            self._submit(self._get_ready)
+            self._submit(self._say_ready)
+
+    def new_game(self) -> None:
+        """Forget what was learnt, and try again what could not be had."""
+        self._submit(self._new_game)
+
+    def clear_hash(self) -> None:
+        """Forget what was learnt."""
+        self._submit(self._clear_hash)
+
+    def evaluate(self, board: chess.Board) -> None:
+        """Print the static evaluation."""
+        self._submit(partial(self._evaluate, board))
+
+    def bench(self) -> None:
+        """Run and print what `psearch bench` does, in this process."""
+        self._submit(self._bench)
+
+    def close(self) -> None:
+        """Finish the jobs, end the workers. A search must have been stopped before; a count is broken off, a trace is
+        waited for. No worker is left; a thread that compiles may be."""
+        thread = self._thread
+        if thread is None:
+            self._wake.close()
+            return
+        self._is_closing = True
+        self._put(self._close)
+        self._put(None)
+        if not self._is_loaded.is_set():
+            deadline = time.monotonic() + _LOAD_TIMEOUT_S
+            while not self._is_compiling and thread.is_alive() and time.monotonic() < deadline:
+                if self._is_loaded.wait(0.05):
+                    break
+        if self._is_loaded.is_set():
+            thread.join(_STOP_TIMEOUT_S)
+            self._wait_for_trace(thread)
+            if thread.is_alive():
+                self._close()  # it is counting, or clearing a large table
+                thread.join(_QUIT_TIMEOUT_S)
+        if not thread.is_alive():
+            self._wake.close()
+
+    def _wait_for_trace(self, thread: threading.Thread) -> None:
+        """What was asked for is not thrown away because of a `quit`, unless the disk keeps us waiting."""
+        deadline = time.monotonic() + _TRACE_TIMEOUT_S
+        while self._resources is not None and self._resources.is_writing_trace:
+            self._is_leaving = time.monotonic() > deadline
+            thread.join(0.05)
+            if time.monotonic() > deadline + _STOP_TIMEOUT_S:
+                return
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        self.start()
+        self._put(job)
+
+    def _put(self, job: Callable[[], None] | None) -> None:
+        self._jobs.put(job)
+        self._wake.set()
+
+    def _work(self) -> None:
+        """One job after the other. Whatever fails is reported; the conversation goes on."""
+        while (job := self._next_job()) is not None:
+            try:
+                job()
+            except Exception as error:
+                self._report(error)
+
+    def _next_job(self) -> Callable[[], None] | None:
+        """Wait for a job; workers that die meanwhile are replaced."""
+        restored_at = -math.inf
+        is_watching = True
+        while True:
+            self._wake.clear()
+            try:
+                return self._jobs.get_nowait()
+            except queue.Empty:
+                pass
+            poll = select.poll()
+            poll.register(self._wake.fileno(), select.POLLIN)
+            watched = self._resources.watched if self._resources is not None and is_watching else None
+            if watched is not None:
+                poll.register(watched, select.POLLIN)
+            if any(descriptor == watched for descriptor, _ in poll.poll()) and self._restore():
+                # workers that die as soon as they are there are not started again and again
+                is_watching = time.monotonic() > restored_at + _RESTORE_INTERVAL_S
+                restored_at = time.monotonic()
+
+    def _report(self, error: Exception) -> None:
+        if isinstance(error, WorkerDied):
+            self._notices.tell(str(error))
+        elif isinstance(error, PsearchError):
+            self._notices.fails(str(error), str(error))
+        else:
+            self._notices.internal_error(error)
+
+    def _load(self) -> None:
+        """Load the kernels, and settle. A failure is told once; later jobs try again."""
+        since = time.monotonic()
+        try:
+            if self._resources is None:
+                from psearch.faces.uci.resources import Resources
+
+                self._resources = Resources(self._notices)
+                self._settle()  # what is wrong with the options is told before kernels are compiled
+            self._load_kernels(self._resources)
+        except Exception as error:  # whatever it is, a `go` will be answered
+            self._failed_after_s = time.monotonic() - since
+            reason = str(error) if isinstance(error, PsearchError) else f"{type(error).__name__}: {error}"
+            self._notices.fails(_KERNELS, f"cannot search: {reason}")
+        else:
+            self._failed_after_s = None
+            if self._notices.works(_KERNELS):
+                self._notices.tell("kernels could be loaded now")
+        finally:
+            self._is_compiling = False
+            self._is_loaded.set()
+        self._settle()
+
+    def _load_kernels(self, resources: Resources) -> None:
+        last = -_PROGRESS_INTERVAL_S
+
+        def progress(text: str) -> None:
+            nonlocal last
+            self._is_compiling = True
+            if time.monotonic() - last >= _PROGRESS_INTERVAL_S:
+                last = time.monotonic()
+                self._notices.tell(text)
+
+        problems: list[str] = []
+        seconds = resources.load_kernels(progress, problems.append)
+        if self._is_compiling:
+            kept = "" if problems else ", they are kept for the next start"
+            self._notices.tell(f"kernels compiled in {seconds:.0f} s{kept}")
+        for problem in problems:
+            self._notices.tell(problem)
+
+    def _load_again(self, most_s: float = float("inf")) -> None:
+        """Try again what has failed, if that took it no longer than `most_s` the last time."""
+        if self._failed_after_s is not None and self._failed_after_s <= most_s:
+            self._load()
+
+    def _get_ready(self) -> None:
+        self._load_again()
+        self._settle()
+        if self._resources is not None:  # not on the clock of a `go` that comes meanwhile
+            self._resources.await_machines(lambda: not self._is_closing and self.latest is self._current)
+
+    def _settle(self, values: OptionValues | None = None) -> None:
+        """Make things as the options say, if not these then as they are now; reports what cannot be."""
+        if self._resources is not None:
+            try:
+                self._resources.settle(values or self._values.copy())
+            except Exception as error:  # what is not settled is missed by the search, which has other ways to answer
+                self._report(error)
+
+    def _say_ready(self) -> None:
+        with self._readyok_lock:
+            owed, self._readyok_owed = self._readyok_owed, 0
+        for _ in range(owed):
+            self._say("readyok")
+
+    def _new_game(self) -> None:
+        self._load_again()
+        if self._resources is not None:
+            self._resources.new_game()
+
+    def _clear_hash(self) -> None:
+        if self._resources is not None:
+            self._resources.forget()
+
+    def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
+        """One `go`, which is answered whatever fails."""
+        self._load_again(_QUICK_S)
+        self._current = go
+        if not go.begin():
+            return
+        self._say_ready()
+        try:
+            self._find_answer(go, values, debug)
+        except Exception as error:
+            self._report(error)
+        finally:
+            if go.command.perft is not None:
+                go.give_up()
+            elif not go.is_answered:
+                self._answer_anything(go)
+        self._restore()  # behind the answer: it costs nobody's time
+
+    def _restore(self) -> bool:
+        """See to the workers, unless they are being closed; whether anything was amiss."""
+        try:
+            return not self._is_closing and self._resources is not None and self._resources.restore(self._jobs.empty)
+        except Exception as error:
+            if not self._is_closing:
+                self._report(error)
+            return True
+
+    def _find_answer(self, go: Go, values: OptionValues, debug: bool) -> None:
+        from psearch.faces.uci.uci_messages import bestmove_line
+        from psearch.text.report import finished_result
+
+        board = go.command.board
+        if go.command.perft is None and finished_result(board) is not None:
+            go.say(f"info depth 0 score {'mate 0' if board.is_check() else 'cp 0'}")
+            go.answer(bestmove_line(None))
+            return
+        resources = self._resources
+        if resources is None:
+            return
+        self._settle(values)
+        if go.command.perft is not None:
+            from psearch.faces.uci.extras import count_moves
+
+            go.answer(count_moves(resources.supervisor, board, go.command.perft))
+            return
+        from psearch.faces.uci.turn import Turn
+
+        if Turn(go, values, debug, resources, self._report).run():
+            # the next search has a clock that runs
+            policy = values.text("Policy")
+            resources.write_trace(board, policy, is_wanted=lambda: self.latest is go and not self._is_leaving)
+
+    def _answer_anything(self, go: Go) -> None:
+        """All else has failed: a legal move, for a game is not to be lost for want of one."""
+        from psearch.faces.uci.uci_messages import bestmove_line
+
+        board = go.command.board
+        self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
+        go.answer(bestmove_line(next(iter(go.command.searchmoves or board.legal_moves), None)))
+
+    def _evaluate(self, board: chess.Board) -> None:
+        from psearch.faces.uci.extras import evaluation_line
+
+        if self._resources is not None:
+            self._say(evaluation_line(self._resources.supervisor, board))
+
+    def _bench(self) -> None:
+        from psearch.faces.uci.extras import bench_line
+
+        if self._resources is not None:
+            self._say(bench_line(lambda text: self._say(f"info string {text}")))
+
+    def _close(self) -> None:
+        if self._resources is not None:
+            self._resources.close()

@@ -1,0 +1,179 @@
+"""What lasts from search to search: kernels, workers with their table, endgame tables, book, and what else the options
+set."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import chess
+
+from psearch.core.toolchain.groups import Progress
+from psearch.defaults import DEFAULT_PRUNING
+from psearch.faces.uci.notices import Notices
+from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
+from psearch.faces.uci.uci_cluster import ClusterOption
+from psearch.faces.uci.uci_options import OptionValues, pruning_words
+from psearch.faces.uci.uci_workers import EngineWorkers, Size
+from psearch.options import pruning_named
+from psearch.processes.request import SearchRequest
+from psearch.processes.starting.launcher import prepare_launch
+from psearch.processes.supervisor import Supervisor
+from psearch.results import PsearchError, Result
+from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.trace.recorder import Abandoned
+
+if TYPE_CHECKING:
+    from psearch.text.syzygy import RootProbe
+
+_WRITING = "writing a trace"
+
+
+class Resources:
+    """Kernels, workers, table, endgame tables, book and trace file. Used by one thread; only `close` may be called from
+    another, and `is_writing_trace` read.
+
+    Kernels come with `load_kernels`, workers with the first `settle` after that. What is without either can be asked
+    for a move of the book or of the endgame tables.
+    """
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self.has_kernels = False
+        self._workers = EngineWorkers(notices)
+        self._trace = FileOption("Trace", trace_path, notices)
+        self.is_writing_trace = False
+        self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
+        self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
+        self._cluster = ClusterOption(notices)
+        self.dice = random.Random()
+        """draws book moves, and the weaker moves of a limited strength"""
+        self._pruning_text = ""
+        self.pruning = pruning_named(DEFAULT_PRUNING)
+
+    def load_kernels(self, progress: Progress, warn: Callable[[str], None]) -> float:
+        """Load the kernels, which compiles them on the first run; the seconds that took. Raises whatever prevents it,
+        and may be tried again then. warn: gets a line when they could not be kept where they should."""
+        with suppress(OSError, PsearchError):  # comes back when the workers are started, and is told then
+            prepare_launch()
+        seconds = load_kernels(progress=progress, warn=warn)
+        self.has_kernels = True
+        return seconds
+
+    def close(self) -> None:
+        """End the workers, here and on other machines. What is being done fails."""
+        self._workers.close()
+        self._cluster.close()
+
+    # -- options -----------------------------------------------------------------------------------------------------
+
+    def settle(self, values: OptionValues) -> None:
+        """Make things as the options say. What cannot be is told, once, and the next best is done."""
+        self._trace.settle(values.text("Trace"))
+        self._prober.settle(values.text("SyzygyPath"))
+        self._settle_pruning(values.text("Pruning"), values.text("PruningParameters"))
+        self._book.settle(values.text("BookFile"))
+        if self.has_kernels:
+            self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
+            self._cluster.settle(values.text("Cluster"), values.number("Hash"))
+
+    def await_machines(self, is_wanted: Callable[[], bool]) -> None:
+        """Wait for other machines that have been asked for just now, some seconds, as long as `is_wanted`."""
+        self._cluster.wait(is_wanted)
+
+    def _settle_pruning(self, mode: str, parameters: str) -> None:
+        text = pruning_words(mode, parameters)
+        if text != self._pruning_text:
+            self._pruning_text, self.pruning = text, pruning_named(text)
+
+    # -- for a search ------------------------------------------------------------------------------------------------
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether there is somebody to search."""
+        return self._workers.are_there
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The workers, as `settle` left them. Raises PsearchError if there are none."""
+        return self._workers.supervisor
+
+    def search(self, request: SearchRequest) -> Result:
+        """With the workers, and the other machines if there are any. Raises PsearchError if there are no workers."""
+        return self._cluster.search(self.supervisor, request)
+
+    def restore(self, may_wait: Callable[[], bool]) -> bool:
+        """New workers for those that are lost or late: now, and not on the clock of the next move, as long as there is
+        time for that. Whether any were."""
+        notes = self._workers.restore(may_wait)
+        for note in notes:
+            self.note(note)
+        return bool(notes)
+
+    @property
+    def watched(self) -> int | None:
+        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
+        return self._workers.watched
+
+    def note(self, text: str) -> None:
+        """Tell what happened to workers; each once, as long as no processes can be had."""
+        if self._workers.are_processes:
+            self._notices.tell(text)
+        else:
+            self._notices.fails(text, text)
+
+    def new_game(self) -> None:
+        """Forget what was learnt, and try again what could not be had."""
+        for option in (self._prober, self._book, self._trace):
+            option.retry()
+        if self.has_kernels:
+            self._workers.retry()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what was learnt."""
+        self._workers.forget()
+        self._cluster.forget()
+
+    def book_move(self, board: chess.Board) -> chess.Move | None:
+        """A move drawn from the book; None without a book, or when the position is not in it."""
+        return self._book.ask(lambda book: book.pick(board, self.dice))
+
+    def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
+        """What the book expects after a move; None where it ends."""
+        after = board.copy(stack=False)
+        after.push(move)
+        return self._book.ask(lambda book: book.expected(after))
+
+    def probe(self, board: chess.Board) -> RootProbe | None:
+        """What the endgame tables say; None without them, or when they cannot say."""
+        return self._prober.ask(lambda prober: prober.probe(board))
+
+    def write_trace(self, board: chess.Board, policy: str, is_wanted: Callable[[], bool]) -> None:
+        """Write the trace of the last search, of this position with this policy, if there is to be one, as long as
+        `is_wanted`. A failure is told once."""
+        path = self._trace.value
+        if path is None or not self.has_workers:
+            return
+        self.supervisor.settle()  # nobody writes to the logs any more
+        recorder = self.supervisor.recorder
+        if recorder is None:
+            return
+        self.is_writing_trace = True
+        try:
+            recorder.write(path, {"position": board.fen(), "policy": policy}, is_wanted)
+        except Abandoned:
+            self._notices.tell("Trace: not written, the next search did not wait")
+        except OSError as error:
+            self._notices.fails(_WRITING, f"Trace: cannot write {path}: {error.strerror}")
+        except PsearchError as error:
+            self._notices.fails(_WRITING, f"Trace: {error}")
+        else:
+            self._notices.works(_WRITING)
+            lost = sum(recorder.dropped.values())
+            if lost:
+                self._notices.tell(f"Trace: not complete, {lost:,} events found no room")
+        finally:
+            self.is_writing_trace = False

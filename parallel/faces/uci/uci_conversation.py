@@ -1,0 +1,209 @@
+"""The UCI engine's conversation: the thread that reads commands, answers at once what can be, and leaves the rest to a
+second one.
+
+This thread imports nothing heavy, so `uciok` comes before python-chess or numba are loaded; the second (`player.py`)
+loads the kernels and does what takes time. `isready`, `stop`, `ponderhit` and `quit` are answered while it searches.
+The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Supervisor.search`; and
+back: `Turn`, `Go.answer`.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from psearch.faces.uci.help import HELP
+from psearch.faces.uci.notices import Notices, Say, quoted
+from psearch.faces.uci.player import Player
+from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
+from psearch.faces.uci.uci_streams import Streams, descriptor_of
+from psearch.results import PsearchError
+from psearch.version import __version__
+
+if TYPE_CHECKING:
+    import chess
+
+_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Cluster")
+"""Options that take time to settle, or may be refused by the system: at once, and not before the next `go`."""
+_VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
+_BLANK = " \t\r\v\f\n"
+"""What may stand before and behind the value of an option; within, it is part of the value."""
+
+
+class Uci:
+    """One conversation. `say` takes whole lines, without the end of the last one, from two threads."""
+
+    def __init__(self, say: Say) -> None:
+        self._say = say
+        self._notices = Notices(say)
+        self._values = OptionValues(files_are_allowed())
+        self._debug = False
+        self._position = CurrentPosition()
+        self._player = Player(say, self._values)
+        self._commands: dict[str, Callable[[list[str]], None]] = {
+            "uci": self._uci,
+            "debug": self._set_debug,
+            "isready": self._isready,
+            "register": lambda words: None,
+            "ucinewgame": self._ucinewgame,
+            "position": self._set_position,
+            "go": self._go,
+            "stop": self._stop,
+            "ponderhit": self._ponderhit,
+        }
+        self._own_commands: dict[str, Callable[[list[str]], None]] = {
+            "help": lambda words: self._say(HELP),
+            "d": self._show_board,
+            "eval": self._evaluate,
+            "bench": self._bench,
+        }
+
+    def run(self, lines: Iterable[str]) -> None:
+        """Obey commands until `quit` or the end of the input. No worker is left; a thread that compiles may be.
+
+        Whatever fails is reported; the conversation goes on.
+        """
+        try:
+            for line in lines:
+                try:
+                    if not self._obey(line):
+                        break
+                except Exception as error:
+                    self._notices.internal_error(error)
+        finally:
+            self._stop([])
+            self._player.close()
+
+    def _obey(self, line: str) -> bool:
+        """One command; False for `quit`. Unknown words before a command are passed over, as the protocol demands."""
+        words = line.split()
+        begin = 0
+        while begin < len(words) and words[begin] not in self._commands and words[begin] not in ("quit", "setoption"):
+            if begin == 0 and words[0] in self._own_commands:
+                self._own_commands[words[0]](words[1:])
+                return True
+            begin += 1
+        if begin:
+            self.complain(f"unknown command: {quoted(' '.join(words[:begin]))}")
+        if begin == len(words):
+            return True
+        command = words[begin]
+        if command == "quit":
+            return False
+        if command == "setoption":
+            rest = line.split(maxsplit=begin + 1)[begin + 1 :]
+            self._setoption("".join(rest))
+        else:
+            self._commands[command](words[begin + 1 :])
+        return True
+
+    def complain(self, text: str) -> None:
+        """Say something about the input."""
+        self._notices.tell(text)
+
+    # -- the protocol's commands -------------------------------------------------------------------------------------
+
+    def _uci(self, words: list[str]) -> None:
+        lines = [f"id name psearch {__version__}", "id author the psearch authors"]
+        self._say("\n".join([*lines, *(option.declaration() for option in self._values.declared()), "uciok"]))
+        self._player.start()
+
+    def _set_debug(self, words: list[str]) -> None:
+        if words not in (["on"], ["off"]):
+            self.complain("debug takes on or off")
+        else:
+            self._debug = words == ["on"]
+
+    def _isready(self, words: list[str]) -> None:
+        self._player.ready()
+
+    def _setoption(self, text: str) -> None:
+        """`name N value V`: the value as it was written, for names of files may hold blanks of any kind."""
+        words = text.split(maxsplit=1)
+        if not words or words[0] != "name":
+            self.complain("setoption: `name` is missing")
+            return
+        name, *value = _VALUE.split(words[1] if len(words) > 1 else "", maxsplit=1)
+        try:
+            option = self._values.set(name, "".join(value).strip(_BLANK))
+        except ValueError as error:
+            self.complain(f"setoption: {error}")
+            return
+        if option.name == "Clear Hash":
+            self._player.clear_hash()
+        elif option.name in _SETTLED_AT_ONCE:
+            self._player.settle()
+
+    def _ucinewgame(self, words: list[str]) -> None:
+        self._player.new_game()
+
+    def _set_position(self, words: list[str]) -> None:
+        try:
+            self._position.set_up(words, self._is_chess960)
+            self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
+        except PsearchError as error:
+            self.complain(f"position: {error}; the position is left as it was")
+
+    def _go(self, words: list[str]) -> None:
+        from psearch.faces.uci.go import Go
+        from psearch.faces.uci.go_command import parse_go
+
+        try:
+            command = parse_go(words, self._board(), self.complain)
+        except PsearchError as error:
+            self.complain(str(error))
+            return
+        # after a stop the next go may come before the answer (polyglot does that): it waits for its turn
+        running = self._player.latest
+        if running is not None and not running.is_answered:
+            if running.is_pondering:
+                # python-chess may forget its ponder search without a stop, and expects one answer only
+                running.give_up()
+                self.complain("the ponder search is given up: another go has come")
+            elif not running.is_stopped:
+                self.complain("a search is running already: go was ignored")
+                return
+        self._player.search(Go(command, self._say), self._debug)
+
+    def _stop(self, words: list[str]) -> None:
+        if self._player.latest is not None:
+            self._player.latest.stop()
+
+    def _ponderhit(self, words: list[str]) -> None:
+        if self._player.latest is not None:
+            self._player.latest.ponderhit()
+
+    # -- commands of our own -----------------------------------------------------------------------------------------
+
+    def _show_board(self, words: list[str]) -> None:
+        board = self._board()
+        self._say(f"{board}\nFEN: {board.fen()}")
+
+    def _evaluate(self, words: list[str]) -> None:
+        self._player.evaluate(self._board())
+
+    def _bench(self, words: list[str]) -> None:
+        self._player.bench()
+
+    @property
+    def _is_chess960(self) -> bool:
+        return self._values.flag("UCI_Chess960")
+
+    def _board(self) -> chess.Board:
+        return self._position.board(self._is_chess960)
+
+
+def run_uci(is_over: Callable[[], bool] = lambda: False) -> None:
+    """Talk UCI on stdin and stdout, until `quit`, the end of the input, or a signal after which `is_over()`.
+
+    Raises OSError when stdout is closed, or nobody reads it any more.
+    """
+    if sys.stdin is None:
+        return
+    stdin, stdout = descriptor_of(sys.stdin, "input"), descriptor_of(sys.stdout, "output")
+    with Streams(stdin, stdout, is_over) as streams:
+        uci = Uci(streams.say)
+        uci.run(streams.lines(uci.complain))

@@ -1,0 +1,60 @@
+"""What the parts of an open page share: the engine's desk, the game on the board, and how to tell the page."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+from psearch.faces.web.desk import Desk
+from psearch.faces.web.game_tree import GameTree
+from psearch.options import shown
+from psearch.results import PsearchError
+
+
+class Context:
+    """A page as its parts see it. For the loop's thread only."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.tree = GameTree()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def send(self, type: str, payload: Mapping[str, Any]) -> None:
+        """Say something to the page; `psearch.faces.web.handlers.Session`."""
+        raise NotImplementedError
+
+    def show(self, type: str, payload: Mapping[str, Any]) -> None:
+        """Say a state of which only the latest matters."""
+        raise NotImplementedError
+
+    def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something in the background that takes longer than a message may. It ends with the page at the latest; a
+        PsearchError in it is shown in this part of the page."""
+        task = asyncio.create_task(self._guarded(part, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def tell_position(self) -> None:
+        """What stands on the board."""
+        self.send("board.position", self.tree.position())
+
+    def tell_game(self) -> None:
+        """The whole tree, and what stands on the board."""
+        self.send("board.tree", self.tree.tree())
+        self.tell_position()
+
+    async def _guarded(self, part: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except PsearchError as error:
+            self.send(f"{part}.error", {"text": str(error)})
+        except Exception as error:  # a fault of ours: the page shall know, and the log
+            self.send(f"{part}.error", {"text": f"this should not happen: {shown(error)}"})
+            raise
+
+    def end_tasks(self) -> None:
+        """End what is done in the background."""
+        for task in self._tasks:
+            task.cancel()

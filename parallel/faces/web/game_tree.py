@@ -1,0 +1,379 @@
+"""The game on the board of a page: a tree of moves, in `chess.pgn`'s own nodes, and where one is in it.
+
+Nodes have numbers, by which the page names them; the root has 0. The page shows what it is told; whether a move is
+legal is decided here, by python-chess.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+import chess
+import chess.engine
+import chess.pgn
+
+from psearch.options import shown
+from psearch.results import PsearchError
+from psearch.text.fen import parse_position
+from psearch.text.pgn_text import Where, read_games
+from psearch.text.report import relative_text
+from psearch.text.source import Source
+
+MOST_NODES = 4_000
+"""Of a tree; each takes some 200 bytes of the message that tells of it."""
+_MOST_GAMES = 5_000
+_LONGEST_NAME = 40
+"""characters of a player's name in a list of games"""
+_LONGEST_COMMENT = 1_000
+"""characters that are shown"""
+_MARKS = {
+    chess.pgn.NAG_GOOD_MOVE: "!",
+    chess.pgn.NAG_MISTAKE: "?",
+    chess.pgn.NAG_BRILLIANT_MOVE: "!!",
+    chess.pgn.NAG_BLUNDER: "??",
+    chess.pgn.NAG_SPECULATIVE_MOVE: "!?",
+    chess.pgn.NAG_DUBIOUS_MOVE: "?!",
+}
+_PROMOTIONS = {"q": chess.QUEEN, "r": chess.ROOK, "b": chess.BISHOP, "n": chess.KNIGHT}
+_COMMANDS = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?|\[%[a-z]+ [^\]]*\]")
+"""What a comment has for programs: evaluations, clocks."""
+_CP_LIMIT = 100_000
+"""Scores of PGN files beyond that are nobody's centipawns."""
+
+
+class Game(NamedTuple):
+    """One of several in a PGN."""
+
+    title: str
+    """who played, the result, the date"""
+    text: str
+
+
+def games_in(text: str) -> list[Game]:
+    """The games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
+    handle, found = io.StringIO(text), []
+    while True:
+        begin = handle.tell()
+        headers = chess.pgn.read_headers(handle)
+        if headers is None:
+            break
+        facts = [headers.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
+        title = ", ".join([" - ".join(facts[:2]), *(fact for fact in facts[2:] if not fact.startswith(("?", "*")))])
+        found.append(Game(title, text[begin : handle.tell()]))
+        if len(found) > _MOST_GAMES:
+            raise PsearchError(f"there are more than {_MOST_GAMES:,} games in this PGN")
+    if not found:
+        raise PsearchError("there is no game in this PGN")
+    return found
+
+
+class GameTree:
+    """A game with its variations."""
+
+    def __init__(self, game: chess.pgn.Game | None = None) -> None:
+        self.game = game or chess.pgn.Game()
+        self.here: chess.pgn.GameNode = self.game
+        """what stands on the board"""
+        self._numbers: dict[chess.pgn.GameNode, int] = {}
+        self._nodes: dict[int, chess.pgn.GameNode] = {}
+        self._next = 0
+        self._facts: dict[chess.pgn.GameNode, dict[str, Any]] = {}
+        """what the page is told of nodes and does not change"""
+        self._evals: dict[chess.pgn.GameNode, tuple[chess.engine.PovScore, int]] = {}
+        """scores of positions, and their depths, that were found here"""
+        self.renumber()
+
+    @classmethod
+    def of_fen(cls, text: str) -> GameTree:
+        """A position of its own. Raises PsearchError."""
+        return cls.of_board(parse_position(text))
+
+    @classmethod
+    def of_board(cls, board: chess.Board) -> GameTree:
+        """A position of its own, without the moves before it."""
+        game = chess.pgn.Game()
+        if board != chess.Board():
+            game.setup(board)
+        return cls(game)
+
+    @classmethod
+    def of_pgn(cls, text: str) -> tuple[GameTree, str]:
+        """The first game of a PGN, and what is wrong with it, which may be nothing. Raises PsearchError for none."""
+        try:
+            work = next(read_games(Source.of_text("the PGN", text)), None)
+        except UnicodeEncodeError:
+            raise PsearchError("the PGN is no text") from None
+        if work is None:
+            raise PsearchError("there is no game in this PGN")
+        if not work.readable and work.problem is not None:
+            raise PsearchError(f"bad PGN: {work.problem.text}")
+        if work.game.next() is None and work.problem is not None and work.problem.where is Where.MAIN_LINE:
+            raise PsearchError(f"bad PGN: {work.problem.text}")
+        if work.game.next() is None and not work.game.comment and not work.game.headers:
+            # words that are no moves: what is on the board shall not be lost to them
+            raise PsearchError("there is no game in this PGN")
+        problem = "" if work.problem is None else f"{work.problem.text}: {work.problem.consequence}"
+        return cls(work.game), problem
+
+    def renumber(self) -> None:
+        """Give numbers to nodes that have none, and take them from those that are not there any more. Raises
+        PsearchError for too many."""
+        found = list(_walk(self.game))
+        if len(found) > MOST_NODES:
+            raise PsearchError(f"the game has more than {MOST_NODES:,} moves")
+        kept = set(found)
+        for node in [node for node in self._numbers if node not in kept]:
+            del self._nodes[self._numbers.pop(node)]
+            self._evals.pop(node, None)
+            self._facts.pop(node, None)
+        for node in found:
+            if node not in self._numbers:
+                self._numbers[node] = self._next
+                self._nodes[self._next] = node
+                self._next += 1
+
+    # -- moving about --------------------------------------------------------------------------------------------------
+
+    @property
+    def number(self) -> int:
+        """Of the node on the board."""
+        return self._numbers[self.here]
+
+    def has(self, node: chess.pgn.GameNode) -> bool:
+        """Whether a node is still there."""
+        return node in self._numbers
+
+    def number_of(self, node: chess.pgn.GameNode) -> int:
+        """Of any node of the tree."""
+        return self._numbers[node]
+
+    def board(self) -> chess.Board:
+        """The position on the board, with the moves before it."""
+        return self.here.board()
+
+    def go(self, number: int) -> None:
+        """Put another node on the board. Raises PsearchError when there is none of that number."""
+        node = self._nodes.get(number)
+        if node is None:
+            raise PsearchError("there is no such move in the game")
+        self.here = node
+
+    def play(self, move: chess.Move) -> None:
+        """Make a legal move: go to it if it is there, else it begins a variation. Raises PsearchError for too many."""
+        child = next((child for child in self.here.variations if child.move == move), None)
+        if child is None:
+            if len(self._nodes) >= MOST_NODES:
+                raise PsearchError(f"the game has more than {MOST_NODES:,} moves")
+            child = self.here.add_variation(move)
+            self._numbers[child] = self._next
+            self._nodes[self._next] = child
+            self._next += 1
+        self.here = child
+
+    def remove(self, number: int) -> None:
+        """Take away a move and what comes after it. Raises PsearchError for the root."""
+        node = self._nodes.get(number)
+        if node is None or not isinstance(node, chess.pgn.ChildNode):
+            raise PsearchError("there is no such move in the game")
+        inside = set(_walk(node))
+        if self.here in inside:
+            self.here = node.parent
+        node.parent.remove_variation(node)
+        self.renumber()
+
+    def promote(self, number: int) -> None:
+        """Make the moves up to this one the main line. Raises PsearchError when there is no such move."""
+        node = self._nodes.get(number)
+        if node is None:
+            raise PsearchError("there is no such move in the game")
+        while isinstance(node, chess.pgn.ChildNode):
+            node.parent.promote_to_main(node)
+            node = node.parent
+
+    # -- what the page is told -----------------------------------------------------------------------------------------
+
+    def position(self) -> dict[str, Any]:
+        """What stands on the board, and what may be done there."""
+        board = self.board()
+        outcome = board.outcome()
+        last = board.peek() if board.move_stack else None
+        return {
+            "id": self.number,
+            "fen": _fen(board),
+            "turn": _color(board.turn),
+            "chess960": board.chess960,
+            "check": board.is_check(),
+            "last": [chess.square_name(last.from_square), chess.square_name(last.to_square)] if last else None,
+            "dests": destinations(board),
+            "over": outcome_text(outcome) if outcome is not None else "",
+        }
+
+    def tree(self) -> dict[str, Any]:
+        """The whole game: each node after its parent, the main line of each before its variations."""
+        nodes = []
+        for node, depth, board in _walk_with_boards(self.game, self._facts):
+            if board is not None:
+                self._facts[node] = self._lasting_facts(node, depth, board)
+            facts = dict(self._facts[node])
+            if isinstance(node, chess.pgn.ChildNode):
+                facts["main"] = node.is_main_variation()
+                facts["mark"] = next((_MARKS[nag] for nag in sorted(node.nags) if nag in _MARKS), "")
+            if node.comment:
+                facts["comment"] = " ".join(_COMMANDS.sub("", node.comment).split())[:_LONGEST_COMMENT]
+            score = self.score_of(node)
+            if score is not None:
+                facts["eval"] = score_facts(score)
+            nodes.append(facts)
+        headers = self.game.headers
+        return {
+            "nodes": nodes,
+            "here": self.number,
+            "white": headers.get("White", ""),
+            "black": headers.get("Black", ""),
+            "result": headers.get("Result", "*"),
+        }
+
+    def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
+        """Of a node at this distance from the root, whose position stands on the board."""
+        facts = {
+            "id": self._numbers[node],
+            "ply": self.game.ply() + depth,
+            "fen": board.board_fen(),
+            "turn": _color(board.turn),
+        }
+        if isinstance(node, chess.pgn.ChildNode):
+            facts["parent"] = self._numbers[node.parent]
+            facts["uci"] = [chess.square_name(node.move.from_square), chess.square_name(node.move.to_square)]
+            board.pop()
+            facts["san"] = board.san(node.move)
+            board.push(node.move)
+        return facts
+
+    def export(self) -> dict[str, str]:
+        """The position as FEN and the game as PGN."""
+        board = self.board()
+        exporter = chess.pgn.StringExporter(columns=80, headers=True, variations=True, comments=True)
+        return {"fen": _fen(board), "pgn": self.game.accept(exporter)}
+
+    def keep_score(self, number: int, score: chess.engine.PovScore, depth: int) -> None:
+        """Remember what was found at a node, unless something deeper was."""
+        node = self._nodes.get(number)
+        if node is not None and depth >= self._evals.get(node, (None, 0))[1]:
+            self._evals[node] = score, depth
+
+    def score_of(self, node: chess.pgn.GameNode) -> chess.engine.PovScore | None:
+        """What was found at a node here, or by who wrote the PGN."""
+        if node in self._evals:
+            return self._evals[node][0]
+        score = node.eval()
+        if score is not None and abs(score.white().score(mate_score=_CP_LIMIT) or 0) > _CP_LIMIT:
+            return None
+        return score
+
+
+def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> chess.Move:
+    """The legal move from one square to another; castling also as king takes rook. Raises PsearchError."""
+    for move in board.legal_moves:
+        if chess.square_name(move.from_square) != origin or (move.promotion or 0) != _PROMOTIONS.get(promotion, 0):
+            continue
+        if target in _targets(board, move):
+            return move
+    raise PsearchError(f"{origin[:2]}{target[:2]} is not a legal move")
+
+
+def move_in_words(board: chess.Board, text: str) -> chess.Move:
+    """A move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
+    for parse in (board.parse_san, board.parse_uci):
+        try:
+            move = parse(text.strip())
+        except ValueError:
+            continue
+        if move:
+            return move
+    raise PsearchError(f"{shown(text)} is not a legal move here")
+
+
+def destinations(board: chess.Board) -> dict[str, list[str]]:
+    """The squares to which the pieces may go, by the squares on which they are."""
+    found: dict[str, list[str]] = {}
+    for move in board.legal_moves:
+        targets = found.setdefault(chess.square_name(move.from_square), [])
+        targets.extend(target for target in _targets(board, move) if target not in targets)
+    return found
+
+
+def _targets(board: chess.Board, move: chess.Move) -> list[str]:
+    """The squares that mean the move."""
+    targets = [chess.square_name(move.to_square)]
+    if board.is_castling(move) and not board.chess960:
+        rook = chess.square(7 if board.is_kingside_castling(move) else 0, chess.square_rank(move.to_square))
+        targets.append(chess.square_name(rook))
+    return targets
+
+
+def outcome_text(outcome: chess.Outcome) -> str:
+    """Why the game is over, in words."""
+    reason = outcome.termination.name.lower().replace("_", " ")
+    winner = {True: "White wins by ", False: "Black wins by ", None: "Draw by "}[outcome.winner]
+    return winner + reason
+
+
+def score_facts(score: chess.engine.PovScore, bound: str = "exact") -> dict[str, Any]:
+    """A score, or a bound for who is to move, seen from White: as text, and as a number for bars and graphs (mates are
+    beyond 10,000)."""
+    white = score.white()
+    if bound != "exact" and not score.turn:
+        bound = "upper" if bound == "lower" else "lower"
+    return {"text": relative_text(white, bound), "cp": white.score(mate_score=20_000)}
+
+
+def _fen(board: chess.Board) -> str:
+    return board.shredder_fen() if board.chess960 else board.fen()
+
+
+def _color(color: chess.Color) -> str:
+    return chess.COLOR_NAMES[color]
+
+
+def _walk(node: chess.pgn.GameNode) -> list[chess.pgn.GameNode]:
+    """It and what comes after it; no recursion: games are long."""
+    found, left = [], [node]
+    while left:
+        next_node = left.pop()
+        found.append(next_node)
+        left.extend(reversed(next_node.variations))
+    return found
+
+
+def _walk_with_boards(
+    game: chess.pgn.Game, known: Collection[chess.pgn.GameNode]
+) -> Iterator[tuple[chess.pgn.GameNode, int, chess.Board | None]]:
+    """Each node with its distance from the root, and one board with the position at it, unless the node is known: to
+    make moves takes the longest."""
+    stack: list[tuple[chess.pgn.GameNode, int]] = [(game, 0)]
+    board = game.board()
+    path: list[chess.pgn.ChildNode] = []  # whose moves the board has
+    while stack:
+        node, depth = stack.pop()
+        stack.extend((child, depth + 1) for child in reversed(node.variations))
+        if node in known:
+            yield node, depth, None
+            continue
+        missing: list[chess.pgn.ChildNode] = []
+        at = node
+        while isinstance(at, chess.pgn.ChildNode):
+            place = depth - len(missing)
+            if len(path) >= place and path[place - 1] is at:
+                break
+            missing.append(at)
+            at = at.parent
+        while len(path) > depth - len(missing):
+            path.pop()
+            board.pop()
+        for child in reversed(missing):
+            path.append(child)
+            board.push(child.move)
+        yield node, depth, board

@@ -1,0 +1,167 @@
+"""`laboratory.*` and `trace.*`: the position at hand in virtual time, and traces that the page sends.
+
+    page                                            server
+    laboratory.hello {}                             laboratory.choices {policies, most_workers, nodes, pruning}, and
+                                                    again what was said last
+    laboratory.run {workers, first, second, nodes}  laboratory.progress {text, share}, ...; at last one of
+                                                    laboratory.result, laboratory.error {text}, laboratory.stopped {}
+    laboratory.stop {}
+    trace.begin {characters}                        the same, with trace. before it
+    trace.part {text}, ...                          in order, until there are as many characters
+
+A trace comes as text: no file of this machine is opened because a page names it. Work is done by one process at a time
+(`psearch.lab.watching.job`), which ends with the page that asked for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from psearch.defaults import PRUNING_MODES
+from psearch.faces.web.handlers import PageSession, Payload, handles
+from psearch.faces.web.payloads import choice_of, text_of, whole_of
+from psearch.lab.watching.job import BackgroundJob
+from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS, POLICIES
+from psearch.lab.watching.trace_reading import MOST_CHARACTERS
+from psearch.results import PsearchError
+
+LONGEST_PART = 1 << 16
+_NODES = (20_000, 100_000, 400_000, 1_500_000)
+"""Sizes of trees that the page offers."""
+
+
+class _Work:
+    """What one page has had done, and what it is sending."""
+
+    running: _Work | None = None
+    """the one that works: searches in virtual time would only slow each other down"""
+
+    def __init__(self, session: PageSession) -> None:
+        self._session = session
+        self._job: BackgroundJob | None = None
+        self.wanted = 0
+        """characters of a trace that is being sent"""
+        self.parts: list[str] = []
+        self.so_far = 0
+        """characters of them"""
+        self.latest: tuple[str, dict[str, Any]] | None = None
+        """what was said last, for a page that is loaded again"""
+        session.on_close(self.stop)
+
+    def begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
+        """Have it done. Raises PsearchError while there is other work."""
+        if _Work.running is not None:
+            whose = "this page" if _Work.running is self else "another page"
+            raise PsearchError(f"{whose} has something computed still: stop that first, or wait")
+        loop = asyncio.get_running_loop()
+
+        def tell(message: str, payload: dict[str, Any]) -> None:
+            try:
+                loop.call_soon_threadsafe(self._tell, kind, message, payload)
+            except RuntimeError:  # the server has ended
+                return
+
+        self._job = BackgroundJob(task, arguments, tell)
+        _Work.running = self
+
+    def _tell(self, kind: str, message: str, payload: dict[str, Any]) -> None:
+        if message != "progress":
+            self._job = None
+            if _Work.running is self:
+                _Work.running = None
+        self.latest = f"{kind}.{message}", payload
+        if self._session.is_open:
+            self._session.send(*self.latest)
+
+    def expect(self, characters: int) -> None:
+        """A trace of so many; 0: none."""
+        self.parts, self.so_far, self.wanted = [], 0, characters
+
+    def stop(self) -> None:
+        """End what is being done, and forget what was sent."""
+        self.expect(0)
+        if self._job is not None:
+            self._job.stop()
+
+
+_WORK: WeakKeyDictionary[PageSession, _Work] = WeakKeyDictionary()
+
+
+def _work_of(session: PageSession) -> _Work:
+    work = _WORK.get(session)
+    if work is None:
+        work = _WORK[session] = _Work(session)
+    return work
+
+
+@handles("laboratory.hello")
+async def hello(session: PageSession, payload: Payload) -> None:
+    """What can be chosen."""
+    session.send(
+        "laboratory.choices",
+        {
+            "policies": list(POLICIES),
+            "most_workers": MOST_WORKERS,
+            "nodes": list(_NODES),
+            "pruning": list(PRUNING_MODES),
+        },
+    )
+    latest = _work_of(session).latest
+    if latest is not None:
+        session.send(*latest)
+
+
+@handles("laboratory.run")
+async def run(session: PageSession, payload: Payload) -> None:
+    """Compare two policies on the position at hand."""
+    board = session.board
+    if not any(board.legal_moves):
+        raise PsearchError("the game is over in this position: there is nothing to search")
+    arguments = {
+        "fen": board.fen(),
+        "chess960": board.chess960,
+        "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
+        "policies": (choice_of(payload, "first", POLICIES), choice_of(payload, "second", POLICIES)),
+        "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
+        "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
+    }
+    _work_of(session).begin("experiment", arguments, "laboratory")
+
+
+@handles("laboratory.stop")
+async def stop(session: PageSession, payload: Payload) -> None:
+    """End it."""
+    _work_of(session).stop()
+
+
+@handles("trace.begin")
+async def begin_trace(session: PageSession, payload: Payload) -> None:
+    """So many characters come."""
+    _work_of(session).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
+
+
+@handles("trace.part")
+async def take_part(session: PageSession, payload: Payload) -> None:
+    """Some of them; after the last ones the trace is read."""
+    work = _work_of(session)
+    if not work.wanted:
+        raise PsearchError("there is no trace that this could be a part of")
+    part = text_of(payload, "text", LONGEST_PART)
+    work.parts.append(part)
+    work.so_far += len(part)
+    if work.so_far < work.wanted:
+        return
+    text, is_too_long = "".join(work.parts), work.so_far > work.wanted
+    work.expect(0)
+    if is_too_long:
+        raise PsearchError("the trace is longer than was said")
+    work.begin("trace", {"text": text}, "trace")
+
+
+@handles("trace.stop")
+async def stop_trace(session: PageSession, payload: Payload) -> None:
+    """End it."""
+    _work_of(session).stop()

@@ -1,0 +1,261 @@
+"""What a page may say about its board, the engine, a game, a review. Each is a line or two: the parts know the rest."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import chess
+
+from psearch.defaults import POLICY_NAMES, PRUNING_MODES
+from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
+from psearch.faces.web.game_tree import MOST_NODES, Game, GameTree, games_in, move_in_words, move_of
+from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.page import Page
+from psearch.faces.web.payloads import text_of, texts_of, whole_of
+from psearch.results import PsearchError
+from psearch.version import __version__
+
+_POSITIONS_960 = 960
+_LONGEST_PGN = 500_000
+_LONGEST_FEN = 200
+_LONGEST_LINE = 100
+"""moves"""
+_MOST_NUMBER = 2**31
+
+
+@handles("page.facts")
+async def tell_facts(page: Page, payload: Payload) -> None:
+    """What the page needs to know for its menus."""
+    page.send(
+        "page.facts",
+        {
+            "version": __version__,
+            "policies": POLICY_NAMES,
+            "prunings": PRUNING_MODES,
+            "elo": [MIN_ELO, MAX_ELO],
+            "mostNodes": MOST_NODES,
+        },
+    )
+
+
+# -- the board ---------------------------------------------------------------------------------------------------------
+
+
+@handles("board.move")
+async def move(page: Page, payload: Payload) -> None:
+    """A piece was moved: `from`, `to`, `promotion` (q, r, b, n or nothing), in the position `at`."""
+    if whole_of(payload, "at", 0, _MOST_NUMBER) != page.tree.number:
+        page.tell_position()  # it was meant for another position
+        return
+    words = [text_of(payload, name, 2) for name in ("from", "to", "promotion")]
+    try:
+        _play(page, move_of(page.tree.board(), *words))
+    except PsearchError:
+        page.tell_position()  # the page has moved the piece already
+        raise
+
+
+@handles("board.say")
+async def say(page: Page, payload: Payload) -> None:
+    """A move was typed: `text`."""
+    _play(page, move_in_words(page.tree.board(), text_of(payload, "text", 20)))
+
+
+@handles("board.go")
+async def go(page: Page, payload: Payload) -> None:
+    """Look at another position of the game: `id`."""
+    page.tree.go(whole_of(payload, "id", 0, _MOST_NUMBER))
+    page.tell_position()
+    page.analyst.follow()
+
+
+@handles("board.line")
+async def line(page: Page, payload: Payload) -> None:
+    """Add a line to the game and go to its end: `moves` in UCI notation, from what stands on the board."""
+    page.match.check_may_change()
+    for word in texts_of(payload, "moves", _LONGEST_LINE):
+        page.tree.play(move_of(page.tree.board(), word[:2], word[2:4], word[4:]))
+    page.tell_game()
+    page.analyst.follow()
+
+
+@handles("board.peek")
+async def peek(page: Page, payload: Payload) -> None:
+    """Tell where a line leads: `moves` in UCI notation, from the position `at`."""
+    board = page.board
+    moves = texts_of(payload, "moves", _LONGEST_LINE)
+    if whole_of(payload, "at", 0, _MOST_NUMBER) == page.tree.number:
+        for word in moves:
+            board.push(move_of(board, word[:2], word[2:4], word[4:]))
+        page.send("board.peeked", {"fen": board.fen(), "last": moves[-1:]})
+
+
+@handles("board.fen")
+async def fen(page: Page, payload: Payload) -> None:
+    """Another position: `text`."""
+    page.match.check_may_change()
+    _set_tree(page, GameTree.of_fen(text_of(payload, "text", _LONGEST_FEN)))
+
+
+@handles("board.pgn")
+async def pgn(page: Page, payload: Payload) -> None:
+    """Other games: `text`, of which the first is shown."""
+    page.match.check_may_change()
+    # in a thread: long games take seconds, and others use the loop
+    found = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
+    await _open_game(page, found, 0)
+
+
+@handles("board.pick")
+async def pick(page: Page, payload: Payload) -> None:
+    """Another game of the PGN that was given last: its `number`, from 0."""
+    page.match.check_may_change()
+    number = whole_of(payload, "number", 0, _MOST_NUMBER)
+    if number >= len(page.games):
+        raise PsearchError("there is no such game")
+    await _open_game(page, page.games, number)
+
+
+@handles("board.chess960")
+async def chess960(page: Page, payload: Payload) -> None:
+    """A first position of Chess960: its `number`, or any."""
+    page.match.check_may_change()
+    if payload.get("number") is None:
+        number = random.randrange(_POSITIONS_960)
+    else:
+        number = whole_of(payload, "number", 0, _POSITIONS_960 - 1)
+    _set_tree(page, GameTree.of_board(chess.Board.from_chess960_pos(number)))
+
+
+@handles("board.start")
+async def start(page: Page, payload: Payload) -> None:
+    """The first position of chess."""
+    page.match.check_may_change()
+    _set_tree(page, GameTree())
+
+
+@handles("board.remove")
+async def remove(page: Page, payload: Payload) -> None:
+    """Take away a move and what comes after it: `id`."""
+    page.match.check_may_change()
+    page.tree.remove(whole_of(payload, "id", 0, _MOST_NUMBER))
+    page.tell_game()
+    page.analyst.follow()
+
+
+@handles("board.promote")
+async def promote(page: Page, payload: Payload) -> None:
+    """Make the moves up to this one the main line: `id`."""
+    page.match.check_may_change()
+    page.tree.promote(whole_of(payload, "id", 0, _MOST_NUMBER))
+    page.tell_game()
+
+
+@handles("board.export")
+async def export(page: Page, payload: Payload) -> None:
+    """The position as FEN, the game as PGN."""
+    page.send("board.exported", page.tree.export())
+
+
+def _play(page: Page, found: chess.Move) -> None:
+    """A legal move on the board: of the game that is played, or to look at."""
+    if page.match.is_running:
+        page.match.take_move(found)
+        return
+    page.tree.play(found)
+    page.tell_game()
+    page.analyst.follow()
+
+
+async def _open_game(page: Page, games: list[Game], number: int) -> None:
+    tree, problem = await asyncio.to_thread(GameTree.of_pgn, games[number].text)
+    page.match.check_may_change()
+    _set_tree(page, tree, games, number)
+    if problem:
+        page.send("board.error", {"text": problem})
+
+
+def _set_tree(page: Page, tree: GameTree, games: list[Game] | None = None, number: int = 0) -> None:
+    page.tree = tree
+    page.review.forget()
+    page.games, page.game_number = games or [], number
+    page.tell_games(opened=games is not None)
+    page.match.forget()
+    page.tell_game()
+    page.analyst.follow_other_game()
+
+
+# -- the engine --------------------------------------------------------------------------------------------------------
+
+
+@handles("analysis.start")
+async def start_analysis(page: Page, payload: Payload) -> None:
+    """Search what stands on the board."""
+    page.match.check_may_change()
+    page.analyst.start()
+
+
+@handles("analysis.stop")
+async def stop_analysis(page: Page, payload: Payload) -> None:
+    """Enough."""
+    page.analyst.stop()
+
+
+@handles("analysis.configure")
+async def configure_analysis(page: Page, payload: Payload) -> None:
+    """How to search: `multipv`, `policy`, `pruning`."""
+    page.analyst.configure(payload)
+
+
+@handles("engine.configure")
+async def configure_engine(page: Page, payload: Payload) -> None:
+    """Other workers, for all pages: `threads`, `hash` in MiB."""
+    bounds = page.desk.bounds
+    threads, hash_mb = whole_of(payload, "threads", 1, bounds.threads), whole_of(payload, "hash", 1, bounds.hash_mb)
+    page.begin("engine", page.desk.configure(threads, hash_mb))
+
+
+@handles("engine.forget")
+async def forget(page: Page, payload: Payload) -> None:
+    """Empty the table, for all pages."""
+    page.begin("engine", page.desk.forget())
+
+
+# -- a game, a review --------------------------------------------------------------------------------------------------
+
+
+@handles("play.start")
+async def start_game(page: Page, payload: Payload) -> None:
+    """`color` (white, black, random), `elo` or null, `clock` in s or null, `increment`, `movetime`, `fromHere`."""
+    page.analyst.stop("a game is being played")
+    page.review.stop()
+    page.match.start(payload)
+    page.review.forget()
+
+
+@handles("play.resign")
+async def resign(page: Page, payload: Payload) -> None:
+    """Give up."""
+    page.match.resign()
+
+
+@handles("play.back")
+async def take_back(page: Page, payload: Payload) -> None:
+    """Undo one's last move."""
+    page.analyst.stop("a game is being played")
+    page.review.stop()
+    page.match.take_back()
+
+
+@handles("review.start")
+async def start_review(page: Page, payload: Payload) -> None:
+    """Analyse the game: `kind` (time, nodes, depth) and `amount` for each position."""
+    page.match.check_may_change()
+    page.review.start(payload)
+
+
+@handles("review.stop")
+async def stop_review(page: Page, payload: Payload) -> None:
+    """Enough."""
+    page.review.stop()

@@ -1,0 +1,75 @@
+"""All pages that are open, with the desk that they share."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from psearch.faces.web.desk import Desk, EngineSettings
+from psearch.faces.web.handlers import load_handlers
+from psearch.faces.web.page import Page
+
+MOST_PAGES = 24
+"""Those that were left longest ago are given up for new ones."""
+_KEPT_S = 1800.0
+"""How long the board of a page that is gone is kept."""
+
+
+class Pages:
+    """Pages by the names that they give themselves, random numbers that a tab keeps when it is reloaded."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        load_handlers()
+        self._settings = settings
+        self._desk: Desk | None = None
+        self._pages: dict[str, Page] = {}
+
+    @property
+    def desk(self) -> Desk:
+        """What they share; from `start` on."""
+        assert self._desk is not None
+        return self._desk
+
+    def start(self) -> None:
+        """Begin to start the engine. In the loop."""
+        self._desk = Desk(self._settings, self._tell_all)
+        self._desk.start()
+
+    def page(self, page_id: str) -> Page | None:
+        """The page of this name, a new one if need be; None when there are too many."""
+        self._forget_old()
+        found = self._pages.get(page_id)
+        if found is None:
+            if len(self._pages) >= MOST_PAGES and not self._forget_one():
+                return None
+            found = self._pages[page_id] = Page(self.desk)
+        return found
+
+    async def close(self) -> None:
+        """End everything."""
+        for page in self._pages.values():
+            await page.hang_up(1001, "the server has ended")
+            page.close()
+        self._pages.clear()
+        if self._desk is not None:
+            await self._desk.close()
+
+    def _tell_all(self, type: str, payload: dict[str, Any]) -> None:
+        for page in self._pages.values():
+            page.send(type, payload)
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        for page_id, page in list(self._pages.items()):
+            if page.left_at is not None and now - page.left_at > _KEPT_S:
+                self._give_up(page_id)
+
+    def _forget_one(self) -> bool:
+        left = {page_id: page.left_at for page_id, page in self._pages.items() if page.left_at is not None}
+        if not left:
+            return False
+        self._give_up(min(left, key=lambda page_id: left[page_id]))
+        return True
+
+    def _give_up(self, page_id: str) -> None:
+        self._pages.pop(page_id).close()

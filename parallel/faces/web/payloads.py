@@ -1,0 +1,62 @@
+"""What a page says, checked: a payload is whatever JSON can be. Raises PsearchError with one line for what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from psearch.api.checked_arguments import number, whole
+from psearch.options import shown
+from psearch.results import PsearchError
+
+
+def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    """A whole number from low to high."""
+    value = payload.get(name)
+    if isinstance(value, bool):
+        raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
+    return whole(name, value, low, high)
+
+
+def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> float:
+    """A number from low to high."""
+    value = payload.get(name)
+    if isinstance(value, bool):
+        raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")
+    return number(name, value, low, high)
+
+
+def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
+    """A text of so many characters at most."""
+    value = payload.get(name)
+    if not isinstance(value, str):
+        raise PsearchError(f"{name} must be a text, not {shown(value)}")
+    if len(value) > longest:
+        raise PsearchError(f"{name} is longer than {longest:,} characters")
+    return value
+
+
+def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -> str:
+    """One of these names."""
+    value = payload.get(name)
+    if not isinstance(value, str) or value not in choices:
+        raise PsearchError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}")
+    return value
+
+
+def flag_of(payload: Mapping[str, Any], name: str) -> bool:
+    """True or false."""
+    value = payload.get(name)
+    if not isinstance(value, bool):
+        raise PsearchError(f"{name} must be true or false, not {shown(value)}")
+    return value
+
+
+def texts_of(payload: Mapping[str, Any], name: str, most: int, longest: int = 20) -> list[str]:
+    """A list of so many texts at most, such as moves."""
+    value = payload.get(name)
+    if not isinstance(value, list) or len(value) > most:
+        raise PsearchError(f"{name} must be a list of at most {most:,} texts, not {shown(value)}")
+    if not all(isinstance(entry, str) and len(entry) <= longest for entry in value):
+        raise PsearchError(f"{name} must be a list of texts of at most {longest} characters")
+    return value

@@ -1,0 +1,320 @@
+"""A game against the engine, with a clock and a strength."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import chess
+import chess.engine
+import chess.pgn
+
+from psearch.api.asynchronous import AsyncEngine
+from psearch.faces.uci.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
+from psearch.faces.web.context import Context
+from psearch.faces.web.game_tree import GameTree, outcome_text
+from psearch.faces.web.payloads import choice_of, flag_of, number_of, whole_of
+from psearch.results import Info, PsearchError
+
+_MOST_CLOCK_S = 6 * 3600
+_MOST_INCREMENT_S = 300
+_MOST_MOVETIME_S = 600
+_LEAST_S = 0.3
+"""How long an answer takes at least, while there is time: people want to see that something moved."""
+_HURRY_S = 10.0
+"""left on the engine's clock when it does no longer wait for that"""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is played."""
+
+    human: chess.Color
+    elo: int | None
+    """None: full strength"""
+    clock_s: float | None
+    """None: no clock, and `movetime_s` for each move of the engine"""
+    increment_s: float
+    movetime_s: float
+
+    @classmethod
+    def of(cls, payload: Mapping[str, Any]) -> Terms:
+        """What the page asks for. Raises PsearchError."""
+        color = choice_of(payload, "color", ("white", "black", "random"))
+        human = random.random() < 0.5 if color == "random" else color == "white"
+        elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
+        clock_s = None if payload.get("clock") is None else number_of(payload, "clock", 1, _MOST_CLOCK_S)
+        if clock_s is None:
+            return cls(human, elo, None, 0.0, max(0.01, number_of(payload, "movetime", 0, _MOST_MOVETIME_S)))
+        return cls(human, elo, clock_s, number_of(payload, "increment", 0, _MOST_INCREMENT_S), 0.0)
+
+
+class Match:
+    """The game that a page plays, if it does. It is in the tree of the page, whose end it stays at."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.terms: Terms | None = None
+        self.result = ""
+        """why the last game ended"""
+        self.is_running = False
+        self._left: dict[chess.Color, float] = {}
+        self._since: float | None = None
+        """when the clock of who is to move began to run, by the loop's time"""
+        self._flag: asyncio.TimerHandle | None = None
+        self._thinking: asyncio.Task[None] | None = None
+        self._last: chess.pgn.GameNode | None = None
+        """the latest move of the game"""
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the page shows of it."""
+        terms = self.terms
+        if terms is None:
+            return {"running": False, "result": ""}
+        turn = self._turn
+        return {
+            "running": self.is_running,
+            "result": self.result,
+            "color": chess.COLOR_NAMES[terms.human],
+            "elo": terms.elo,
+            "clocks": {chess.COLOR_NAMES[color]: round(self._shown_s(color), 2) for color in self._left} or None,
+            "ticking": chess.COLOR_NAMES[turn] if self.is_running and self._left and self._since is not None else None,
+            "thinking": self.is_running and turn != terms.human,
+        }
+
+    def start(self, payload: Mapping[str, Any]) -> None:
+        """Begin a game, from what stands on the board or from the beginning. Raises PsearchError."""
+        terms = Terms.of(payload)
+        tree = GameTree.of_board(self._context.tree.board()) if flag_of(payload, "fromHere") else GameTree()
+        if tree.game.board().outcome() is not None:
+            raise PsearchError("the game is over in this position")
+        self._end_thinking()
+        names = {terms.human: "You", not terms.human: "psearch" + (f" (Elo {terms.elo})" if terms.elo else "")}
+        headers = tree.game.headers
+        headers.update({"Event": "A game against psearch", "Site": "?", "Date": date.today().strftime("%Y.%m.%d")})
+        headers.update({"White": names[chess.WHITE], "Black": names[chess.BLACK]})
+        if terms.clock_s is not None:
+            headers["TimeControl"] = f"{terms.clock_s:.0f}+{terms.increment_s:.0f}"
+        if terms.elo:
+            headers["BlackElo" if terms.human else "WhiteElo"] = str(terms.elo)
+        self._context.tree = tree
+        self.terms, self.result, self.is_running, self._last = terms, "", True, tree.game
+        self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
+        self._context.tell_game()
+        self._next_turn()
+
+    def check_may_change(self) -> None:
+        """Raise PsearchError while there is a game, which is not to be lost by looking at something else."""
+        if self.is_running:
+            raise PsearchError("a game is being played: end it first")
+
+    def take_move(self, move: chess.Move) -> None:
+        """The human's move, legal on the board. Raises PsearchError when it is not their turn."""
+        if self._turn != self._human:
+            raise PsearchError("it is not your turn")
+        if self._context.tree.here is not self._last:
+            raise PsearchError("this is not the position of the game")
+        self._make(move)
+
+    def take_back(self) -> None:
+        """Undo the human's last move, and what came after it."""
+        if self.terms is None or self._last is None or not self._context.tree.has(self._last):
+            raise PsearchError("there is no game to take a move back in")
+        node = self._last
+        while isinstance(node, chess.pgn.ChildNode):
+            node = node.parent
+            if node.turn() == self._human:
+                break
+        else:
+            raise PsearchError("there is no move of yours to take back")
+        self._end_thinking()
+        self._stop_clock()
+        tree = self._context.tree
+        for child in list(node.variations):
+            node.remove_variation(child)
+        tree.here = self._last = node
+        tree.renumber()
+        tree.game.headers["Result"] = "*"
+        self.is_running, self.result = True, ""
+        self._context.tell_game()
+        self._next_turn()
+
+    def forget(self) -> None:
+        """Something else is on the board: the last game is no more to be seen."""
+        self.check_may_change()
+        if self.terms is not None:
+            self.terms, self._last, self.result = None, None, ""
+            self._tell()
+
+    def resign(self) -> None:
+        """The human gives up."""
+        if self.is_running:
+            self._end("You resigned", "0-1" if self._human else "1-0")
+
+    def leave(self) -> None:
+        """Let others have the engine, and stop its clock, while nobody looks."""
+        if self._thinking is not None:
+            self._end_thinking()
+            self._stop_clock()
+
+    def come_back(self) -> None:
+        """Think again, if it is the engine's turn."""
+        if self.is_running and self._thinking is None and self._turn != self._human:
+            self._next_turn()
+
+    def close(self) -> None:
+        """The page is gone."""
+        self._end_thinking()
+        self._stop_clock()
+        self.is_running = False
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _human(self) -> chess.Color:
+        assert self.terms is not None
+        return self.terms.human
+
+    @property
+    def _turn(self) -> chess.Color:
+        assert self._last is not None
+        return self._last.turn()
+
+    def _next_turn(self) -> None:
+        """Whoever is to move: their clock, and the engine's thoughts."""
+        if self._turn == self._human:
+            self._start_clock()
+            if self._left:
+                loop = asyncio.get_running_loop()
+                self._flag = loop.call_later(max(0.0, self._left[self._human]), self._lose_on_time)
+        else:
+            self._thinking = self._context.begin("play", self._think())
+        self._tell()
+
+    async def _think(self) -> None:
+        """The engine's move. Its clock runs while it has the engine, which may be busy for another page."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with self._context.desk.task() as engine:
+                self._start_clock()
+                self._tell()
+                began = loop.time()
+                move = await self._choose(engine)
+            if self._left.get(not self._human, _MOST_CLOCK_S) > _HURRY_S:
+                await asyncio.sleep(max(0.0, _LEAST_S - (loop.time() - began)))
+        except PsearchError as error:
+            self._thinking = None
+            self._end(f"The engine could not go on: {error}", "*")
+            return
+        self._thinking = None
+        self._make(move)
+
+    async def _choose(self, engine: AsyncEngine) -> chess.Move:
+        assert self.terms is not None and self._last is not None
+        board, elo = self._last.board(), self.terms.elo
+        limit = self._limit()
+        if elo is None:
+            played = await engine.play(board, limit, game=self)
+            if played.move is None:
+                raise PsearchError("there is no move")
+            return played.move
+        limit.nodes = node_limit(elo)
+        lines = MOST_LINES if noise_cp(elo) > 0 else 1
+        infos = await engine.analyse(board, limit, multipv=lines, game=self)
+        return choose_line([_line(info) for info in infos], elo, random.Random()).pv[0]
+
+    def _limit(self) -> chess.engine.Limit:
+        assert self.terms is not None
+        if not self._left:
+            return chess.engine.Limit(time=self.terms.movetime_s)
+        increment = self.terms.increment_s
+        return chess.engine.Limit(
+            white_clock=self._left[chess.WHITE],
+            black_clock=self._left[chess.BLACK],
+            white_inc=increment,
+            black_inc=increment,
+        )
+
+    def _make(self, move: chess.Move) -> None:
+        """A move of whoever's turn it is."""
+        mover = self._turn
+        used_s = self._stop_clock()
+        tree = self._context.tree
+        follows = tree.here is self._last
+        watched, tree.here = tree.here, self._last or tree.game
+        tree.play(move)
+        self._last = tree.here
+        if self._left:
+            self._left[mover] -= used_s
+            if self._left[mover] <= 0:
+                self._end_on_time(mover)
+                return
+            assert self.terms is not None
+            self._left[mover] += self.terms.increment_s
+            assert isinstance(self._last, chess.pgn.ChildNode)
+            self._last.set_clock(self._left[mover])
+        if not follows:
+            tree.here = watched  # who looks at an earlier move goes on looking at it
+        self._context.tell_game()
+        outcome = self._last.board().outcome(claim_draw=True)
+        if outcome is not None:
+            self._end(outcome_text(outcome), outcome.result())
+        else:
+            self._next_turn()
+
+    def _lose_on_time(self) -> None:
+        self._end_on_time(self._human)
+
+    def _end_on_time(self, loser: chess.Color) -> None:
+        assert self._last is not None
+        self._left[loser] = 0.0
+        if self._last.board().has_insufficient_material(not loser):
+            self._end("Draw: time is over, and the other side has not enough to mate", "1/2-1/2")
+        else:
+            name = chess.COLOR_NAMES[not loser].capitalize()
+            self._end(f"{name} wins on time", "0-1" if loser else "1-0")
+
+    def _end(self, reason: str, result: str) -> None:
+        self._end_thinking()
+        used_s = self._stop_clock()
+        if self._left:
+            self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
+        self.is_running, self.result = False, reason
+        self._context.tree.game.headers["Result"] = result
+        self._context.tell_game()
+        self._tell()
+
+    def _end_thinking(self) -> None:
+        thinking, self._thinking = self._thinking, None
+        if thinking is not None:
+            thinking.cancel()
+
+    def _start_clock(self) -> None:
+        self._since = asyncio.get_running_loop().time()
+
+    def _stop_clock(self) -> float:
+        """Seconds that it ran."""
+        since, self._since = self._since, None
+        if self._flag is not None:
+            self._flag.cancel()
+            self._flag = None
+        return 0.0 if since is None else asyncio.get_running_loop().time() - since
+
+    def _shown_s(self, color: chess.Color) -> float:
+        used_s = 0.0
+        if self.is_running and self._since is not None and color == self._turn:
+            used_s = asyncio.get_running_loop().time() - self._since
+        return max(0.0, self._left[color] - used_s)
+
+    def _tell(self) -> None:
+        self._context.send("play.state", self.facts)
+
+
+def _line(info: chess.engine.InfoDict) -> Info:
+    """A line as the strength knows it."""
+    return Info(info["depth"], info["seldepth"], info["score"], "exact", info["nodes"], info["time"], info["pv"])

@@ -1,0 +1,215 @@
+"""A game as `psearch analyse` sees it, filled in while one looks: every position searched, the mistakes marked."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import chess
+import chess.engine
+import chess.pgn
+
+from psearch.api.asynchronous import in_thread
+from psearch.batch.analysis.analyser import PositionAnswer, answer_of, position_task
+from psearch.batch.analysis.games import annotate, positions
+from psearch.batch.analysis.judgement import MARK_NAMES, judge_game
+from psearch.batch.positions.crew import Crew
+from psearch.batch.positions.crews import make_crew
+from psearch.batch.positions.flow import outcomes
+from psearch.batch.positions.hand import HandSettings
+from psearch.batch.positions.jobs import Chain, Outcome, Task
+from psearch.defaults import DEFAULT_HASH_MB
+from psearch.faces.web.context import Context
+from psearch.faces.web.game_tree import GameTree, score_facts
+from psearch.faces.web.payloads import choice_of, number_of, whole_of
+from psearch.results import Limits, PsearchError
+from psearch.text.pgn_text import PgnGame
+from psearch.text.source import Source
+from psearch.version import __version__
+
+_JUDGE_EVERY_S = 0.25
+"""The game is judged as a whole, some 20 ms of work; no need for it after each position."""
+_REST = 10
+"""And no more of the time than one part in so many: long games take longer."""
+_MOST_TIME_S = 600
+_MOST_NODES = 10**12
+_MOST_DEPTH = 100
+_MOST_PLIES = 1_000
+
+
+_NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "players": None, "text": ""}
+"""What a page shows of a game that was not analysed."""
+
+
+class Review:
+    """The review of the game of one page, if there is one."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._task: asyncio.Task[None] | None = None
+        self.facts: dict[str, Any] = _NONE
+        """what the page shows of it"""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether positions are being searched."""
+        return self._task is not None and not self._task.done()
+
+    def start(self, payload: Mapping[str, Any]) -> None:
+        """Begin. Raises PsearchError."""
+        limits = _limits_of(payload)
+        if self.is_running:
+            raise PsearchError("the game is being analysed already")
+        looked_at = _Line(self._context.tree)
+        tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
+        if not tasks:
+            raise PsearchError("there are no moves to look at: play some, or paste a PGN")
+        if len(tasks) > _MOST_PLIES:
+            raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
+        self._task = self._context.begin("review", self._run(looked_at, tasks))
+
+    def stop(self) -> None:
+        """End it; what was found stays."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def forget(self) -> None:
+        """End it, as there is another game: nothing of it is that game's."""
+        self.stop()
+        if self.facts is not _NONE:
+            self.facts = _NONE
+            self._context.show("review.state", self.facts)
+
+    # -- inside --------------------------------------------------------------------------------------------------------
+
+    async def _run(self, line: _Line, tasks: list[Task]) -> None:
+        """Search all positions, the last one first, and judge the game from time to time."""
+        answers: dict[int, PositionAnswer] = {}
+        desk, loop = self._context.desk, asyncio.get_running_loop()
+        next_look = 0.0
+        ended, problem = "stopped", ""
+        self._tell(line, answers, len(tasks), True, "" if desk.has_cores else "waiting for the game of another tab")
+        try:
+            async with (
+                desk.cores("a game is being analysed"),
+                contextlib.aclosing(_outcomes(tasks, desk.settings.threads)) as found,
+            ):
+                async for outcome in found:
+                    if outcome.found is None:
+                        problem = outcome.error or "no answer"
+                        continue
+                    answer, ply = answer_of(outcome.found), int(outcome.id)
+                    answers[ply] = answer
+                    turn = line.work.game.turn() if ply % 2 == 0 else not line.work.game.turn()
+                    line.tree.keep_score(
+                        line.numbers[ply], chess.engine.PovScore(answer.estimate[0], turn), answer.depth
+                    )
+                    began = loop.time()
+                    if began >= next_look:
+                        self._tell(line, answers, len(tasks), True, "")
+                        next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
+            ended = problem
+        finally:
+            if self._context.tree is line.tree and not ended and line.is_still_there:
+                annotate(judge_game(line.real, answers), f"psearch {__version__}")
+                with contextlib.suppress(PsearchError):  # too many moves by now
+                    line.tree.renumber()
+                self._context.tell_game()
+            if self._context.tree is line.tree:
+                self._tell(line, answers, len(tasks), False, ended)
+
+    def _tell(
+        self, line: _Line, answers: Mapping[int, PositionAnswer], total: int, is_running: bool, text: str
+    ) -> None:
+        """Show what is known by now."""
+        judged = judge_game(line.work, answers)
+        moves = []
+        board = line.work.game.board()
+        for ply, (move, found) in enumerate(zip(line.work.game.mainline_moves(), judged.moves, strict=True)):
+            facts: dict[str, Any] = {"id": line.numbers[ply + 1], "mark": found.mark or "", "loss": found.loss}
+            if found.score is not None:
+                facts["eval"] = score_facts(found.score)
+            if found.mark is not None and found.compared is not None:
+                facts["best"] = board.san(board.parse_uci(found.compared.best))
+            moves.append(facts)
+            board.push(move)
+        first = answers.get(0)
+        self.facts = {
+            "running": is_running,
+            "done": len(answers),
+            "total": total,
+            "text": text,
+            "moves": moves,
+            "first": score_facts(chess.engine.PovScore(first.estimate[0], line.work.game.turn())) if first else None,
+            "players": {
+                chess.COLOR_NAMES[color]: {
+                    "accuracy": player.accuracy,
+                    "loss": player.average_loss,
+                    "marks": {name: player.marks.get(mark, 0) for mark, name in MARK_NAMES.items()},
+                }
+                for color, player in judged.players.items()
+            },
+        }
+        self._context.show("review.state", self.facts)
+
+
+class _Line:
+    """The main line of a tree as it was when its analysis began: who looks on may go on making moves."""
+
+    def __init__(self, tree: GameTree) -> None:
+        self.tree = tree
+        self._nodes = [tree.game, *tree.game.mainline()]
+        self.numbers = [tree.number_of(node) for node in self._nodes]
+        """of its nodes, from the root"""
+        game = chess.pgn.Game(tree.game.headers)
+        game.add_line(list(tree.game.mainline_moves()))
+        self.work = _work(game)
+
+    @property
+    def real(self) -> PgnGame:
+        """The game of the tree itself, to write into."""
+        return _work(self.tree.game)
+
+    @property
+    def is_still_there(self) -> bool:
+        """Whether the main line of the tree still begins with it."""
+        return [self.tree.game, *self.tree.game.mainline()][: len(self._nodes)] == self._nodes
+
+
+def _work(game: chess.pgn.Game) -> PgnGame:
+    return PgnGame(1, game, None, Source.of_text("the game", ""), 0, 0)
+
+
+def _limits_of(payload: Mapping[str, Any]) -> Limits:
+    kind = choice_of(payload, "kind", ("time", "nodes", "depth"))
+    if kind == "time":
+        return Limits(movetime_ms=1_000 * max(0.01, number_of(payload, "amount", 0, _MOST_TIME_S)))
+    if kind == "nodes":
+        return Limits(nodes=whole_of(payload, "amount", 1, _MOST_NODES))
+    return Limits(depth=whole_of(payload, "amount", 1, _MOST_DEPTH))
+
+
+async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
+    """Of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
+    crew: Crew | None = None
+    is_stopped = False
+
+    def stop() -> None:
+        nonlocal is_stopped
+        is_stopped = True
+
+    def begin() -> None:
+        nonlocal crew
+        crew = make_crew(1, HandSettings(threads, DEFAULT_HASH_MB))
+
+    try:
+        await in_thread(begin, stop)
+        assert crew is not None
+        flow = outcomes(crew, [Chain(tasks)], is_stopped=lambda: is_stopped)
+        while (outcome := await in_thread(lambda: next(flow, None), stop)) is not None:
+            yield outcome
+    finally:
+        if crew is not None:
+            crew.close()

@@ -1,0 +1,188 @@
+"""The raw log of a study: one JSON object a line, written as the study goes on.
+
+The first line says what was measured, with what and where (`about`); each search is a line of its own; facts that are
+known only at the end (`{"ceilings": ...}`) come last. A study that was interrupted leaves every finished search.
+
+A log may be compressed (`.xz`), and one file may hold several: each line of it then names its log in the field `run`,
+and `FILE#RUN` is one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import lzma
+import os
+import platform
+import subprocess
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from psearch.files.append_only import Journal
+from psearch.files.own_kind import check_replaceable
+from psearch.results import PsearchError
+from psearch.version import __version__
+
+Sample = TypeVar("Sample")
+
+_LONGEST_LIST = 200
+"""Characters of the names of runs in a message."""
+_LONGEST_LINE = 1 << 24
+"""Characters; more than any line of a log has."""
+_SIGNED = ("score",)
+"""Fields of numbers that may be less than zero."""
+
+
+def machine() -> dict[str, Any]:
+    """What a figure depends on: processor, cores this process may use, Python, and the version of psearch."""
+    model = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    for line in info.read_text("utf-8", "replace").splitlines() if info.exists() else ():
+        if line.startswith("model name"):
+            model = line.split(":", 1)[1].strip()
+            break
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {"cpu": model, "cores": cores, "python": platform.python_version(), "psearch": __version__}
+
+
+def machine_name(about: Mapping[str, Any]) -> str:
+    """A machine in words; about: as `machine` gives it."""
+    return f"{about.get('cpu', '?')}, {about.get('cores', '?')} cores"
+
+
+def source_commit() -> str:
+    """Return `git describe` of the checkout that psearch runs from, `-dirty` if it was changed, or was built from.
+
+    Where neither is known, the version.
+    """
+    root = Path(__file__).parents[2]
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=10"]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    built_from = Path(__file__).parents[1] / "commit.txt"  # written by setup.py
+    return built_from.read_text("ascii").strip() if built_from.exists() else __version__
+
+
+class RawLog:
+    """An open log; a context manager. Every line reaches the file before the next search begins.
+
+    The log of another study is replaced; raises PsearchError for any other file, and for what cannot be written.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any]) -> None:
+        check_replaceable(path, "a log of a study", lambda head: head.startswith(b'{"about": {'))
+        try:
+            self._lines = Journal(path, fresh=True)
+        except BlockingIOError:
+            raise PsearchError(f"another psearch is writing the log {path}") from None
+        except OSError as error:
+            raise PsearchError(f"cannot write the log {path}: {error.strerror}") from None
+        written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+        self.note(about={**about, "commit": source_commit(), "machine": machine(), "written": written})
+
+    def __enter__(self) -> RawLog:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._lines.close()
+
+    def add(self, sample: Any) -> None:
+        """One finished search: a dataclass."""
+        self._lines.append(asdict(sample))
+
+    def note(self, **facts: Any) -> None:
+        """Facts about the whole study."""
+        self._lines.append(facts)
+
+
+def split_run(path: Path) -> tuple[Path, str | None]:
+    """The file and the run that `FILE#RUN` names; no run where FILE alone is given, or a file has that very name."""
+    file, mark, run = str(path).rpartition("#")
+    return (Path(file), run) if mark and not path.exists() else (path, None)
+
+
+def log_name(path: Path) -> str:
+    """What a log is called: its run, or its file without folder and endings."""
+    file, run = split_run(path)
+    return run or Path(file.name.removesuffix(".xz")).stem
+
+
+def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
+    """The searches of a log, each made by `make(**fields)`, and the facts: `about` and what was noted.
+
+    path: `FILE`, which holds one log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError naming the
+    line that is not such a log's, or the runs to choose from.
+    """
+    file, run = split_run(path)
+    samples: list[Sample] = []
+    facts: dict[str, Any] = {}
+    for number, values in _lines_of(file, run):
+        try:
+            if "position" in values:
+                _check_fields(make, values)
+                samples.append(make(**values))
+            else:
+                facts.update(values)
+        except (ValueError, TypeError):
+            raise _not_a_line(file, number) from None
+    if not samples:
+        raise PsearchError(f"{path} holds no finished search")
+    return samples, facts
+
+
+def _check_fields(make: Callable[..., Any], values: dict[str, Any]) -> None:
+    """Raise ValueError for a value that is not of its field's type, a dataclass's; and for numbers that no search has.
+
+    Other types than text and numbers are not looked at.
+    """
+    kinds = {"str": (str,), "bool": (bool,), "int": (int,), "float": (int, float)}
+    for field in fields(make) if isinstance(make, type) and is_dataclass(make) else ():
+        value = values.get(field.name, field.default)
+        wanted = kinds.get(str(field.type), (type(value),))
+        least = -(2**63) if field.name in _SIGNED else 0
+        if type(value) not in wanted or (isinstance(value, (int, float)) and not least <= value < 2**63):
+            raise ValueError
+
+
+def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
+    """Number and contents of each line of the run; None: of the only one."""
+    by_run: dict[str | None, list[tuple[int, dict[str, Any]]]] = {}
+    for number, line in enumerate(_text_lines(file), start=1):
+        if len(line) == _LONGEST_LINE:
+            raise _not_a_line(file, number)
+        try:
+            values = json.loads(line)
+            by_run.setdefault(values.pop("run", None), []).append((number, values))
+        except (ValueError, TypeError, AttributeError, RecursionError):
+            if not line.endswith("\n"):
+                break  # a kill or a full disk has cut it short
+            raise _not_a_line(file, number) from None
+    if run is None and len(by_run) <= 1:
+        return next(iter(by_run.values()), [])
+    if run in by_run and run is not None:
+        return by_run[run]
+    names = textwrap.shorten(", ".join(name for name in by_run if name is not None), _LONGEST_LIST, placeholder=" ...")
+    if run is None:
+        raise PsearchError(f"{file} holds several logs: choose one with {file.name}#RUN, of {names}")
+    raise PsearchError(f"{file} has no run {run}" + (f"; there are {names}" if names else ""))
+
+
+def _not_a_line(file: Path, number: int) -> PsearchError:
+    return PsearchError(f"{file}, line {number}: not a line of this study's log")
+
+
+def _text_lines(file: Path) -> Iterator[str]:
+    """Of a log, compressed or not."""
+    try:
+        with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as lines:
+            yield from iter(lambda: lines.readline(_LONGEST_LINE), "")
+    except OSError as error:
+        raise PsearchError(f"cannot read the log {file}: {error.strerror}") from None
+    except (UnicodeDecodeError, EOFError, lzma.LZMAError):
+        kind = "a complete xz file" if file.suffix == ".xz" else "a text file"
+        raise PsearchError(f"cannot read the log {file}: not {kind}") from None

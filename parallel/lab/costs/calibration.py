@@ -1,0 +1,304 @@
+"""Measures on this machine what virtual time charges for each action (`costs.py`).
+
+Nodes: the benchmark's positions are searched serially in small slices, several times; a slice does the same each time,
+so its least time is the one without disturbance, and least squares over the slices give the cost of a node of the
+main search from one of quiescence. Joins: real searches with two worker processes, which count the cycles. What
+sharing costs: `sharing_costs.py`. All else: loops in `micro_costs.py`. Other programs on the machine make the figures
+worse; run it alone.
+"""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import chess
+import numpy as np
+
+from psearch.arena.arena import Arena, stack_pool_size
+from psearch.arena.setup import write_search
+from psearch.bench import BENCH_POSITIONS
+from psearch.core.constants import ALL_NODE
+from psearch.core.records import CACHE_LINE
+from psearch.files.raw_log import machine, machine_name
+from psearch.lab.costs import micro_costs
+from psearch.lab.costs.sharing_costs import SharingCosts, measure_sharing
+from psearch.lab.studies.progress import StudyProgress
+from psearch.lab.studies.speedup_study import hardware_ceiling
+from psearch.lab.studies.time_fit import non_negative_pair
+from psearch.lab.studies.tree_sizes import scale_line
+from psearch.options import SearchOptions
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits
+from psearch.scheduler.scheduler_entries import read_cycles, work
+from psearch.simulation.costs import Costs
+from psearch.terminal.table import text_table
+from psearch.text.epd_text import SuitePosition
+
+_BURSTS_PER_SLICE = 64
+"""About 20 ms: long against the clock's noise, short against a change in the share of quiescence."""
+_PASSES = 3
+_HASH_MB = 64
+_ROUNDS = 20_000
+_REPEATS = 7
+_TURNS = 50
+_BLOCKS = 100
+_LOOKS = 200
+_LONGEST_WRITE_NS = 400
+"""Of a stack's mask by the other thread; it takes longer where both have to share a core."""
+_POOLS = (stack_pool_size(2), stack_pool_size(128))
+"""Sizes of the stack pool for the two points of a poll's line."""
+_UNWOUND_PLIES = 6
+"""From a helper's node to the split node, typically."""
+_CEILING_S = 0.5
+_CEILING_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was measured, and how sure it is."""
+
+    costs: Costs
+    node_error: float
+    """root mean square error of the slices' times, relative"""
+    slices: int
+    joins: int
+    positions: int
+    tree_nodes: float
+    """of one worker, mean over the positions"""
+    sharing: SharingCosts
+
+    def table(self) -> str:
+        """One line for each cost."""
+        costs = self.costs
+        fitted = f"least squares over {self.slices} slices, error {self.node_error:.1%}"
+        rows = [
+            ("node", costs.node, f"main search; {fitted}"),
+            ("qnode", costs.qnode, "quiescence; same"),
+            ("open", costs.open, "open a node"),
+            ("join", costs.join, f"join that succeeds; mean of {self.joins:,} by two worker processes"),
+            ("leave", costs.leave, "leave an open node"),
+            ("lock", costs.lock, f"lock and unlock a node; {costs.lock_contended:.0f} when another core does the same"),
+            ("poll", costs.poll, "look for work and pause"),
+            ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
+            ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
+            *self.sharing.rows(),
+        ]
+        table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
+        notes = [
+            f"{scale_line(self.positions, self.tree_nodes)}; ns: nanoseconds that `psearch simulate` charges each time",
+            f"crowd: a node takes x{1 + costs.crowd:.3f} while a second worker shares the search, long after a join",
+            f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs (not charged)",
+            f"machine: {costs.machine}, {costs.measured}",
+        ]
+        return f"{table}\n\n" + "\n".join(notes)
+
+
+def calibrate(
+    depth: int = 14, join_depth: int = 15, positions: int = 16, progress: StudyProgress | None = None
+) -> Calibration:
+    """Measure everything: a minute with the defaults. Smaller numbers are for tests: on small trees a
+    node costs more, for the table is cold."""
+    report = progress or _ignore
+    boards = [chess.Board(fen, chess960=True) for fen in BENCH_POSITIONS[:positions]]
+    report("calibrate: time stamp counter")
+    cycles_per_ns = _cycles_per_ns()
+    report("calibrate: small operations")
+    micro = _micro_costs(boards[0], cycles_per_ns)
+    node, qnode, error, slices, nodes = _node_costs(boards, depth, report)
+    join, joins = _join_cost(boards, join_depth, cycles_per_ns, report)
+    sharing = measure_sharing(boards, depth, cycles_per_ns, report)
+    report("calibrate: two searches side by side")
+    suite = [SuitePosition(board.fen(), board) for board in boards[:_CEILING_ROUNDS]]
+    ceiling = hardware_ceiling(suite, 2, _HASH_MB, _CEILING_S, min(_CEILING_ROUNDS, positions))
+    costs = Costs(
+        node=round(node, 1),
+        qnode=round(qnode, 1),
+        # virtual time charges a join's lock beside it
+        join=round(max(join - micro["lock"], 0.0), 1),
+        side_by_side=round(2 / ceiling, 3),
+        machine=machine_name(machine()),
+        measured=time.strftime("%Y-%m-%d"),
+        **{name: round(value, 2) for name, value in micro.items()},
+        **{name: round(value, 4) for name, value in sharing.costs.items()},
+    )
+    return Calibration(costs, error, slices, joins, len(boards), nodes / len(boards), sharing)
+
+
+def _ignore(text: str, done: float = 0, total: float = 0) -> None:
+    pass
+
+
+def _cycles_per_ns() -> float:
+    start_cycles, start = read_cycles(), time.perf_counter_ns()
+    time.sleep(0.2)
+    return float(read_cycles() - start_cycles) / (time.perf_counter_ns() - start)
+
+
+# -- nodes -----------------------------------------------------------------------------------------------------------
+
+
+def _slices(arena: Arena, board: chess.Board, depth: int) -> tuple[list[tuple[int, int]], list[float]]:
+    """Nodes and quiescence nodes of each slice of one search, and its nanoseconds."""
+    options = SearchOptions(policy="serial")
+    arena.forget()
+    arena.header["age"] = 0
+    write_search(arena, board, Limits(depth=depth), options)
+    worker = arena.worker[0]
+    counts: list[tuple[int, int]] = []
+    times: list[float] = []
+    nodes = qnodes = done = 0
+    while not done:
+        start = time.thread_time_ns()  # not the wall: the core may be taken away meanwhile
+        done = work(arena.context, 0, _BURSTS_PER_SLICE)
+        times.append(time.thread_time_ns() - start)
+        counts.append((int(worker["nodes"]) - nodes, int(worker["counters"]["qnodes"]) - qnodes))
+        nodes, qnodes = int(worker["nodes"]), int(worker["counters"]["qnodes"])
+    return counts, times
+
+
+def _node_costs(
+    boards: Sequence[chess.Board], depth: int, report: StudyProgress
+) -> tuple[float, float, float, int, int]:
+    """Nanoseconds of a node and of a quiescence node, the relative error, the number of slices, all nodes of a pass."""
+    arena = Arena(workers=1, hash_mb=_HASH_MB)
+    all_counts: list[tuple[int, int]] = []
+    all_times: list[float] = []
+    for number, board in enumerate(boards, start=1):
+        report(f"calibrate: nodes, position {number}/{len(boards)}")
+        passes = [_slices(arena, board, depth) for _ in range(_PASSES)]
+        all_counts += passes[0][0]
+        all_times += np.min([times for _, times in passes], axis=0).tolist()
+    arena.close()
+    counts = np.array(all_counts, float)
+    times = np.array(all_times)
+    terms = np.stack([counts[:, 0] - counts[:, 1], counts[:, 1]], axis=1)
+    full = counts[:, 0] > counts[:, 0].max() / 20  # the last slice of a search may be almost nothing
+    node, qnode = non_negative_pair(terms[full], times[full])
+    relative = terms[full] @ np.array([node, qnode]) / times[full] - 1
+    return node, qnode, float(np.sqrt(np.mean(relative**2))), int(full.sum()), int(counts[:, 0].sum())
+
+
+# -- joins -----------------------------------------------------------------------------------------------------------
+
+
+def _join_cost(
+    boards: Sequence[chess.Board], depth: int, cycles_per_ns: float, report: StudyProgress
+) -> tuple[float, int]:
+    """Nanoseconds of a join by two worker processes: the median over searches of the mean; and the joins in all.
+
+    The median leaves out the searches in which the system took a worker's core away during a join.
+    """
+    means = []
+    joins = 0
+    with Supervisor(2, _HASH_MB) as engine:
+        for number, board in enumerate(boards, start=1):
+            report(f"calibrate: joins, position {number}/{len(boards)}")
+            engine.forget()
+            engine.search(SearchRequest(board, Limits(depth=depth)))
+            found = int(engine.arena.worker["counters"]["joins"].sum())
+            if found:
+                means.append(int(engine.arena.worker["counters"]["join_cycles"].sum()) / found / cycles_per_ns)
+                joins += found
+    return (statistics.median(means) if means else Costs.join), joins
+
+
+# -- loops -----------------------------------------------------------------------------------------------------------
+
+
+def _scratch(board: chess.Board, stacks: int) -> Arena:
+    """An arena with a search set up, worker 0 at its root, and plain nodes at the first plies of stack 0."""
+    arena = Arena(workers=2, hash_mb=1, stacks=stacks)
+    write_search(arena, board, Limits(depth=8), SearchOptions())
+    frames = arena.frames[: _UNWOUND_PLIES + 2]
+    frames["visit"]["home"] = np.arange(len(frames))
+    node = frames["node"]
+    node["open_parent"] = np.arange(len(frames)) - 1
+    node["depth"] = 8
+    node["split_type"] = ALL_NODE
+    node["p_needed"] = 1 << 16
+    return arena
+
+
+def _least_ns(measure: Callable[[], Any], cycles_per_ns: float) -> float:
+    """The least of several loops: the one that nothing disturbed."""
+    return float(min(measure() for _ in range(_REPEATS))) / _ROUNDS / cycles_per_ns
+
+
+def _contended_lock_ns(context: int, frame: int, cycles_per_ns: float) -> float:
+    """Nanoseconds of locking and unlocking a node that a second thread locks and unlocks all the time: the median."""
+    times = []
+    for _ in range(_REPEATS):
+        other = threading.Thread(target=micro_costs.time_locks, args=(context, 1, frame, 4 * _ROUNDS))
+        other.start()
+        times.append(micro_costs.time_locks(context, 0, frame, _ROUNDS) / _ROUNDS / cycles_per_ns)
+        other.join()
+    return float(statistics.median(times))
+
+
+def _word_on_a_line() -> tuple[np.ndarray, int]:
+    """A word that is zero, alone on its cache line: what it lies in, which is to be kept, and its address."""
+    room = np.zeros(2 * CACHE_LINE // 8, np.int64)
+    return room, -(-room.ctypes.data // CACHE_LINE) * CACHE_LINE
+
+
+def _transfer_ns(cycles_per_ns: float) -> float:
+    """Nanoseconds that a cache line takes from one core to the other: the least of many short blocks."""
+    room, address = _word_on_a_line()
+    other = threading.Thread(target=micro_costs.time_transfers, args=(address, 1, _BLOCKS, _TURNS))
+    other.start()
+    cycles = micro_costs.time_transfers(address, 0, _BLOCKS, _TURNS)
+    other.join()
+    del room
+    return float(cycles) / _TURNS / 2 / cycles_per_ns
+
+
+def _poll_of_written_ns(context: int, stacks: int, cycles_per_ns: float) -> float:
+    """Nanoseconds of a look for work at stacks that another core has all just written to: the median."""
+    room, address = _word_on_a_line()
+    longest = int(_LONGEST_WRITE_NS * stacks * cycles_per_ns)
+    times = []
+    for _ in range(_REPEATS):
+        other = threading.Thread(target=micro_costs.write_offers, args=(context, address, _LOOKS))
+        other.start()
+        times.append(micro_costs.time_polls_of_written(context, 1, address, _LOOKS, longest) / cycles_per_ns)
+        other.join()
+    del room
+    return float(statistics.median([time for time in times if time > 0] or [0.0]))
+
+
+def _micro_costs(board: chess.Board, cycles_per_ns: float) -> dict[str, float]:
+    """Nanoseconds of the operations that can be repeated on a scratch arena."""
+    polls = []
+    written = 0.0
+    for stacks in _POOLS:
+        arena = _scratch(board, stacks)
+        context = arena.context
+        polls.append(_least_ns(partial(micro_costs.time_polls, context, 1, _ROUNDS), cycles_per_ns))
+        written = _poll_of_written_ns(context, stacks, cycles_per_ns) / stacks
+        arena.close()
+    per_stack = max((polls[1] - polls[0]) / (_POOLS[1] - _POOLS[0]), 0.0)
+    arena = _scratch(board, _POOLS[0])
+    context = arena.context
+    frame = 1
+    found: dict[str, float] = {
+        "lock": _least_ns(partial(micro_costs.time_locks, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "open": _least_ns(partial(micro_costs.time_opens, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "leave": _least_ns(partial(micro_costs.time_leaves, context, 0, frame, _ROUNDS), cycles_per_ns),
+        "lock_contended": _contended_lock_ns(context, frame, cycles_per_ns),
+        "poll": max(polls[0] - per_stack * _POOLS[0], 0.0),
+        "poll_stack": per_stack,
+        "abort": _least_ns(partial(micro_costs.time_aborts, context, 0, _UNWOUND_PLIES, _ROUNDS), cycles_per_ns),
+        "transfer": _transfer_ns(cycles_per_ns),
+        "poll_line": max(written - per_stack, 0.0),
+    }
+    arena.close()
+    # leaving includes the lock, which virtual time charges beside it
+    found["leave"] = max(found["leave"] - found["lock"], 0.0)
+    return found

@@ -1,0 +1,173 @@
+"""Small loops around single operations, for `psearch calibrate`. Each returns time stamp counter cycles.
+
+They run on a scratch arena that `calibration.py` prepares, never on one that is searched. Everything they touch is in
+the first-level cache, as it is when a worker opens or leaves the node it has just been in; but for the last three, of
+lines that a second thread has just written.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import CLOSED_CUTOFF, STACK_ACTIVE
+from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, cycle_counter, sched_yield
+from psearch.core.toolchain.jit import entry, kernel
+from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
+from psearch.lab.costs.cost_entries import MICRO_COSTS
+from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, open_node, release, unwind, withdraw
+from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of
+from psearch.scheduler.work import wait_between_polls
+
+_SPINS_BEFORE_YIELD = 10_000
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def time_locks(context, worker, home, rounds):
+    """Lock and unlock a node."""
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, home).node
+    before = cycle_counter()
+    for _ in range(rounds):
+        acquire(ctx, wk, home)
+        release(ctx, wk, node)
+    return cycle_counter() - before
+
+
+@entry(i64(i64, i64, i64), MICRO_COSTS)
+def time_polls(context, worker, rounds):
+    """Look for work where there is none, and pause before the next look as the process driver does."""
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    before = cycle_counter()
+    for _ in range(rounds):
+        if best_offer(ctx, wk) >= 0:
+            return -1
+        wait_between_polls(0)
+    return cycle_counter() - before
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def time_opens(context, worker, home, rounds):
+    """Open a node, its lock included."""
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    before = cycle_counter()
+    for _ in range(rounds):
+        open_node(ctx, wk, home)
+    cycles = cycle_counter() - before
+    acquire(ctx, wk, home)
+    withdraw(ctx, home)
+    atomic_store(open_of(frame_of(ctx, home).node), 0)
+    release(ctx, wk, frame_of(ctx, home).node)
+    return cycles
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def time_leaves(context, worker, home, rounds):
+    """Leave an open node that lies in the worker's own stack, a helper staying inside: lock, park, unlock."""
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, home).node
+    idle = idle_workers_of(header_of(ctx))
+    stack = wk.stack
+    state = state_of(stack_of(ctx, stack))
+    atomic_store(open_of(node), 1)
+    before = cycle_counter()
+    for _ in range(rounds):
+        node.inside = 2
+        acquire(ctx, wk, home)
+        leave(ctx, wk, home)
+        wk.stack = stack
+        atomic_store(state, STACK_ACTIVE)
+    cycles = cycle_counter() - before
+    atomic_store(open_of(node), 0)
+    atomic_add(idle, -rounds)
+    return cycles
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def time_aborts(context, worker, plies, rounds):
+    """Find that the node at ply 0 of the worker's stack was cut off, and unwind to it from `plies` above."""
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    node = frame_of(ctx, 0).node
+    atomic_store(open_of(node), 1)
+    atomic_store(closed_of(node), CLOSED_CUTOFF)
+    dead = np.int64(0)
+    before = cycle_counter()
+    for _ in range(rounds):
+        wk.ply = plies + 1
+        if is_dead(ctx, 0):
+            dead += 1
+        for _ply in range(plies):
+            unwind(ctx, wk)
+    cycles = cycle_counter() - before
+    atomic_store(open_of(node), 0)
+    atomic_store(closed_of(node), 0)
+    wk.ply = 0
+    return cycles if dead == rounds else -1
+
+
+# -- lines that another core has written: two threads take turns by a word, 0 for the one and 1 for the other ---------
+
+
+@kernel(void(i64, i64))
+def _wait_for_turn(word, own):
+    """Spin; both threads may have one core between them, so give it up now and then."""
+    spins = 0
+    while atomic_load(word) != own:
+        spins += 1
+        if spins % _SPINS_BEFORE_YIELD == 0:
+            sched_yield()
+
+
+@entry(i64(i64, i64, i64, i64), MICRO_COSTS)
+def time_transfers(word, own, blocks, rounds):
+    """Pass the word to and fro, in each round twice: cycles of the quickest block of so many rounds, which nothing
+    disturbed."""
+    least = np.int64(1) << 62
+    for _ in range(blocks):
+        before = cycle_counter()
+        for _round in range(rounds):
+            _wait_for_turn(word, own)
+            atomic_store(word, 1 - own)
+        least = min(least, cycle_counter() - before)
+    return least
+
+
+@entry(i64(i64, i64, i64), MICRO_COSTS)
+def write_offers(context, word, rounds):
+    """At its turn, 1, write to the mask of every stack: nothing is offered."""
+    ctx = context_at(context)
+    for _ in range(rounds):
+        _wait_for_turn(word, 1)
+        for i in range(header_of(ctx).stack_count):
+            atomic_store(mask_of(stack_of(ctx, i)), 0)
+        atomic_store(word, 0)
+    return 0
+
+
+@entry(i64(i64, i64, i64, i64, i64), MICRO_COSTS)
+def time_polls_of_written(context, worker, word, rounds, longest):
+    """Look for work where there is none, each time after the other thread has written to all stacks.
+
+    Returns the cycles of one look, the mean of those before which the other thread took no longer than `longest`, so
+    was on another core; 0 if there were none.
+    """
+    ctx = context_at(context)
+    wk = worker_of(ctx, worker)
+    cycles = np.int64(0)
+    looks = np.int64(0)
+    for _ in range(rounds):
+        asked = cycle_counter()
+        atomic_store(word, 1)
+        _wait_for_turn(word, 0)
+        before = cycle_counter()
+        if best_offer(ctx, wk) >= 0:
+            return -1
+        after = cycle_counter()
+        if before - asked <= longest:
+            cycles += after - before
+            looks += 1
+    return cycles // max(looks, np.int64(1))

@@ -1,0 +1,275 @@
+"""Pictures of the studies, as PNG files and as SVG inside a page. matplotlib is imported here and only when a picture
+is wanted."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+from psearch.files.own_kind import check_replaceable, is_png
+from psearch.results import PsearchError
+
+if TYPE_CHECKING:
+    from psearch.lab.studies.prediction_study import ReliabilityBin, RuleReport
+    from psearch.lab.studies.speedup_study import Row, Samples
+
+_DPI = 150
+_IDEAL: dict[str, Any] = {"color": "0.5", "linestyle": "--", "linewidth": 1}
+_THINNEST = 1.2
+_THICKER = 1.2
+_THICKEST = 6.0
+"""Points: the last of several lines, what one has more than the next, if that does not get the first one too thick."""
+_COLUMNS_AN_INCH = 14
+"""of small letters"""
+_MARKERS = "osD^vPX*h"
+_MOST_DOTS = 500
+"""positions drawn at one bar"""
+_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
+_SAYS = "says "
+
+
+def check_matplotlib(option: str) -> None:
+    """Raise PsearchError, which names the option, when there is no matplotlib."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise PsearchError(f"{option} needs matplotlib: pip install matplotlib") from None
+
+
+def check_plot(path: Path) -> None:
+    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, a file that is no PNG."""
+    check_matplotlib("--plot")
+    if path.suffix.lower() != ".png":
+        raise PsearchError(f"--plot writes PNG: {path} should end in .png")
+    if not path.absolute().parent.is_dir():
+        raise PsearchError(f"cannot write {path}: its folder does not exist")
+    check_replaceable(path, "a PNG picture", is_png)
+
+
+def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(panels, 1, sharex=True, height_ratios=(2, 1) if panels == 2 else None)
+    return figure, axes
+
+
+def _line(number: int, lines: int) -> dict[str, Any]:
+    """The style of one of several lines, each thinner than the one before: where two agree, both are seen."""
+    width = _THINNEST + (lines - 1 - number) * min(_THICKER, (_THICKEST - _THINNEST) / max(lines - 1, 1))
+    return {"color": f"C{number}", "linewidth": width, "marker": _MARKERS[number % len(_MARKERS)],
+            "markersize": width + 3, "solid_capstyle": "butt"}  # fmt: skip
+
+
+def whiskers(row: Row) -> tuple[float, float]:
+    """How far the interval goes below and above the speedup; nothing where there is none, or rounding has moved it."""
+    if row.low is None or row.high is None:
+        return 0.0, 0.0
+    return max(row.speedup - row.low, 0.0), max(row.high - row.speedup, 0.0)
+
+
+def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) -> None:
+    """The picture, with what keeps it from meaning much at its foot; the words of its legend are its description, those
+    of the notes its warning."""
+    metadata = {"Description": "; ".join(labels)}
+    if notes:
+        columns = int(figure.get_figwidth() * _COLUMNS_AN_INCH)
+        figure.supxlabel("\n".join(fill(note, columns) for note in notes), fontsize="small")
+        metadata["Warning"] = "; ".join(notes)
+    figure.savefig(path, dpi=_DPI, metadata=metadata)
+
+
+def svg_text(figure: Any, name: str, description: str) -> str:
+    """Return the figure as an `<svg>` element as wide as its place, which refers to nothing outside of it.
+
+    name, description: what it is and what it shows, for those who do not see it. Marks with `_says` have a `<title>`,
+    which a browser shows when the pointer rests on it.
+    """
+    from matplotlib import rc_context
+
+    out = io.BytesIO()
+    no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "psearch"}):
+        figure.savefig(out, format="svg", transparent=True, metadata=no_metadata)
+    ElementTree.register_namespace("", _SVG)
+    ElementTree.register_namespace("xlink", _XLINK)
+    picture = ElementTree.fromstring(out.getvalue())
+    for group in picture.iter(f"{{{_SVG}}}g"):
+        if group.get("id", "").startswith(_SAYS):
+            # the marks of a line, or else the bar itself
+            marks = group.findall(f"./{{{_SVG}}}g/{{{_SVG}}}use") or group.findall(f"./{{{_SVG}}}path")
+            for mark, says in zip(marks, json.loads(group.attrib.pop("id").removeprefix(_SAYS)), strict=True):
+                ElementTree.SubElement(mark, f"{{{_SVG}}}title").text = says
+    for place, (kind, text) in enumerate((("title", name), ("desc", description))):
+        picture.insert(place, ElementTree.Element(f"{{{_SVG}}}{kind}"))
+        picture[place].text = text
+    for size in ("width", "height"):
+        del picture.attrib[size]
+    picture.attrib |= {"role": "img", "aria-label": name}
+    return ElementTree.tostring(picture, encoding="unicode")
+
+
+def _says(*texts: str) -> str:
+    """Return the id for an artist whose marks, in their order, have these texts."""
+    return _SAYS + json.dumps(texts)
+
+
+def _row_text(row: Row) -> str:
+    interval = f" (95%: {row.interval})" if row.low is not None else ""
+    return f"{row.policy}, {row.threads} workers: speedup {row.speedup:.2f}{interval}"
+
+
+def _policies(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.policy for row in rows))
+
+
+def describe(rows: Sequence[Row]) -> str:
+    """Return what the picture of these rows shows, in words."""
+    return "; ".join(
+        f"{_row_text(row)}, nodes x{row.node_overhead:.2f}, {row.idle_share:.1%} of the time without work"
+        for row in rows
+    )
+
+
+def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence[str] = ()) -> None:
+    """Write the picture of `simulation_figure` as a PNG file."""
+    _save(simulation_figure(rows, title), path, _policies(rows), notes)
+
+
+def simulation_figure(rows: Sequence[Row], title: str = "") -> Any:
+    """Draw the speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
+    from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
+
+    figure, (upper, lower) = _figure(8, 8, 2)
+    counts = sorted({1, *(row.threads for row in rows)})
+    upper.plot(counts, counts, label="ideal", **_IDEAL)
+    idle = lower.twinx()
+    policies = _policies(rows)
+    for number, policy in enumerate(policies):
+        own = [row for row in rows if row.policy == policy]
+        x = [1, *(row.threads for row in own)]
+        style = _line(number, len(policies))
+        named = [f"{row.policy}, {row.threads} workers" for row in own]
+        says = _says("one worker", *(_row_text(row) for row in own))
+        upper.plot(x, [1.0, *(row.speedup for row in own)], label=policy, gid=says, **style)
+        low = [1.0, *(row.speedup - whiskers(row)[0] for row in own)]
+        high = [1.0, *(row.speedup + whiskers(row)[1] for row in own)]
+        upper.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
+        nodes = [f"{name}: nodes x{row.node_overhead:.2f}" for name, row in zip(named, own, strict=True)]
+        lower.plot(x, [1.0, *(row.node_overhead for row in own)], gid=_says("one worker", *nodes), **style)
+        shares = [f"{name}: {row.idle_share:.1%} idle" for name, row in zip(named, own, strict=True)]
+        style |= {"linestyle": ":", "marker": "x"}
+        idle.plot(x, [0.0, *(row.idle_share for row in own)], gid=_says("one worker", *shares), **style)
+    upper.set_xscale("log", base=2)
+    upper.set_yscale("log", base=2)
+    for axis in (upper.xaxis, upper.yaxis):
+        axis.set_major_locator(FixedLocator(counts))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(ScalarFormatter())
+    upper.set_ylabel("speedup against one worker")
+    upper.set_title(title)
+    upper.legend(loc="upper left")
+    upper.grid(alpha=0.3)
+    lower.set_xlabel("virtual workers")
+    lower.set_ylabel("node overhead (solid)")
+    lower.set_ylim(bottom=min(1.0, *(row.node_overhead for row in rows)) if rows else 1.0)
+    lower.grid(alpha=0.3)
+    idle.set_ylabel("idle share (dotted)")
+    idle.set_ylim(bottom=0)
+    idle.yaxis.set_major_formatter(PercentFormatter(1.0))
+    return figure
+
+
+def plot_speedup(
+    path: Path, samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str, notes: Sequence[str]
+) -> None:
+    """Write the picture of `speedup_figure` as a PNG file."""
+    _save(speedup_figure(samples, rows, ceilings, title), path, _policies(rows), notes)
+
+
+def speedup_figure(samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str = "") -> Any:
+    """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
+    hardware, by worker count."""
+    figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5, 1)
+    counts, policies = sorted({row.threads for row in rows}), _policies(rows)
+    ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
+    dots = _dots(samples)
+    spread = sorted(speedup for of_row in dots.values() for speedup, _ in of_row)
+    # a dot beyond, of a twentieth of the positions, lies on the edge
+    highest = [*spread[: math.ceil(0.95 * len(spread))][-1:], *ceilings.values()]
+    top = 1.25 * max([*highest, *(row.speedup + whiskers(row)[1] for row in rows)], default=1.0)
+    width = 0.8 / max(len(policies), 1)
+    for row in rows:
+        number = policies.index(row.policy)
+        x = counts.index(row.threads) + (number - (len(policies) - 1) / 2) * width
+        label = row.policy if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
+        (bar,) = axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
+        bar.set_gid(_says(_row_text(row)))
+        if row.low is not None:
+            interval = [[way] for way in whiskers(row)]
+            axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
+        axes.text(x, 0.05, f"{row.speedup:.2f}", ha="center", va="bottom", color="white")
+        if shown := dots.get((row.threads, row.policy), [])[:_MOST_DOTS]:
+            # in the order of the suite, so that a position is found again at the next bar
+            across = [x + width * 0.7 * ((place + 0.5) / len(shown) - 0.5) for place in range(len(shown))]
+            heights = [min(speedup, 0.995 * top) for speedup, _ in shown]
+            says = _says(*(f"{name}: {speedup:.2f}" for speedup, name in shown))
+            axes.plot(across, heights, ".", color="black", alpha=0.5, markersize=4, gid=says)
+    for count, label in zip(ceilings, ["ceiling: independent searches", *[None] * len(ceilings)], strict=False):
+        place = counts.index(count)
+        axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
+    axes.set_xticks(range(len(counts)), [str(count) for count in counts])
+    axes.set_xlim(-0.6, len(counts) - 0.4)
+    axes.set_ylim(0, top)
+    axes.set_xlabel("worker processes")
+    several = any(row.low is not None for row in rows)
+    axes.set_ylabel("speedup against one worker" + (" (95% interval)" if several else ""))
+    axes.set_title(title)
+    axes.legend(loc="upper left", fontsize="small")
+    axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+def _dots(samples: Samples) -> dict[tuple[int, str], list[tuple[float, str]]]:
+    """Return speedup and name of each position, in the order of the suite, by worker count and policy."""
+    from psearch.lab.studies.pairs import speedups
+
+    names = {sample.fen: sample.position for sample in reversed(samples)}
+    return {
+        group: [(math.exp(log), names[fen]) for fen, log in logs.items()] for group, logs in speedups(samples).items()
+    }
+
+
+def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:
+    """Draw the reliability of P(no cutoff) at entry and of P(needed): observed over predicted, one line a rule."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 5.5), layout="constrained")
+    FigureCanvasAgg(figure)
+    left, right = figure.subplots(1, 2)
+    for number, report in enumerate(reports):
+        style = _line(number, len(reports))
+        _reliability(left, report.reliability, f"{report.rule} (Brier {report.brier:.3f})", style)
+        _reliability(right, report.needed, f"{report.rule} (Brier {report.brier_needed:.3f})", style)
+    for axes, what in ((left, "P(no cutoff) at entry"), (right, "P(needed), moves at shared nodes")):
+        axes.plot((0, 1), (0, 1), **_IDEAL)
+        axes.set(xlabel="predicted", ylabel="observed", title=what, xlim=(0, 1), ylim=(0, 1))
+        axes.grid(alpha=0.3)
+        axes.legend()
+    figure.suptitle(title)
+    _save(figure, path, [report.rule for report in reports], notes)
+
+
+def _reliability(axes: Any, bins: Sequence[ReliabilityBin], label: str, style: dict[str, Any]) -> None:
+    """One curve; bins of fewer than 20 nodes say nothing."""
+    solid = [b for b in bins if b.count >= 20]
+    axes.plot([b.predicted for b in solid], [b.observed for b in solid], label=label, **style)

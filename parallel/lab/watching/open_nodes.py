@@ -1,0 +1,240 @@
+"""The open split nodes as a tree: what the workers share at this moment.
+
+Every open node has a worker at or below it, so all are found on the way from the workers up (`open_parent`): nothing
+else is looked at, whatever the size of the pool. Of many nodes those with most workers at or below them are taken, and
+so with each node all above it.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+import chess
+import numpy as np
+
+from psearch.core.constants import BOUND_EXACT, BOUND_NONE, INFINITE, TYPE_NAMES
+from psearch.core.records import CERTAIN, DEPTHS, MAX_PLY, WORKER_BITS
+from psearch.lab.watching.node_lines import Lines, NodeLine, move_at
+from psearch.lab.watching.reading import Memory
+
+MOST_NODES = 64
+"""Of those in one look; of more, those with most workers."""
+MOST_WORKERS = 16
+"""That are named at a node."""
+BUDGET_S = 0.004
+"""CPU time that a look may take to check lines; what is left over is not shown this time."""
+_DEEPEST = MAX_PLY
+_STEPS = (0, 1, 2, 3, 4, 4, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6)
+"""Of `progress_step`, by moves done."""
+
+
+class _Raw(NamedTuple):
+    """A node as it was read."""
+
+    home: int
+    split: int
+    parent: int
+    depth: int
+    kind: int
+    bound: int
+    alpha: int
+    beta: int
+    best: int
+    best_move: int
+    closed: int
+    inside: int
+    joined: int
+    handed_out: int
+    p_needed: int
+    codes: tuple[int, ...]
+
+
+def split_name(number: int) -> str:
+    """As in traces: the worker that opened a node, and how many it had opened by then."""
+    return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
+
+
+class OpenNodeTree:
+    """The open nodes of one search, from look to look."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, NodeLine] = {}
+        """by the number of the node: those of the last look"""
+
+    def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
+        """The open nodes, parents before children, and how many there are that are not among them.
+
+        `moves` of each lead there from its parent, or from the root where that is not among them;
+        `words` are these in SAN.
+        """
+        workers, stacks, plies = memory.places()
+        if not len(workers):
+            self._known = {}
+            return [], 0
+        chains = _chains(memory, memory.innermost(stacks, plies))
+        below = _count(chains)
+        chosen = sorted(below, key=lambda home: (-below[home], home % MAX_PLY, home))[:MOST_NODES]
+        deadline = time.thread_time() + (BUDGET_S if budget_s is None else budget_s)
+        known: dict[int, NodeLine] = {}
+        shown: dict[int, dict[str, Any]] = {}
+        predictions = memory.p_no_cutoff(), memory.p_pass()
+        reached = _reached(memory, chains, workers, stacks, plies, set(chosen))
+        for home in sorted(chosen, key=lambda home: home % MAX_PLY):
+            raw = _read(memory, home)
+            if raw is None:
+                continue
+            above = shown.get(raw.parent)
+            line = self._known.get(raw.split)
+            if line is None or line.codes != raw.codes:
+                if time.thread_time() > deadline:
+                    continue
+                line = lines.line(raw.codes, None if above is None else known[above["split"]])
+            if line is None:
+                continue
+            if above is not None and line.moves[: above["ply"]] != above["line"]:
+                continue  # another node lies there by now, and this one is given up
+            known[raw.split] = line
+            shown[home] = _described(raw, line, reached.get(home, []), below[home], predictions)
+        self._known = known
+        for node in shown.values():
+            above = shown.get(node.pop("parent_home"))
+            node["parent"] = None if above is None else above["id"]
+            start = 0 if above is None else above["ply"]
+            node["moves"], node["words"] = list(node["line"][start:]), list(node["words"][start:])
+        for node in shown.values():
+            del node["split"], node["line"]
+        return list(shown.values()), len(below) - len(shown)
+
+
+def _chains(memory: Memory, innermost: np.ndarray) -> np.ndarray:
+    """The open nodes above each worker: a row a step, from the innermost up; -1 beyond the last one."""
+    rows = []
+    present = innermost
+    for _ in range(_DEEPEST):
+        present = np.where(memory.is_open(present), present, -1)
+        if (present < 0).all():
+            break
+        rows.append(present)
+        above = memory.open_parents(present)
+        # a chain leads up: what was read from two nodes at once may not
+        present = np.where((above % MAX_PLY < present % MAX_PLY) & (present >= 0), above, -1)
+    return np.array(rows, np.int64).reshape(len(rows), len(innermost))
+
+
+def _count(chains: np.ndarray) -> dict[int, int]:
+    """Workers at or below each open node."""
+    homes, counts = np.unique(chains[chains >= 0], return_counts=True)
+    return dict(zip(homes.tolist(), counts.tolist(), strict=True))
+
+
+def _reached(
+    memory: Memory, chains: np.ndarray, workers: np.ndarray, stacks: np.ndarray, plies: np.ndarray, chosen: set[int]
+) -> dict[int, list[tuple[int, int]]]:
+    """By node: numbers of workers at or below it, and the code of the move that each has taken there; 0: none yet."""
+    found: dict[int, list[tuple[int, int]]] = {home: [] for home in chosen}
+    for column in range(chains.shape[1]):
+        homes = [home for home in chains[:, column].tolist() if home in chosen and len(found[home]) < MOST_WORKERS]
+        if not homes:
+            continue
+        codes = memory.line(int(stacks[column]), int(plies[column]))
+        for home in homes:
+            ply = home % MAX_PLY
+            found[home].append((int(workers[column]), codes[ply] if ply < len(codes) else 0))
+    return found
+
+
+def _read(memory: Memory, home: int) -> _Raw | None:
+    """One open node; None if it was closed, or another was opened in its place, while it was read."""
+    split = int(memory.split[home])
+    node = memory.node
+    if not node["open"][home] or split <= 0:
+        return None
+    stack, ply = divmod(home, MAX_PLY)
+    record = node[home]
+    raw = _Raw(
+        home,
+        split,
+        int(record["open_parent"]),
+        int(record["depth"]),
+        int(record["split_type"]),
+        int(record["tt_bound"]),
+        int(record["alpha"]),
+        int(record["beta"]),
+        int(record["best"]),
+        int(record["best_move"]),
+        int(record["closed"]),
+        int(record["inside"]),
+        int(record["joined"]),
+        int(record["moves_done"]),
+        int(record["p_needed"]),
+        tuple(memory.line(stack, ply)),
+    )
+    if not node["open"][home] or int(memory.split[home]) != split:
+        return None
+    is_sound = (
+        0 <= raw.kind < len(TYPE_NAMES)
+        and 0 <= raw.bound <= BOUND_EXACT
+        and 0 <= raw.p_needed <= CERTAIN
+        and raw.inside >= 0
+        and raw.handed_out >= 0
+        and raw.parent != home
+    )
+    return raw if is_sound else None
+
+
+def _step(moves_done: int) -> int:
+    """`progress_step` of psearch.scheduler.prediction."""
+    return _STEPS[moves_done] if moves_done < len(_STEPS) else 7
+
+
+def _described(
+    raw: _Raw, line: NodeLine, reached: list[tuple[int, int]], below: int, predictions: tuple[np.ndarray, np.ndarray]
+) -> dict[str, Any]:
+    """For JSON."""
+    finished = max(0, raw.handed_out - raw.inside)
+    bound = BOUND_NONE if raw.bound == BOUND_EXACT else raw.bound
+    depth = min(max(raw.depth, 0), DEPTHS - 1)
+    no_cutoff, passing = (table[raw.kind, bound, depth] for table in predictions)
+    p_next = raw.p_needed / CERTAIN
+    for number in range(finished, finished + min(max(raw.inside, 1), 32)):
+        p_next *= int(passing[_step(number)]) / CERTAIN
+    under_way: dict[chess.Move, list[int]] = {}
+    for worker, code in reached:
+        taken = move_at(line, code) if code else None
+        if taken is not None:
+            under_way.setdefault(taken, []).append(worker)
+    best = move_at(line, raw.best_move)
+    return {
+        "id": split_name(raw.split),
+        "split": raw.split,
+        "parent_home": raw.parent,
+        "type": TYPE_NAMES[raw.kind],
+        "depth": raw.depth,
+        "ply": raw.home % MAX_PLY,
+        "alpha": _score(raw.alpha),
+        "beta": _score(raw.beta),
+        "best": _score(raw.best),
+        "best_move": None if best is None else best.uci(),
+        "closed": raw.closed != 0,
+        "p_no_cutoff": round(int(no_cutoff[_step(finished)]) / CERTAIN, 3),
+        "p_needed": round(raw.p_needed / CERTAIN, 3),
+        "p_next": round(p_next, 3),
+        "inside": raw.inside,
+        "joined": raw.joined,
+        "below": below,
+        "done": finished,
+        "handed_out": raw.handed_out,
+        "to_come": max(0, len(line.legal) - raw.handed_out),
+        "under_way": [
+            {"move": move.uci(), "san": line.board.san(move), "workers": there} for move, there in under_way.items()
+        ],
+        "line": line.moves,
+        "words": line.words,
+        "fen": line.fen,
+    }
+
+
+def _score(value: int) -> int | None:
+    """Centipawns for the side to move, or None where there is no bound yet."""
+    return value if abs(value) < INFINITE else None

@@ -1,0 +1,169 @@
+"""Looks at a search as it runs, as often as somebody wants to see it: twenty times a second costs it nothing that can
+be measured (docs/design/watching.md).
+
+    with psearch.Engine(threads=2, watched=True) as engine, engine.analysis(board):
+        watcher = Watcher(engine)
+        while ...:
+            snapshot = watcher.look()
+
+A snapshot is plain data, and of bounded size whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from psearch.api.asynchronous import AsyncEngine
+from psearch.api.blocking import Engine
+from psearch.arena.arena import Arena
+from psearch.lab.watching.cells import IDLE, SEARCH, packed
+from psearch.lab.watching.node_lines import Lines, board_of
+from psearch.lab.watching.open_nodes import OpenNodeTree
+from psearch.lab.watching.reading import Memory
+from psearch.lab.watching.tracks import Clock, Track
+from psearch.scheduler.scheduler_entries import read_cycles
+from psearch.trace.recorder import Recorder, TraceStart
+
+MOST_TRACKS = 64
+"""Workers whose tracks are in one snapshot; of all the others only how busy they were."""
+_LEAST_CALIBRATION_NS = 1_000_000
+"""How long after its start the two clocks of a search can be compared."""
+_TICKS_PER_US = 1_000_000
+"""Of virtual time."""
+_LOAD = "0123456789abcdef"
+"""How busy a worker was, in fifteenths."""
+
+
+class Watcher:
+    """Looks at whatever an engine that is `watched` searches. For one thread at a time, beside that of the search."""
+
+    def __init__(self, engine: Engine | AsyncEngine) -> None:
+        self._engine = engine
+        self._search: WatchedSearch | None = None
+
+    def look(self, first: int = 0, with_nodes: bool = True) -> dict[str, Any] | None:
+        """What there is to see; None while there are no workers.
+
+        first: number of the first worker whose track is wanted, of 64; with_nodes: with the open nodes, which take most
+        of the time of a look, and change faster than anybody reads.
+        """
+        recorder = self._engine._recorder()
+        if recorder is None:
+            self._search = None
+            return None
+        if self._search is None or not self._search.is_of(recorder):
+            self._search = WatchedSearch(recorder)
+        try:
+            return self._search.look(first, with_nodes)
+        except AttributeError:  # the arena has been closed, or replaced, this moment
+            self._search = None
+            return None
+
+
+class WatchedSearch:
+    """One search, from look to look. Raises AttributeError when its memory is given back meanwhile."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._start: TraceStart = recorder.start
+        self._tracks: dict[int, Track] = {}
+        self._tree = OpenNodeTree()
+        self._lines: Lines | None = None
+        self._root = b""
+        self._before: dict[str, np.ndarray] = {}
+        self._last_us = 0
+
+    def is_of(self, recorder: Recorder) -> bool:
+        """Whether this is what is being recorded, and not one before."""
+        return recorder is self._recorder and recorder.start == self._start
+
+    def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
+        """As `Watcher.look`; virtual_now: ticks of virtual time, for searches that have no other clock."""
+        arena = self._recorder.arena
+        memory = Memory(arena)
+        clock, now = self._clock(virtual_now)
+        self._find_root(memory)
+        counters = memory.counters()
+        busy = memory.is_busy()
+        first = min(max(first, 0), max(0, memory.workers - MOST_TRACKS))
+        tracks = self._look_at_tracks(arena, clock, now, busy, counters["nodes"], first)
+        nodes, hidden = self._nodes(memory) if with_nodes else (None, None)
+        snapshot = {
+            "search": self._start.number,
+            "begin": self._last_us,
+            "now": now,
+            "workers": memory.workers,
+            "first": first,
+            "tracks": tracks,
+            "load": self._load(counters, busy),
+            "counters": {name: int(counters[name].sum()) for name in _SHOWN},
+            "idle": round(1 - float(busy.mean()), 4),
+            "done": memory.is_done,
+            "depth": memory.depth,
+            "fen": None if self._lines is None else self._lines.fen,
+            "chess960": self._lines is not None and self._lines.root.chess960,
+            "nodes": nodes,
+            "hidden": hidden,
+        }
+        self._before = counters
+        self._last_us = now
+        return snapshot
+
+    def _nodes(self, memory: Memory) -> tuple[list[dict[str, Any]], int]:
+        return ([], 0) if self._lines is None else self._tree.look(memory, self._lines)
+
+    def _clock(self, virtual_now: int) -> tuple[Clock, int]:
+        """The workers' clock, and what it shows now."""
+        if self._recorder.is_virtual:
+            return Clock(0, 1 / _TICKS_PER_US), virtual_now // _TICKS_PER_US
+        ns = max(time.perf_counter_ns() - self._start.ns, _LEAST_CALIBRATION_NS)
+        ticks = max(int(read_cycles()) - self._start.ticks, 1)
+        return Clock(self._start.ticks, ns / ticks / 1000), ns // 1000
+
+    def _find_root(self, memory: Memory) -> None:
+        """It is written after the recording has begun."""
+        root = memory.root()
+        written = root.tobytes()
+        if written != self._root:
+            board = board_of(root)
+            self._lines = None if board is None else Lines(board)
+            self._tree = OpenNodeTree()
+            self._root = written
+
+    def _look_at_tracks(
+        self, arena: Arena, clock: Clock, now: int, busy: np.ndarray, nodes: np.ndarray, first: int
+    ) -> list[list[list[int | str]]]:
+        logs = arena.trace_logs
+        if logs is None:
+            raise AssertionError("a recorder of an arena without logs")
+        wanted = range(first, min(first + MOST_TRACKS, len(logs)))
+        tracks = {}
+        found = []
+        for worker in wanted:
+            track = self._tracks.get(worker)
+            log = logs[worker : worker + 1]
+            if track is None:
+                is_new = self._last_us == 0  # the first look: from the beginning
+                count = 0 if is_new else int(log["head"]["count"][0])
+                track = Track(count, IDLE if is_new or not busy[worker] else SEARCH, self._last_us)
+            found.append(packed(track.look(log, clock, now, now / max(int(nodes[worker]), 1))))
+            tracks[worker] = track
+        self._tracks = tracks
+        return found
+
+    def _load(self, counters: dict[str, np.ndarray], busy: np.ndarray) -> str:
+        """A digit a worker: how busy it was since the last look, as far as its own clock tells, 0 to f."""
+        shares = busy.astype(float)
+        if self._before and len(self._before["search_cycles"]) == len(busy):
+            spent = counters["search_cycles"] - self._before["search_cycles"]
+            idle = counters["idle_cycles"] - self._before["idle_cycles"]
+            known = spent > 0
+            shares[known] = 1 - np.clip(idle[known] / spent[known], 0, 1)
+        return "".join(_LOAD[round(share * 15)] for share in shares.tolist())
+
+
+_SHOWN = ("nodes", "opens", "splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
+"""Counters in a snapshot, over all workers."""

@@ -1,0 +1,127 @@
+"""Forks one worker, or another process: by the program itself while it has a single thread, else by its fork server."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.connection import Connection
+
+from psearch.arena.arena import Arena
+from psearch.arena.blocks import drop_blocks_but
+from psearch.processes.lifetime import end_with_forking_thread, outlives_its_forks
+from psearch.processes.program_signals import GROUP_SIGNALS, ignore_blocked, signals_blocked
+from psearch.processes.worker_main import worker_main
+
+_OOM_SCORE = 300
+"""Of 1,000: when memory runs out, the kernel ends a worker, which can be replaced, rather than the program, unless that
+has taken a third of the memory for itself."""
+
+_STDERR = 2
+_MOST_DESCRIPTORS = 1 << 16
+"""Looked at where there is no /proc."""
+
+
+def _reset_handlers() -> None:
+    """Signal handlers of the program that was forked are not for its workers."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)) and number not in GROUP_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
+    """Fork a worker and return its process number.
+
+    Of what this process has open it keeps the pipe and the standard streams, of its shared memory the arena. Only for a
+    process with a single Python thread. Raises OSError when there is no room for another process.
+    """
+
+    def run(parent: int) -> None:
+        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
+        drop_blocks_but(arena.descriptors())
+        _close_all_but(pipe)
+        worker_main(arena, index, pipe, parent)
+
+    return _fork(run)
+
+
+def imported(target: str) -> Callable[[Connection, int], None]:
+    """The function that `module:name` names; a fork of this process has it then."""
+    module, _, name = target.partition(":")
+    function: Callable[[Connection, int], None] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def fork_process(target: str, pipe: Connection) -> int:
+    """Fork a process that calls a function (`module:name`) with the pipe and the number of this process, and ends.
+
+    The rest: see `fork_worker`; of the shared memory it keeps nothing.
+    """
+    function = imported(target)
+
+    def run(parent: int) -> None:
+        gc.freeze()  # as in a worker, but this one has a life of its own, and garbage
+        drop_blocks_but([])
+        _close_all_but(pipe)
+        function(pipe, parent)
+
+    return _fork(run)
+
+
+def _fork(run: Callable[[int], None]) -> int:
+    """run: what the new process does, given the number of this one."""
+    parent = os.getpid()
+    is_bound = outlives_its_forks()
+    with signals_blocked(GROUP_SIGNALS):
+        with warnings.catch_warnings():
+            # Python 3.12 warns of any thread; those left are numpy's, which know about fork
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            _be_forked(run, parent, is_bound)
+        return pid
+
+
+def _be_forked(run: Callable[[int], None], parent: int, is_bound: bool) -> None:
+    """The forked process: never returns into what the program was doing, nor runs its exit handlers.
+
+    is_bound: the kernel is to end it with the thread that forked it.
+    """
+    status = 1
+    try:
+        if is_bound:
+            end_with_forking_thread()
+        ignore_blocked(GROUP_SIGNALS)
+        _reset_handlers()
+        _prefer_for_oom_killer()
+        run(parent)
+        status = 0
+    except BaseException:
+        if sys.__stderr__ is not None:
+            traceback.print_exc(file=sys.__stderr__)
+            sys.__stderr__.flush()
+    finally:
+        os._exit(status)
+
+
+def _prefer_for_oom_killer() -> None:
+    with suppress(OSError, ValueError), open("/proc/self/oom_score_adj", "r+b", buffering=0) as file:
+        file.write(b"%d" % min(1000, int(file.read()) + _OOM_SCORE))
+
+
+def _close_all_but(pipe: Connection) -> None:
+    """Descriptors of the program: a pipe, a socket, a file that it closes must not stay open in its workers."""
+    try:
+        end = 1 + max(map(int, os.listdir("/proc/self/fd")))
+    except OSError:
+        end = min(os.sysconf("SC_OPEN_MAX"), _MOST_DESCRIPTORS)
+    kept = max(pipe.fileno(), _STDERR)
+    os.closerange(_STDERR + 1, kept)
+    os.closerange(kept + 1, end)

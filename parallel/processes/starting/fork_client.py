@@ -1,0 +1,309 @@
+"""The program's side of the fork server: one a program, started when first needed, kept until the program ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from multiprocessing.connection import Connection, Pipe
+from typing import Any
+
+from psearch.arena.arena import Arena
+from psearch.arena.system_calls import refusal
+from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.processes.lifetime import GONE, process_state
+from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
+from psearch.processes.starting.fork_server import MARK, MESSAGE_BYTES
+from psearch.processes.worker_process import WorkerProcess, check_time
+from psearch.results import PsearchError
+
+_START_TIMEOUT_S = 120.0
+_ANSWER_TIMEOUT_S = 10.0
+"""Of a fork server that runs: a fork takes milliseconds, but a thousand new workers may be ahead of it in the queue."""
+_LOOK_S = 0.25
+"""One that is stopped at two looks in a row is given up."""
+_REAP_TIMEOUT_S = 0.25
+_PROGRAM = (
+    "import sys; sys.path[:] = {path!r}; from psearch.processes.starting.fork_server import main; "
+    "main({descriptor}, {parent})"
+)
+
+
+class _NoAnswer(Exception):
+    """From the fork server: it has ended, is stopped, or is late."""
+
+
+class ForkServer:
+    """The program's side of its fork server: starts it and sends it requests. For any thread.
+
+    Raises PsearchError when it cannot be started.
+    """
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._lock = threading.RLock()
+        """of one request and its answer"""
+        self._launching = threading.Lock()
+        self._is_ready = False
+        self._is_late = False
+        """It has not told in time how a worker ended: it is not asked for that until it has answered something else."""
+        self._sent = 0
+        interpreter = _interpreter()
+        try:
+            self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._process = self._start(interpreter, theirs)
+        except OSError as error:
+            raise PsearchError(f"cannot start the process that starts workers: {refusal(error)}") from error
+
+    def _start(self, interpreter: list[str], theirs: socket.socket) -> subprocess.Popen[bytes]:
+        program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), parent=self.owner)
+        environment = {
+            **os.environ,
+            **kernels.cache_environment(),  # where this process has put its kernels
+            "OPENBLAS_NUM_THREADS": "1",  # numpy starts no threads in a process that only forks
+            MARK: "1",
+        }
+        # blocked until it ignores them: a Ctrl-C meant for the program must not hit it while it starts
+        with signals_blocked(GROUP_SIGNALS):
+            try:
+                return subprocess.Popen(
+                    [*interpreter, "-c", program],
+                    env=environment,
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,  # the program's may be a protocol
+                )
+            except BaseException:
+                self._link.close()
+                raise
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it runs, not stopped, and is this process's own: not one inherited by a fork of the program."""
+        return self.owner == os.getpid() and self._process.poll() is None and not self._stays_stopped()
+
+    def wait_until_ready(self) -> None:
+        """Raises PsearchError when it could not load the kernels."""
+        with self._lock:
+            if not self._is_ready:
+                try:
+                    self._answer(0, _START_TIMEOUT_S)
+                except _NoAnswer:
+                    raise self._gone() from None
+                self._is_ready = True
+
+    def is_ready(self) -> bool:
+        """Whether it has loaded the kernels and nothing else is asked of it; does not wait. Raises PsearchError when it
+        could not load them."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._is_ready and select.select([self._link], [], [], 0)[0]:
+                self.wait_until_ready()
+            return self._is_ready
+        finally:
+            self._lock.release()
+
+    def request(self, do: str, descriptors: Sequence[int] = (), **arguments: int | str) -> dict[str, Any]:
+        """One request and its answer. Raises OSError if the system refused, PsearchError when the server is gone."""
+        with self._lock:
+            try:
+                return self._answer(self._send(do, descriptors, arguments), _ANSWER_TIMEOUT_S)
+            except _NoAnswer:
+                raise self._gone() from None
+
+    def exit_code(self, pid: int) -> int | None:
+        """How a worker ended, None while it runs, `GONE` when the fork server does not tell at once: who asks has just
+        found a worker dead, or is about to leave."""
+        if self._is_late or self.is_stopped or not self._lock.acquire(timeout=_REAP_TIMEOUT_S):
+            self._is_late = True
+            return GONE
+        try:
+            self._is_late = True  # until it has answered
+            code = self._answer(self._send("reap", (), {"pid": pid}), _REAP_TIMEOUT_S)["code"]
+        except (_NoAnswer, OSError):
+            return GONE
+        finally:
+            self._lock.release()
+        return None if code is None else int(code)
+
+    def _send(self, do: str, descriptors: Sequence[int], arguments: Mapping[str, int | str]) -> int:
+        """The number of the request."""
+        self._sent += 1
+        message = json.dumps({"do": do, "number": self._sent, **arguments}).encode()
+        try:
+            socket.send_fds(self._link, [message], descriptors)
+        except OSError:
+            raise _NoAnswer from None
+        return self._sent
+
+    def _answer(self, number: int, timeout_s: float) -> dict[str, Any]:
+        """The answer to a request; older ones, that nobody has read, are passed over."""
+        answer: dict[str, Any] = {"number": -1}
+        while answer["number"] < number:
+            answer = json.loads(self._receive(timeout_s))
+        self._is_late = False
+        if "errno" in answer:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]))
+        if "error" in answer:
+            raise PsearchError(answer["error"])
+        return answer
+
+    def _receive(self, timeout_s: float) -> bytes:
+        """One message. Raises _NoAnswer when the fork server has ended, is stopped, or does not answer in time.
+
+        A time in which this program was stopped itself, with all its group, does not count.
+        """
+        was_stopped = False
+        self._link.settimeout(_LOOK_S)
+        for _ in range(round(timeout_s / _LOOK_S)):
+            try:
+                message = self._link.recv(MESSAGE_BYTES)
+            except TimeoutError:
+                is_stopped = self.is_stopped
+                if is_stopped and was_stopped:
+                    break
+                was_stopped = is_stopped
+            except OSError:
+                break
+            else:
+                if not message:
+                    break
+                return message
+        raise _NoAnswer
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it is halted by a signal or a debugger."""
+        return process_state(self._process.pid) in ("T", "t")
+
+    def _stays_stopped(self) -> bool:
+        """The first look may be in the moment in which a stopped program goes on, with all its group."""
+        if not self.is_stopped:
+            return False
+        time.sleep(_LOOK_S)
+        return self.is_stopped
+
+    def _gone(self) -> PsearchError:
+        """End what is left of it, at once; its workers end with it."""
+        self._process.kill()
+        self.close()
+        return PsearchError("the process that starts workers has ended")
+
+    def launch(self, arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None = None) -> None:
+        """Fork the workers of an arena. One arena at a time. may_go_on: see `processes.launcher.launch`."""
+        with self._launching:
+            self.wait_until_ready()
+            self.request("attach", arena.descriptors(), **arena.layout())
+            try:
+                for index in range(arena.workers):
+                    check_time(may_go_on)
+                    ours, theirs = Pipe()
+                    with theirs:
+                        pid = self.request("fork", [theirs.fileno()], index=index)["pid"]
+                    workers.append(_ServedWorker(index, pid, ours, self))
+            finally:
+                self.request("detach")
+
+    def run(self, index: int, target: str) -> WorkerProcess:
+        """Fork a process that runs a function; see `fork_process`. index: the caller's number for it."""
+        with self._launching:
+            self.wait_until_ready()
+            ours, theirs = Pipe()
+            with theirs:
+                pid = self.request("run", [theirs.fileno()], target=target)["pid"]
+            return _ServedWorker(index, pid, ours, self)
+
+    def close(self) -> None:
+        """End it, with all its workers."""
+        self._link.close()
+        if self.owner != os.getpid():
+            return
+        if self.is_stopped:
+            self._process.kill()
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def disown(self) -> None:
+        """In a fork of the program: the fork server belongs to the original."""
+        self._link.close()
+        self._process.returncode = GONE  # not our child: nothing to wait for
+
+
+def _interpreter() -> list[str]:
+    """See `python_command`. Raises PsearchError."""
+    try:
+        return python_command(MARK)
+    except NotPython as other:
+        raise PsearchError(
+            f"a program with threads needs a Python interpreter to start workers, and sys.executable is {other}: "
+            "start the engine while the program has a single thread, or with start_method='fork'"
+        ) from None
+
+
+class _ServedWorker(WorkerProcess):
+    """A child of the fork server."""
+
+    def __init__(self, index: int, pid: int, pipe: Connection, server: ForkServer) -> None:
+        super().__init__(index, pid, pipe)
+        self._server = server
+
+    def _reap(self) -> int | None:
+        return self._server.exit_code(self.pid)
+
+    def _has_number(self) -> bool:
+        return self._server.is_usable  # it waits for a worker only when asked for the exit code
+
+
+_server: ForkServer | None = None
+_inherited: list[ForkServer] = []
+"""Of a program that this one was forked from."""
+_server_lock = threading.Lock()
+
+
+def fork_server() -> ForkServer:
+    """This program's fork server; started when there is none, or when it has ended or is stopped."""
+    global _server
+    with _server_lock:
+        if _server is not None and not _server.is_usable:
+            _server.close()
+            _server = None
+        if _server is None:
+            _server = ForkServer()
+        return _server
+
+
+def fork_server_is_ready() -> bool:
+    """Whether this program's fork server forks at once. Another is started, and not waited for, when there is none, or
+    when it has ended or is stopped."""
+    return fork_server().is_ready()
+
+
+def close_server() -> None:
+    """End this program's fork server, with all its workers."""
+    if _server is not None:
+        _server.close()
+
+
+def _after_fork() -> None:
+    """A fork of the program starts another fork server; locks may have been held by threads that it does not have."""
+    global _server, _server_lock
+    if _server is not None:
+        _server.disown()
+        _inherited.append(_server)
+        _server = None
+    _server_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,158 @@
+"""Starts the worker processes of an arena, from any program.
+
+With a single thread this process forks workers itself: they inherit the compiled kernels. With more (a GUI, Jupyter,
+a server, the UCI loop) it has a fork server do it (`fork_client.py`). In neither case does a worker import the
+program's `__main__`.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Pipe
+
+from psearch.arena.arena import Arena
+from psearch.arena.system_calls import refusal
+from psearch.processes.starting.fork import fork_process, fork_worker
+from psearch.processes.worker_process import ForkedWorker, WorkerProcess, check_time
+from psearch.results import PsearchError
+
+START_METHODS = ("fork", "forkserver")
+_SERVER_TIMEOUT_S = 5.0
+"""For a fork server to be ready, while a search waits."""
+_LOOK_INTERVAL_S = 0.005
+_FILES_PER_WORKER = 2
+"""A pipe and a pidfd."""
+_SPARE_FILES = 64
+"""For what is opened meanwhile."""
+_USUAL_FILES = 192
+"""Open already, where nobody tells."""
+
+
+def fork_is_safe() -> bool:
+    """Fork is quick, but in a program with threads the copy may find locks held by threads that it does not have.
+
+    Only Python's threads count. Others cannot be told from those of numpy, which nearly every program has and which
+    know about fork; and a worker calls nothing but the kernels and Python. A program with native threads of its own
+    that hold Python's locks (one that embeds it) says `start_method="forkserver"`.
+    """
+    return threading.active_count() == 1
+
+
+def safe_start_method() -> str:
+    """For multiprocess: fork is quick and inherits the compiled kernels, but is unsafe once there are threads."""
+    return "fork" if fork_is_safe() else "spawn"
+
+
+def prepare_launch() -> None:
+    """Start the fork server if this program will need one, without waiting: its kernels load while ours do."""
+    if not fork_is_safe():
+        from psearch.processes.starting.fork_client import fork_server
+
+        fork_server()
+
+
+def can_launch_at_once(start_method: str | None = None) -> bool:
+    """Whether `launch` needs no longer than the forks; does not wait. False while the fork server starts: one that is
+    missing or stopped is replaced, and loads its kernels in about a second. Raises PsearchError as `launch` does."""
+    if (start_method or _usual_method()) == "fork":
+        return True
+    from psearch.processes.starting.fork_client import fork_server_is_ready
+
+    return fork_server_is_ready()
+
+
+def _usual_method() -> str:
+    return "fork" if fork_is_safe() else "forkserver"
+
+
+def launch(
+    arena: Arena,
+    workers: list[WorkerProcess],
+    start_method: str | None = None,
+    may_go_on: Callable[[], bool] | None = None,
+) -> None:
+    """Start the workers of an arena and append them to `workers`, also those of a start that fails halfway.
+
+    start_method: `fork`, `forkserver`, or None to choose; may_go_on: asked all the time, where somebody waits. Raises
+    PsearchError when the system refuses, and when it may not go on.
+    """
+    if may_go_on is not None:
+        _wait_until_ready(start_method, may_go_on)
+    method = start_method or _usual_method()
+    if method not in START_METHODS:
+        raise PsearchError(f"start_method must be one of {', '.join(START_METHODS)}, not {method!r}")
+    try:
+        _allow_open_files(_FILES_PER_WORKER * arena.workers + _SPARE_FILES)
+        if method == "fork":
+            _fork_workers(arena, workers, may_go_on)
+        else:
+            from psearch.processes.starting.fork_client import fork_server
+
+            fork_server().launch(arena, workers, may_go_on)
+    except (OSError, MemoryError) as error:
+        raise PsearchError(f"cannot start {arena.workers} worker processes: {refusal(error)}") from error
+
+
+def launch_process(index: int, target: str, start_method: str | None = None) -> WorkerProcess:
+    """Start a process that calls a function, `module:name`, with its end of a pipe and the number of its parent.
+
+    It ends with its parent, and does not import the program's `__main__`. index: the caller's number for it;
+    start_method: see `launch`. Raises PsearchError when the system refuses.
+    """
+    try:
+        _allow_open_files(_FILES_PER_WORKER + _SPARE_FILES)
+        if (start_method or _usual_method()) != "fork":
+            from psearch.processes.starting.fork_client import fork_server
+
+            return fork_server().run(index, target)
+        ours, theirs = Pipe()
+        with theirs:
+            try:
+                return ForkedWorker(index, fork_process(target, theirs), ours)
+            except BaseException:
+                ours.close()
+                raise
+    except (OSError, MemoryError) as error:
+        raise PsearchError(f"cannot start a process: {refusal(error)}") from error
+
+
+def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -> None:
+    """Until no fork server has to be waited for. Raises PsearchError when there is no time for that."""
+    deadline = time.monotonic() + _SERVER_TIMEOUT_S
+    while not can_launch_at_once(start_method):
+        check_time(may_go_on)
+        if time.monotonic() > deadline:
+            raise PsearchError("the process that starts workers is not ready")
+        time.sleep(_LOOK_INTERVAL_S)
+
+
+def _fork_workers(arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None) -> None:
+    for index in range(arena.workers):
+        check_time(may_go_on)
+        ours, theirs = Pipe()
+        with theirs:
+            pid = fork_worker(arena, index, theirs)
+        workers.append(ForkedWorker(index, pid, ours))
+
+
+def _allow_open_files(more: int) -> None:
+    """Raise this process's own limit of open files, if it is in the way, as far as the system lets it.
+
+    It stays raised: descriptors above a limit would keep the program from opening any other.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _open_files() + more
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+
+
+def _open_files() -> int:
+    try:
+        return len(os.listdir("/proc/self/fd"))
+    except OSError:
+        return _USUAL_FILES

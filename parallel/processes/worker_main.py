@@ -1,0 +1,86 @@
+"""The process driver: one worker per process, the compiled `step` in each.
+
+Between searches a worker blocks on its pipe and uses no processor time. A pipe that ends means that the parent is
+gone, also after a SIGKILL: the worker exits.
+"""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import numpy as np
+
+from psearch.arena.arena import Arena
+from psearch.core.chess.chess_entries import perft
+from psearch.core.records import MAX_PLY, frame_dtype
+from psearch.processes.lifetime import can_write, end_if_orphan, ended_with_parent, is_orphan, open_pidfd
+from psearch.scheduler.scheduler_entries import reports_written, work
+
+READY, GO, DONE, QUIT, PERFT = b"ready", b"go", b"done", b"quit", b"perft"
+REPORTED = b"reported"
+"""There is something new in the ring. From one worker, whichever wrote it."""
+
+_HERALD = 0
+"""The worker that tells of reports. With a root of its own or without, it looks as often as any other."""
+_FIRST_BURSTS = 4
+"""About a millisecond."""
+_BURSTS_PER_CALL = 32
+"""About 10 ms: how old a report may become, and how long a worker may take to notice that its parent is gone."""
+
+
+def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
+    """Work until the search is done, and tell of reports; end with the parent, or with the program while its fork
+    server is stopped.
+
+    The first looks come soon, for the first iterations take a millisecond. What is reported between two looks is told
+    of once: who supervises wakes up once for all of it.
+    """
+    context = arena.context
+    bursts, told = _FIRST_BURSTS, 0
+    while not work(context, index, bursts):
+        if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
+            pipe.send_bytes(REPORTED)
+            told = written
+        if bursts == _BURSTS_PER_CALL:
+            end_if_orphan(parent, pipe)
+        bursts = min(4 * bursts, _BURSTS_PER_CALL)
+
+
+def work_alone(context: int) -> None:
+    """Run worker 0 of an arena in this process until its search is done; Ctrl-C interrupts it."""
+    while not work(context, 0, 8 * _BURSTS_PER_CALL):
+        continue
+
+
+def count_leaves(arena: Arena, task: bytes) -> bytes:
+    """Leaves below a position, as 8 bytes. Both come as raw bytes: depth, then the record."""
+    depth = int.from_bytes(task[:8], "little")
+    frames = np.zeros(MAX_PLY, frame_dtype)
+    frames["position"][0] = np.frombuffer(task[8:], frame_dtype["position"])[0]
+    leaves = int(perft(arena.tables.ctypes.data, frames.ctypes.data, depth))
+    return leaves.to_bytes(8, "little")
+
+
+def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
+    """A worker process: takes commands from its pipe until QUIT, or until the pipe or the parent ends."""
+    watched = open_pidfd(parent)
+    if is_orphan(parent):
+        return
+    waiting_for: list[Any] = [pipe] if watched is None else [pipe, watched]
+    try:
+        arena.take_table(index)  # before it is ready: no search waits for this
+        pipe.send_bytes(READY)
+        while pipe in wait(waiting_for):
+            command = pipe.recv_bytes()
+            if command == QUIT:
+                return
+            if command == GO:
+                _search(arena, index, pipe, parent)
+                pipe.send_bytes(DONE)
+            elif command.startswith(PERFT):
+                with ended_with_parent(parent):  # one call, which may take hours
+                    leaves = count_leaves(arena, command[len(PERFT) :])
+                pipe.send_bytes(leaves)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return

@@ -1,0 +1,73 @@
+"""A hand as a Ray actor: made once, it does one piece of work after the other and says that it lives.
+
+What it does belongs to the program: of that nothing is unpickled on the way, exceptions included.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from psearch.remote.ray.reasons import one_line
+from psearch.remote.ray.sources import Sources, provide
+from psearch.results import PsearchError
+
+BEATS = "beats"
+"""the concurrency group in which a hand says that it lives while it works"""
+BESIDE = "beside"
+"""that in which it answers questions meanwhile"""
+
+
+class HandActor:
+    """One process on some node. make, sources: see `HandsWanted`; cores: what `make` is told, None: nothing."""
+
+    def __init__(self, make: bytes, sources: Sources, cores: int | None = None) -> None:
+        provide(sources)
+        self._make = make
+        self._told = () if cores is None else (cores,)
+        self._do: Any = None
+
+    def begin(self) -> str | None:
+        """Make what does the work, which may take long; why that failed, in one line."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a terminal started the node; the driver decides
+        try:
+            self._do = pickle.loads(self._make)(*self._told)
+        except Exception as error:  # of whatever the program wants here
+            return one_line(error)
+        return None
+
+    def do(self, work: bytes) -> tuple[bool, bytes]:
+        """Whether a pickled piece of work was done, and the pickled answer, or exception."""
+        return _done(self._do, work)
+
+    def beside(self, question: bytes) -> tuple[bool, bytes]:
+        """The same of a question, by another thread."""
+        return _done(self._do.beside, question)
+
+    def beat(self) -> None:
+        """Asked beside the work, by another thread: whoever answers has not stalled."""
+
+    # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
+    beat.__dict__["__ray_concurrency_group__"] = BEATS
+    beside.__dict__["__ray_concurrency_group__"] = BESIDE
+
+
+def _done(what: Callable[[Any], Any], text: bytes) -> tuple[bool, bytes]:
+    try:
+        return True, pickle.dumps(what(pickle.loads(text)))
+    except Exception as error:
+        return False, _pickled(error)
+
+
+def _pickled(error: Exception) -> bytes:
+    """Exceptions that cannot be pickled, or read again, become PsearchErrors."""
+    try:
+        text = pickle.dumps(error)
+        pickle.loads(text)
+    except Exception:
+        return pickle.dumps(PsearchError(f"{type(error).__name__}: {one_line(error)}"))
+    return text

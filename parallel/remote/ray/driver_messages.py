@@ -1,0 +1,175 @@
+"""What the program and its driver tell each other; plain data, pickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# -- to the driver -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class HandsWanted:
+    """The first message: where to, and what a hand is."""
+
+    address: str
+    """as `psearch.remote.ray.address` has it"""
+    make: bytes
+    """pickled: called once in each hand; what it returns is called with each piece of work there, and has a method
+    `beside` where the hand is asked something meanwhile. With `cores` None the call gets the number of cores"""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """modules that go there with it (`psearch.remote.ray.sources`)"""
+    cores: int | None = 1
+    """of each hand; None: there is one hand on each machine but the program's own, with all cores that there are to be
+    given away"""
+    memory: int = 0
+    """bytes that each hand needs, the table's included"""
+    most: int | None = None
+    """hands at the same time; None: as many as there is room for"""
+    silence_s: float = 15.0
+    """a hand of which nothing was heard for so long has stalled"""
+    identity: dict[str, str] = field(default_factory=dict)
+    """what a node must be (`psearch.remote.ray.identity`); empty: anything"""
+    folder: str = ""
+    """for the files of a cluster that is begun for this program; removed in the end"""
+
+
+@dataclass(frozen=True)
+class Give:
+    """A piece of work for a hand. It does one after the other."""
+
+    hand: int
+    number: int
+    """of the work, given by the program; answers have it"""
+    work: bytes
+    """pickled"""
+    limit_s: float | None = None
+    """what takes longer has hung, and the hand is ended"""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question to a hand, answered beside its work."""
+
+    hand: int
+    number: int
+    """of the question, given by the program; the answer has it"""
+    question: bytes
+    """pickled"""
+
+
+@dataclass(frozen=True)
+class Dismiss:
+    """End a hand; another begins in its place if there is reason for it."""
+
+    hand: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Close:
+    """The last message: end all hands, and go."""
+
+
+# -- from the driver -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Connected:
+    """The cluster is there; what it consists of follows."""
+
+    address: str
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The driver runs. Said every few seconds."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The cluster cannot be had, or is gone. The last message."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class NodeJoined:
+    """A node may work."""
+
+    node: str
+    name: str
+    cores: int
+    """that Ray may give away there"""
+    hands: int
+    """that there is room for"""
+
+
+@dataclass(frozen=True)
+class NodeRefused:
+    """A node may not work, or no more; the reason is one line."""
+
+    node: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class NodesKnown:
+    """Of each node that the cluster had at first it has been told whether it may work, the program's own included."""
+
+
+@dataclass(frozen=True)
+class NodeLost:
+    """A node that could work is gone."""
+
+    node: str
+    name: str
+
+
+@dataclass(frozen=True)
+class HandJoined:
+    """A hand is warm and can be given work."""
+
+    hand: int
+    node: str
+    name: str
+    """of the node"""
+
+
+@dataclass(frozen=True)
+class HandLost:
+    """A hand is gone, with what it was given; the reason is one line."""
+
+    hand: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A piece of work is done."""
+
+    hand: int
+    number: int
+    answer: bytes
+    """pickled"""
+
+
+@dataclass(frozen=True)
+class Told:
+    """The answer to a question."""
+
+    hand: int
+    number: int
+    answer: bytes
+    """pickled"""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A piece of work ended with an exception; the hand is as good as before."""
+
+    hand: int
+    number: int
+    error: bytes
+    """pickled"""

@@ -1,0 +1,429 @@
+"""Iterative deepening with aspiration windows, run by whichever worker finishes a root.
+
+No worker waits for the supervisor between iterations: the worker that has just finished the root reports to a ring
+in the header and sets up the next search itself. There is no clock here; the supervisor decides when to stop.
+
+A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
+root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others. If it
+was stopped, all of them vote on the answer (`thread_vote.py`).
+
+Locks: none. What a root's stack holds is written by the worker that runs the stack, the answer in the header by the one
+that runs stack 0, after a vote by the last worker. The words of `words.py` change atomically.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psearch.core.constants import (
+    BOUND_EXACT,
+    BOUND_LOWER,
+    BOUND_UPPER,
+    INFINITE,
+    MATE_IN_MAX_PLY,
+    NO_MOVE,
+    PV_NODE,
+    STACK_ACTIVE,
+    STATE_ENTER,
+    STATE_IDLE,
+)
+from psearch.core.records import CERTAIN, INFO_RING, MAX_PLY, ROOT_STOPPED, TECHNIQUE_ROOM
+from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, check, clear_record, copy_record
+from psearch.core.toolchain.jit import entry, kernel
+from psearch.core.views import (
+    Context,
+    Stack,
+    Worker,
+    boolean,
+    context_at,
+    frame_of,
+    header_of,
+    i64,
+    stack_of,
+    void,
+    worker_of,
+)
+from psearch.scheduler.abdada import clear_claims
+from psearch.scheduler.policy import POLICY_LAZY, splits_nothing, update_prediction
+from psearch.scheduler.scheduler_entries import SEARCH
+from psearch.scheduler.splitting import become_idle, free_stack, stop_all
+from psearch.scheduler.thread_vote import elected
+from psearch.scheduler.trace_log import trace_root, trace_root_entered, trace_take
+from psearch.scheduler.words import (
+    abort_epoch_of,
+    done_of,
+    idle_workers_of,
+    info_count_of,
+    roots_of,
+    state_of,
+    stop_of,
+)
+
+_MAIN_ROOT = 0
+"""The stack whose root reports, and gives the answer where no vote does."""
+_FIRST_ASPIRATED_DEPTH = 4
+_WIDENING = 3
+"""A window that was missed is so many times wider the next time,"""
+_WIDEST_WINDOW = 1000
+"""and beyond this half width it has no bound on that side."""
+
+
+@kernel(i64(i64))
+def _root_of(stack):
+    """Frame number of the root on a stack."""
+    return stack * MAX_PLY
+
+
+@kernel(i64(Context, Worker))
+def _enter_root(ctx, wk):
+    """Start a search of this worker's root with the window on its stack."""
+    stack = stack_of(ctx, wk.stack)
+    node = frame_of(ctx, _root_of(wk.stack)).node
+    node.alpha = stack.root_alpha
+    node.beta = stack.root_beta
+    node.depth = stack.root_depth
+    node.split_type = PV_NODE
+    node.kannan_type = PV_NODE
+    node.cont_1 = 0
+    node.cont_2 = 0
+    node.extended = 0
+    node.p_needed = CERTAIN
+    node.best_move = NO_MOVE  # a stop may come before the node is entered
+    wk.ply = 0
+    if ctx.trace != 0:
+        trace_root_entered(ctx, wk)
+    return STATE_ENTER
+
+
+@kernel(void(Context, i64, i64))
+def _set_window(ctx, stack_index, score):
+    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
+    stack = stack_of(ctx, stack_index)
+    width = np.int64(header_of(ctx).options.aspiration)
+    if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
+        stack.root_window = INFINITE
+        stack.root_alpha = -INFINITE
+        stack.root_beta = INFINITE
+    else:
+        stack.root_window = width
+        stack.root_alpha = max(score - width, -INFINITE)
+        stack.root_beta = min(score + width, INFINITE)
+
+
+@kernel(void(Context, i64))
+def _publish(ctx, count):
+    """Add what all workers have done to the report of this number, and show it to the supervisor."""
+    hd = header_of(ctx)
+    total = np.int64(0)
+    deepest = np.int64(0)
+    for i in range(hd.worker_count):
+        other = worker_of(ctx, i)
+        total += other.nodes
+        deepest = max(deepest, other.counters.seldepth)
+    info = hd.infos[count % INFO_RING]
+    info.nodes = total
+    info.seldepth = deepest
+    atomic_store(info_count_of(hd), count + 1)
+
+
+@kernel(void(Context, i64, i64))
+def _report(ctx, score, bound):
+    """Append to the ring what the supervisor shows: depth, score, nodes and line of the main root."""
+    hd = header_of(ctx)
+    node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
+    count = atomic_load(info_count_of(hd))
+    info = hd.infos[count % INFO_RING]
+    info.depth = hd.depth
+    info.score = score
+    info.bound = bound
+    info.line = stack_of(ctx, _MAIN_ROOT).root_line
+    info.pv_length = node.pv_length
+    for i in range(node.pv_length):
+        info.pv[i] = node.pv[i]
+    if node.pv_length == 0:
+        # a bound without a line: at least the move tried first
+        stack = stack_of(ctx, _MAIN_ROOT)
+        info.pv[0] = hd.best_move if stack.root_line == 0 else stack.root_moves[stack.root_line]
+        info.pv_length = 1
+    _publish(ctx, count)
+
+
+@kernel(void(Context, i64, i64))
+def _bring_to_front(ctx, stack_index, move):
+    """Make a root move the first of those that have no line yet, the others keep their order."""
+    stack = stack_of(ctx, stack_index)
+    carried = np.int64(move)
+    for i in range(stack.root_line, header_of(ctx).root_count):
+        here = np.int64(stack.root_moves[i])
+        stack.root_moves[i] = carried
+        if here == move:
+            break
+        carried = here
+
+
+@kernel(void(Context, Worker, i64))
+def _take_best_move(ctx, wk, score):
+    hd = header_of(ctx)
+    move = np.int64(frame_of(ctx, _root_of(wk.stack)).node.best_move)
+    if move != NO_MOVE:
+        _bring_to_front(ctx, wk.stack, move)
+        line = stack_of(ctx, wk.stack).root_line
+        # a later line may turn out better than the first
+        if wk.stack == _MAIN_ROOT and (line == 0 or score > hd.score):
+            hd.best_move = move
+            hd.score = score
+
+
+@kernel(void(Context, Worker, i64, i64))
+def _keep_answer(ctx, wk, score, bound):
+    """What this worker's root has shown, for the vote: with the line of the move, or as much of it as is known."""
+    stack = stack_of(ctx, wk.stack)
+    node = frame_of(ctx, _root_of(wk.stack)).node
+    answer = wk.answer
+    answer.depth = stack.root_depth
+    answer.score = score
+    answer.bound = bound
+    if bound == BOUND_EXACT:
+        wk.finished_depth = stack.root_depth
+    if bound == BOUND_UPPER or node.best_move == NO_MOVE:
+        return  # nothing is known to be better than the line before
+    if node.pv_length > 0 and node.pv[0] == node.best_move:
+        answer.pv_length = node.pv_length
+        for i in range(node.pv_length):
+            answer.pv[i] = node.pv[i]
+    elif answer.pv_length == 0 or answer.pv[0] != node.best_move:  # a move that failed high has no line
+        answer.pv_length = 1
+        answer.pv[0] = node.best_move
+
+
+@kernel(void(Context))
+def _hold_vote(ctx):
+    """All roots are through: if the main one was stopped, the answer is that of the worker whom the vote elects."""
+    hd = header_of(ctx)
+    if hd.worker_count == 1 or hd.multipv > 1 or worker_of(ctx, _MAIN_ROOT).finished_depth >= hd.max_depth:
+        return
+    winner = elected(ctx)
+    if winner == _MAIN_ROOT:
+        return
+    answer = worker_of(ctx, winner).answer
+    hd.best_move = np.int64(answer.pv[0])
+    hd.score = np.int64(answer.score)
+    hd.depth = stack_of(ctx, winner).root_depth
+    count = atomic_load(info_count_of(hd))
+    copy_record(hd.infos[count % INFO_RING], answer)
+    _publish(ctx, count)
+
+
+@kernel(i64(Context, Worker))
+def _end_search(ctx, wk):
+    """This worker's root is through. The main one ends the search for all; the vote and `done` follow the last."""
+    hd = header_of(ctx)
+    check(wk.ply == 0, "a search ends at its root")
+    if wk.stack == _MAIN_ROOT:
+        stop_all(ctx)
+    free_stack(ctx, wk.stack)
+    become_idle(ctx, wk)
+    if atomic_add(roots_of(hd), -1) == 1:
+        wk.state = STATE_IDLE
+        if splits_nothing(np.int64(hd.options.policy)):
+            _hold_vote(ctx)
+        atomic_store(done_of(hd), 1)
+    return STATE_IDLE
+
+
+@kernel(boolean(i64, i64))
+def _skips_depth(worker, depth):
+    """The usual staggering of Lazy SMP: helpers leave out depths in blocks of 1, 2, 3 .. with all phases."""
+    if worker == 0:
+        return False
+    size = 1
+    phase = worker - 1
+    while phase >= 2 * size:
+        phase -= 2 * size
+        size += 1
+        if size > 4:
+            size = 1
+    return (depth + phase) // size % 2 == 1
+
+
+@kernel(void(Context, Worker))
+def _deepen(ctx, wk):
+    """The next depth of this worker's root."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, wk.stack)
+    stack.root_depth += 1
+    if hd.options.policy == POLICY_LAZY:
+        while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
+            stack.root_depth += 1
+    if wk.stack == _MAIN_ROOT:
+        hd.depth = stack.root_depth
+        if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):
+            update_prediction(ctx)  # all others are idle: the root has just been left by the last one
+
+
+@kernel(i64(i64, i64, i64))
+def _bound(alpha, beta, score):
+    """What a search with this window has shown."""
+    if score <= alpha:
+        return BOUND_UPPER
+    return BOUND_LOWER if score >= beta else BOUND_EXACT
+
+
+@kernel(boolean(Stack))
+def _widen(stack):
+    """After a window was missed. Whether there shall be no bound any more on that side."""
+    stack.root_window = min(stack.root_window * _WIDENING, INFINITE)
+    return stack.root_window > _WIDEST_WINDOW
+
+
+@kernel(i64(Context, Worker, i64))
+def _next_depth(ctx, wk, score):
+    """The iteration is through: one ply deeper, or the end."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, wk.stack)
+    stack.root_line = 0
+    if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+        return _end_search(ctx, wk)
+    _deepen(ctx, wk)
+    _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
+    return _enter_root(ctx, wk)
+
+
+@kernel(i64(Context, Worker))
+def root_finished(ctx, wk):
+    """The root has a value: report, then search again: a wider window, the next line, or one ply deeper; or end."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, wk.stack)
+    main = wk.stack == _MAIN_ROOT
+    score = wk.value
+    check(wk.ply == 0 and abs(score) < INFINITE, "a finished root has a value")
+    check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
+    bound = _bound(stack.root_alpha, stack.root_beta, score)
+    if ctx.trace != 0:
+        trace_root(ctx, wk, score, bound)
+    if splits_nothing(np.int64(hd.options.policy)):
+        _keep_answer(ctx, wk, score, bound)
+    if score <= stack.root_alpha:
+        if main:
+            _report(ctx, score, BOUND_UPPER)
+        wide = _widen(stack)
+        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
+        return _enter_root(ctx, wk)
+    _take_best_move(ctx, wk, score)
+    if score >= stack.root_beta:
+        if main:
+            node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
+            node.pv_length = 1
+            node.pv[0] = node.best_move
+            _report(ctx, score, BOUND_LOWER)
+        wide = _widen(stack)
+        stack.root_beta = INFINITE if wide else min(score + stack.root_window, INFINITE)
+        return _enter_root(ctx, wk)
+    if main:
+        _report(ctx, score, BOUND_EXACT)
+        hd.line_scores[stack.root_line] = score
+    stack.root_line += 1
+    if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
+        _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
+        return _enter_root(ctx, wk)
+    return _next_depth(ctx, wk, score)
+
+
+@kernel(i64(Context, Worker))
+def root_aborted(ctx, wk):
+    """The search was stopped inside an iteration: a move that has raised alpha by then is the better one."""
+    node = frame_of(ctx, _root_of(wk.stack)).node
+    if ctx.trace != 0:
+        trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
+    if splits_nothing(np.int64(header_of(ctx).options.policy)) and node.best_move != NO_MOVE:
+        _keep_answer(ctx, wk, np.int64(node.alpha), BOUND_LOWER)
+    if wk.stack == _MAIN_ROOT and node.best_move != NO_MOVE:
+        score = np.int64(node.alpha)
+        _take_best_move(ctx, wk, score)
+        if node.pv_length == 0 or node.pv[0] != node.best_move:  # it failed high: a move without a line
+            node.pv_length = 1
+            node.pv[0] = node.best_move
+        _report(ctx, score, BOUND_LOWER)
+    return _end_search(ctx, wk)
+
+
+@kernel(void(Worker, i64))
+def _reset_worker(wk, index):
+    """Fresh counters for a search; killers and outcomes are kept from the last one."""
+    wk.index = index
+    wk.nodes = 0
+    wk.state = STATE_IDLE
+    wk.stack = -1
+    wk.ply = 0
+    wk.seen_epoch = -1
+    wk.next_check = 0
+    wk.last_victim = 0
+    wk.last_stack = index
+    wk.last_lock = -1
+    wk.locks = 0
+    wk.finished_depth = 0
+    wk.answer.pv_length = 0
+    clear_record(wk.counters)
+    for technique in range(TECHNIQUE_ROOM):
+        wk.pruned[technique, 0] = 0
+        wk.pruned[technique, 1] = 0
+
+
+@kernel(void(Context, i64))
+def _begin_root(ctx, index):
+    """Give worker `index` a root on the stack of its number."""
+    hd = header_of(ctx)
+    stack = stack_of(ctx, index)
+    stack.home = -1
+    stack.base = 0
+    stack.root_depth = hd.first_depth
+    stack.root_line = 0
+    for ply in range(MAX_PLY):
+        stack.cutoffs[ply] = 0
+    for i in range(hd.root_count):
+        stack.root_moves[i] = hd.root_moves[i]
+    stack.path[0].key = hd.root.key
+    stack.path[0].move = NO_MOVE
+    frame = frame_of(ctx, _root_of(index))
+    frame.visit.home = _root_of(index)
+    copy_record(frame.position, hd.root)
+    _set_window(ctx, index, np.int64(hd.line_scores[0]))
+    wk = worker_of(ctx, index)
+    wk.stack = index
+    if ctx.trace != 0:
+        trace_take(ctx, wk)
+    atomic_store(state_of(stack), STACK_ACTIVE)
+    wk.state = _enter_root(ctx, wk)
+
+
+@entry(void(i64), SEARCH)
+def request_stop(context):
+    """Tell all workers to unwind; each notices within one node."""
+    stop_all(context_at(context))
+
+
+@entry(void(i64), SEARCH)
+def begin_search(context):
+    """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
+
+    No other worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `first_depth`,
+    `max_depth`, `multipv`, `line_scores`, `node_limit` and `age` must have been written.
+    """
+    ctx = context_at(context)
+    hd = header_of(ctx)
+    for i in range(hd.worker_count):
+        _reset_worker(worker_of(ctx, i), i)
+    roots = hd.worker_count if splits_nothing(np.int64(hd.options.policy)) else 1
+    atomic_store(stop_of(hd), 0)
+    atomic_store(done_of(hd), 0)
+    atomic_store(abort_epoch_of(hd), 0)
+    atomic_store(info_count_of(hd), 0)
+    atomic_store(roots_of(hd), roots)
+    atomic_store(idle_workers_of(hd), hd.worker_count - roots)
+    clear_claims(ctx)
+    hd.depth = hd.first_depth
+    hd.score = hd.line_scores[0]
+    hd.best_move = np.int64(hd.root_moves[0])
+    update_prediction(ctx)
+    for i in range(roots):
+        _begin_root(ctx, i)

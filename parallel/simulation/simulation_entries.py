@@ -1,0 +1,16 @@
+"""What Python calls of the drivers in virtual time and in turn, in machine code; numba is not needed for it."""
+
+from __future__ import annotations
+
+from psearch.core.toolchain.groups import Group
+
+VIRTUAL = Group(
+    "virtual",
+    "psearch.simulation.virtual_driver",
+    replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock"},
+)
+"""Its entries are called by `Simulator`, which may be given a group with other kernels in their places."""
+
+ROUND_ROBIN = Group("round_robin", "psearch.simulation.round_robin")
+run_interleaved = ROUND_ROBIN.entry("run_interleaved")
+step_worker = ROUND_ROBIN.entry("step_worker")

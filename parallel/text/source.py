@@ -1,0 +1,297 @@
+"""Text files as the user names them; `-` is standard input.
+
+A file is read once to know what it is, and again whenever its lines are wanted, one line in memory at a time. A pipe is
+copied for that, or read as a `Stream`: each line once, as it comes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import io
+import os
+import select
+import stat
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from psearch.results import PsearchError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+STANDARD_STREAM = "-"
+
+_BLOCK = 1 << 20
+"""bytes"""
+_LONGEST_LINE = 1 << 24
+"""Bytes: some hundred times the longest game of chess. A line is what must fit in memory."""
+_MOST_COPIED = 1 << 32
+"""Bytes of a pipe: it can only be read twice from a copy on the disk, and it may never end."""
+
+Parsed = TypeVar("Parsed")
+
+
+class TextLine(NamedTuple):
+    """A line of a source, with its end."""
+
+    begin: int
+    """bytes before it"""
+    text: str
+
+
+class Source:
+    """A text that can be read several times, as it was when it was opened.
+
+    descriptor: of a file that can be read at any offset; it is closed with this object. UTF-8, or else Latin-1. Raises
+    PsearchError when it is no text, and OSError.
+    """
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self.name = name
+        """for messages"""
+        examination = _Examination(name)
+        while block := os.pread(descriptor, _BLOCK, examination.size):
+            examination.take(block)
+        self.size = examination.size
+        """bytes"""
+        self.sha256 = examination.sha256.hexdigest()
+        self._encoding = examination.encoding
+
+    @classmethod
+    def of_text(cls, name: str, text: str) -> Source:
+        """A source that holds this text. Lone surrogates cannot be written, and raise UnicodeEncodeError."""
+        with tempfile.TemporaryFile() as file:
+            file.write(text.encode())
+            file.flush()
+            return cls(name, os.dup(file.fileno()))
+
+    def lines(self) -> Iterator[TextLine]:
+        """The lines, ended by line feeds, from the first to the last."""
+        offset = 0
+        with io.BufferedReader(_Range(self._descriptor, 0, self.size), _BLOCK) as stream:
+            for data in stream:
+                text = data.decode(self._encoding, "replace")  # the file may be written to behind our back
+                yield TextLine(offset, text if offset else text.removeprefix("\ufeff"))
+                offset += len(data)
+
+    def text_between(self, begin: int, end: int) -> str:
+        """What stands between two offsets of lines."""
+        with _Range(self._descriptor, begin, end) as stream:
+            return stream.readall().decode(self._encoding, "replace")
+
+
+class _Examination:
+    """What can be said of a file after its blocks have passed once."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.sha256 = hashlib.sha256()
+        self.size = 0
+        self.encoding = "utf-8"
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self._lines = 0
+        self._open = 0
+        """bytes of the last line so far"""
+
+    def take(self, block: bytes) -> None:
+        """The next block, not longer than a line may be. Raises PsearchError where this cannot be a text."""
+        if b"\0" in block:
+            raise PsearchError(f"{self.name} is not a text file")
+        first = block.find(b"\n")
+        if self._open + (len(block) if first < 0 else first) > _LONGEST_LINE:
+            raise PsearchError(f"{self.name}, line {self._lines + 1}: longer than {_LONGEST_LINE >> 20} MiB")
+        self._open = self._open + len(block) if first < 0 else len(block) - block.rfind(b"\n") - 1
+        self._lines += block.count(b"\n")
+        self.size += len(block)
+        self.sha256.update(block)
+        if self.encoding == "utf-8":
+            try:
+                self._decoder.decode(block)
+            except UnicodeDecodeError:
+                self.encoding = "latin-1"
+
+
+class _Range(io.RawIOBase):
+    """Part of a file, read without moving the file's own position."""
+
+    def __init__(self, descriptor: int, begin: int, end: int) -> None:
+        self._descriptor = descriptor
+        self._at = begin
+        self._end = end
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        data = os.pread(self._descriptor, min(len(view), self._end - self._at), self._at)
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
+
+
+class Stream:
+    """The lines of a pipe, each of them once, as somebody writes them.
+
+    descriptor: closed with this object. UTF-8, and Latin-1 from the first bytes on that are not. What reads raises
+    PsearchError when it is no text or cannot be read.
+    """
+
+    def __init__(self, name: str, descriptor: int) -> None:
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self.name = name
+        """for messages"""
+        self._examination = _Examination(name)
+        self._waiting = bytearray()
+        """read, and not given out"""
+        self._is_first = True
+        self._is_at_end = False
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def first_lines(self) -> Iterator[str]:
+        """What comes first, waited for; it is given out again by what is called next."""
+        begin = 0
+        while True:
+            end = self._waiting.find(b"\n", begin)
+            if end >= 0:
+                yield self._text(self._waiting[begin : end + 1])
+                begin = end + 1
+            elif self._is_at_end:
+                if begin < len(self._waiting):
+                    yield self._text(self._waiting[begin:])
+                return
+            else:
+                self._read()
+
+    def lines(self) -> Iterator[str | None]:
+        """The lines, ended by line feeds; None where the next is not there yet, until it is."""
+        while True:
+            *whole, rest = bytes(self._waiting).split(b"\n")
+            self._waiting = bytearray(rest)
+            for line in whole:
+                yield self._text(line) + "\n"
+                self._is_first = False
+            if self._is_at_end:
+                if rest:
+                    yield self._text(rest)
+                return
+            while not self._is_at_end:
+                if not self._can_be_read():
+                    yield None
+                elif b"\n" in self._read():
+                    break
+
+    def copied(self) -> Source:
+        """All of it, to be read as often as one likes; for who has not asked for `lines`."""
+        with _readable(self.name), tempfile.TemporaryFile() as copy:
+            copy.write(self._waiting)
+            while not self._is_at_end:
+                self._waiting.clear()
+                self._read()
+                if self._examination.size > _MOST_COPIED:
+                    raise PsearchError(f"{self.name} does not end within {_MOST_COPIED >> 30} GiB: give it as a file")
+                copy.write(self._waiting)
+            copy.flush()
+            return Source(self.name, os.dup(copy.fileno()))
+
+    def _can_be_read(self) -> bool:
+        poll = select.poll()
+        poll.register(self._descriptor, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _read(self) -> bytes:
+        """What is there, or comes next; empty at the end."""
+        with _readable(self.name):
+            block = os.read(self._descriptor, _BLOCK)
+        self._examination.take(block)
+        self._waiting += block
+        self._is_at_end = not block
+        return block
+
+    def _text(self, line: bytes | bytearray) -> str:
+        text = line.decode(self._examination.encoding, "replace")
+        return text.removeprefix("\ufeff") if self._is_first else text
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise PsearchError(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_source(file: str) -> Source:
+    """Open a file, `-` for standard input; a pipe is copied. Raises PsearchError when it cannot be read or is no text.
+
+    A FIFO is waited for, as by any program that reads one.
+    """
+    found = open_source(file)
+    return found.copied() if isinstance(found, Stream) else found
+
+
+def open_source(file: str) -> Source | Stream:
+    """The same, without reading what is no file that can be read again."""
+    name = "standard input" if file == STANDARD_STREAM else file
+    with _readable(name):
+        descriptor = _open(file)
+        try:
+            is_file = stat.S_ISREG(os.fstat(descriptor).st_mode) and os.lseek(descriptor, 0, os.SEEK_CUR) == 0
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return Source(name, descriptor) if is_file else Stream(name, descriptor)
+
+
+def _open(file: str) -> int:
+    if file != STANDARD_STREAM:
+        return os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+    return os.dup(sys.stdin.fileno()) if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed]:
+    """What `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
+
+    Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
+    """
+    parser = _LineParser(source.name, parse)
+    for line in source.lines():
+        yield from parser.take(line.text)
+
+
+def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed | None]:
+    """The same of lines as they come; None where the next is not there yet."""
+    parser = _LineParser(stream.name, parse)
+    for line in stream.lines():
+        if line is None:
+            yield None
+        else:
+            yield from parser.take(line)
+
+
+class _LineParser(Generic[Parsed]):
+    def __init__(self, name: str, parse: Callable[[str, int], Parsed]) -> None:
+        self._name = name
+        self._parse = parse
+        self._number = 0
+
+    def take(self, whole: str) -> Iterator[Parsed]:
+        """What is in the next line, which may be several to others."""
+        for line in whole.splitlines():  # other ends of lines than ours, too
+            self._number += 1
+            text = line.strip()
+            if text and not text.startswith("#"):
+                try:
+                    yield self._parse(text, self._number)
+                except (PsearchError, ValueError) as error:
+                    raise PsearchError(f"{self._name}, line {self._number}: {error}") from None

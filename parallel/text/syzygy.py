@@ -1,0 +1,208 @@
+"""Endgame tables at the root: which moves keep the result within the fifty-move rule.
+
+Probing itself is python-chess's (`chess.syzygy`), on files that `table_file.py` reads. What is added here is what a
+table cannot know: the half-move clock, the repetitions of the game so far, and mate. Inside the search nothing is
+probed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import chess
+import chess.syzygy
+
+from psearch.results import WON_CP, Info, PsearchError, Result
+from psearch.text.table_file import Reads, TableFiles
+
+_FIFTY_MOVES = 100
+"""plies without capture or pawn move after which the game is drawn"""
+
+WIN, CURSED_WIN, DRAW, BLESSED_LOSS, LOSS = 2, 1, 0, -1, -2
+"""Cursed: won but for the fifty-move rule; blessed: lost but for it."""
+
+_DTZ_OF_ZEROING = {WIN: 1, CURSED_WIN: 101, DRAW: 0, BLESSED_LOSS: -101, LOSS: -1}
+"""by convention, DTZ beyond 100 says that the fifty-move rule takes the result away"""
+
+
+@dataclass(frozen=True)
+class RootProbe:
+    """What the tables say about a position, for the side to move."""
+
+    wdl: int
+    """2 win, 1 win that the fifty-move rule makes a draw, 0 draw, -1 and -2 the same for losses. The half-move clock
+    and repetitions of the game count."""
+    dtz: int
+    """plies to the next capture or pawn move, or to mate, if both sides play for it; negative if lost, 0 if drawn.
+    The tables may be one ply out."""
+    best: list[chess.Move]
+    """the moves that keep the result, the one with the most progress first"""
+    hits: int
+    """root moves that were looked up"""
+
+    def scored(self, info: Info) -> Info:
+        """A report of the search with the tables' score: won or lost, unless the mate is in sight, else a draw.
+
+        Of moves that do not keep the result it is the search's own.
+        """
+        import chess.engine  # it takes long, for asyncio
+
+        relative = info.score.relative
+        if info.pv and info.pv[0] not in self.best:
+            return info
+        if abs(self.wdl) == WIN and relative.is_mate() and (relative > chess.engine.Cp(0)) == (self.wdl > 0):
+            return info
+        value = {WIN: WON_CP, LOSS: -WON_CP}.get(self.wdl, 0)
+        return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
+
+    def scored_result(self, result: Result) -> Result:
+        """The answer of the search with the tables' scores."""
+        return replace(result, info=self.scored(result.info), lines=[self.scored(line) for line in result.lines])
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A root move and what it leads to, for the side that plays it."""
+
+    move: chess.Move
+    wdl: int
+    dtz: int
+    mates: bool = False
+    repeats: bool = False
+
+    @property
+    def merit(self) -> tuple[int, ...]:
+        """How much progress it makes, the larger the better.
+
+        A win: mate, then what has not been on the board before, then the shortest way to the next capture or pawn
+        move. A loss: the longest. A draw is a draw.
+        """
+        if self.wdl > 0:
+            return (self.wdl, int(self.mates), int(not self.repeats), -self.dtz)
+        return (self.wdl, 0, 0, -self.dtz)
+
+    def rank(self, clock: int, has_repeated: bool) -> tuple[int, ...]:
+        """What moves that are equally good have in common: Stockfish's rule.
+
+        All sure wins are one rank, until a position has come twice: from then on progress counts. All losses are one
+        rank as long as the fifty-move rule is far, then the longest is best.
+        """
+        if self.wdl == WIN and not has_repeated:
+            return (WIN,)
+        if self.wdl == LOSS and -2 * self.dtz + clock < _FIFTY_MOVES:
+            return (LOSS,)
+        return self.merit
+
+
+class RootProber:
+    """Syzygy tables of one or more folders; a context manager.
+
+    path: folders, separated by `:` as in UCI's SyzygyPath. Raises PsearchError when one cannot be read or no table is
+    found. Files are opened when they are needed.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._reads = Reads()
+        self._tables = TableFiles(self._reads)
+        self.files = 0
+        folders = [folder for folder in path.split(os.pathsep) if folder]
+        try:
+            for folder in folders:
+                self.files += self._tables.add_directory(folder)
+        except (OSError, ValueError) as error:
+            self.close()
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise PsearchError(f"cannot read endgame tables in {folder}: {reason}") from None
+        if not self.files:
+            self.close()
+            raise PsearchError(f"no Syzygy tables (.rtbw, .rtbz) in {path!r}")
+        self.most_pieces = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
+        """pieces on the board, kings and pawns too, in the largest table that was found"""
+
+    def __enter__(self) -> RootProber:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every table. May be called twice."""
+        self._tables.close()
+
+    def probe(self, board: chess.Board) -> RootProbe | None:
+        """The moves that keep the result by the tables; the board's move stack counts as the game's history.
+
+        None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
+        and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is
+        damaged so that it shows, within some seconds at most: tables have no checksum that could be verified quickly.
+        """
+        if chess.popcount(board.occupied) > self.most_pieces or board.clean_castling_rights():
+            return None
+        position = board.copy()
+        position.castling_rights = chess.BB_EMPTY  # a right without its rook would be refused
+        self._reads.begin()
+        try:
+            outcomes = [self._outcome(position, move) for move in board.legal_moves]
+        except chess.syzygy.MissingTableError:
+            return None
+        except Exception as error:
+            # python-chess does not check what it reads: there is hardly an exception that damage cannot lead to
+            reason = f"{type(error).__name__}: {error}"
+            raise PsearchError(f"damaged endgame table for {board.fen()}: {reason}") from None
+        if not outcomes:
+            return None
+        outcomes.sort(key=lambda outcome: outcome.merit, reverse=True)
+        top = outcomes[0]
+        situation = board.halfmove_clock, _has_repeated(board)
+        best = [outcome.move for outcome in outcomes if outcome.rank(*situation) == top.rank(*situation)]
+        hits = sum(not outcome.mates for outcome in outcomes)
+        return RootProbe(top.wdl, top.dtz, best, hits)
+
+    def _outcome(self, position: chess.Board, move: chess.Move) -> _Outcome:
+        """What a legal move leads to."""
+        fresh = position.halfmove_clock == 0
+        zeroing = position.is_zeroing(move)
+        position.push(move)
+        try:
+            if position.is_checkmate():
+                return _Outcome(move, WIN, 1, mates=True)
+            if position.is_fifty_moves() or position.is_repetition(3):
+                return _Outcome(move, DRAW, 0)
+            if zeroing:
+                # the tables count from here, so their verdict holds as it stands
+                wdl = -self._tables.probe_wdl(position)
+                return _Outcome(move, wdl, _DTZ_OF_ZEROING[wdl])
+            after = self._tables.probe_dtz(position)
+            if after == 0:
+                return _Outcome(move, DRAW, 0)
+            dtz = 1 - after if after < 0 else -1 - after
+            wdl = _under_fifty_moves(dtz, position.halfmove_clock - 1, fresh)
+            return _Outcome(move, wdl, dtz, repeats=position.is_repetition(2))
+        finally:
+            position.pop()
+
+
+def _has_repeated(board: chess.Board) -> bool:
+    """Whether a position has come twice since the last capture or pawn move."""
+    position = board.copy()
+    seen = {position.epd()}
+    while position.halfmove_clock and position.move_stack:
+        position.pop()
+        if position.epd() in seen:
+            return True
+        seen.add(position.epd())
+    return False
+
+
+def _under_fifty_moves(dtz: int, clock: int, fresh: bool) -> int:
+    """WDL from a root move's DTZ, the half-move clock at the root, and whether that clock has just begun.
+
+    Tables may be one ply out, but not where it would change the verdict for a fresh clock. So of a sum of exactly 100
+    nothing is known once the clock runs: a win is claimed, and a loss given up, only when it is certain.
+    """
+    total = abs(dtz) + clock
+    in_time = total < _FIFTY_MOVES or (fresh and total == _FIFTY_MOVES)
+    if dtz > 0:
+        return WIN if in_time else CURSED_WIN
+    return LOSS if in_time else BLESSED_LOSS

@@ -1,0 +1,102 @@
+"""Win, draw and loss from a score: what UCI calls WDL, for `info ... wdl` and for blunder marks.
+
+The model is the usual ordered logistic one. With score s in centipawns for the side to move,
+
+    P(win) = 1 / (1 + exp((a - s) / b)),    P(loss) = 1 / (1 + exp((a + s) / b)),    P(draw) = the rest.
+
+a is the score at which half of the games are won, b how slowly certainty grows. Both depend on the material left:
+linear interpolation, in the logarithm, between the knots of `wdl_model.py`, which `fit_wdl.py` writes. What the
+numbers were fitted on, and what that means for games of this engine, stands there.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+import chess
+import chess.engine
+
+from psearch.text.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
+
+Wdl = tuple[int, int, int]
+"""Win, draw, loss per mille for the side to move; they add up to 1000."""
+
+_PAWN_UNITS = ((chess.PAWN, 1), (chess.KNIGHT, 3), (chess.BISHOP, 3), (chess.ROOK, 5), (chess.QUEEN, 9))
+_LARGEST_EXPONENT = 700.0
+"""exp() of more overflows"""
+
+
+def material(board: chess.Board) -> int:
+    """Material of both sides in pawn units (1, 3, 3, 5, 9): 78 in the initial position."""
+    return sum(
+        units * chess.popcount(board.pieces_mask(piece, chess.WHITE) | board.pieces_mask(piece, chess.BLACK))
+        for piece, units in _PAWN_UNITS
+    )
+
+
+def _parameters(pawn_units: int) -> tuple[float, float]:
+    """a and b in centipawns; constant beyond the outermost knots."""
+    units = min(max(pawn_units, MATERIAL_KNOTS[0]), MATERIAL_KNOTS[-1])
+    right = max(1, bisect.bisect_left(MATERIAL_KNOTS, units))
+    low, high = MATERIAL_KNOTS[right - 1], MATERIAL_KNOTS[right]
+    share = (units - low) / (high - low)
+
+    def between(values: tuple[float, ...]) -> float:
+        return math.exp((1 - share) * math.log(values[right - 1]) + share * math.log(values[right]))
+
+    return between(DRAW_MARGIN_CP), between(SPREAD_CP)
+
+
+def _logistic(x: float) -> float:
+    return 1 / (1 + math.exp(min(-x, _LARGEST_EXPONENT)))
+
+
+def probabilities(score_cp: float, pawn_units: int) -> tuple[float, float, float]:
+    """P(win), P(draw), P(loss) for the side to move. score_cp: its score; pawn_units: `material` of the position."""
+    margin, spread = _parameters(pawn_units)
+    win = _logistic((score_cp - margin) / spread)
+    loss = _logistic((-score_cp - margin) / spread)
+    return win, max(0.0, 1 - win - loss), loss
+
+
+def wdl(score_cp: int, board: chess.Board) -> Wdl:
+    """Win, draw and loss per mille for the side to move, from its score in centipawns.
+
+    `board` is the position that was searched: its material counts. Mate scores of the search (31,744 and more) come
+    out as certain.
+    """
+    win, _, loss = probabilities(score_cp, material(board))
+    won, lost = round(1000 * win), round(1000 * loss)
+    return won, 1000 - won - lost, lost
+
+
+def wdl_of_score(score: chess.engine.Score, board: chess.Board) -> Wdl:
+    """The same from python-chess's score, for the side to move: mate counts as won, being mated as lost."""
+    mate = score.mate()
+    if mate is None:
+        return wdl(score.score() or 0, board)
+    won = mate > 0 or score == chess.engine.MateGiven
+    return (1000, 0, 0) if won else (0, 0, 1000)
+
+
+def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.PovWdl:
+    """The same in python-chess's type, from the score that a search of `board` gave.
+
+    (`score.wdl()` is python-chess's own: a model of Stockfish's games.)
+
+    >>> import chess, chess.engine, psearch
+    >>> psearch.wdl(chess.engine.PovScore(chess.engine.Mate(2), chess.WHITE), chess.Board()).white()
+    Wdl(wins=1000, draws=0, losses=0)
+    """
+    chances = (0, 1000, 0) if board.is_stalemate() else wdl_of_score(score.relative, board)
+    return chess.engine.PovWdl(chess.engine.Wdl(*chances), score.turn)
+
+
+def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
+    """What the side to move scores on average, 0 to 1: wins and half the draws."""
+    mate = score.mate()
+    if mate is not None:
+        return float(wdl_of_score(score, board)[0] / 1000)
+    win, draw, _ = probabilities(score.score() or 0, material(board))
+    return win + draw / 2

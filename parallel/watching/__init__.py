@@ -1,7 +1,0 @@
-"""A search as it runs, and searches in virtual time, as plain data for a picture. Knows of no page and no server.
-
-Begin with `watcher`, which samples a search that runs in other processes: `memory` is what it reads, without a lock,
-`tracks` makes segments of time of the workers' logs, `nodes` a tree of the open split nodes, whose `lines` python-chess
-has checked. `laboratory` is a position in virtual time under two policies, in a process of its own (`job`);
-`trace_reading` reads traces that psearch has written; `cells` keeps long tracks short.
-"""

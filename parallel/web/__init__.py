@@ -1,9 +1,0 @@
-"""`psearch serve`: a page on this machine that shows a search (docs/guides/web.md). Everything goes through
-`psearch.AsyncEngine` and `psearch.analyse_many`; there is no chess engine in here.
-
-Begin with `server`: it listens, hands out the `files` of static/ to whom the `gate` lets in, and has a WebSocket for
-each page. `pages` are those that are open. A `page` takes `messages`, whose `handlers` are in `conversation`, and for
-two of the tabs in `workers_messages` and `laboratory_messages`, with `payloads` to check what they say; what goes on
-for a page shares a `context`: the `tree` of the game on its board, `analysing`, `playing` and `reviewing`. The `desk`
-has the engine, which all pages share.
-"""

@@ -1,0 +1,1161 @@
+"""`psearch analyse` without an engine: reading, judging, annotating, the journal, and where the result goes."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.engine
+import chess.pgn
+import pytest
+from paths import DATA
+
+from psearch.batch.analysis import analyser as analyser_module
+from psearch.batch.analysis import output_file as output_module
+from psearch.batch.analysis.analyser import ANSWERS, Analyser, PositionAnswer, Stopped, Work, position_task
+from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
+from psearch.batch.analysis.games import annotate, count_positions, positions
+from psearch.batch.analysis.judgement import MARKS, Tally, judge_game
+from psearch.batch.analysis.output_file import Output, check_place, place_of
+from psearch.batch.analysis.suite_results import (
+    SuiteSummary,
+    SuiteTable,
+    Survey,
+    Verdict,
+    group_of,
+    json_object,
+    judge,
+    summary_text,
+)
+from psearch.batch.positions.boards import board_of
+from psearch.batch.positions.comparing import noise_cp
+from psearch.batch.positions.crew import Done, Event, Joined
+from psearch.batch.positions.jobs import Batch, Choice, Comparison, Found, Line, Outcome, Task
+from psearch.core.records import MAX_HISTORY
+from psearch.faces.cli.commands.analyse_command import Kind, file_kind
+from psearch.results import Limits, PsearchError
+from psearch.terminal.streams import printable
+from psearch.text.epd_text import SuitePosition, parse_suite, read_suite
+from psearch.text.pgn_text import PgnGame, Where, read_games
+from psearch.text.source import Source, read_source
+
+ABOUT = {"input": "abc", "depth": 7}
+START = chess.STARTING_FEN
+
+
+def source(text: str) -> Source:
+    return Source.of_text("a file", text)
+
+
+def suite_line(text: str) -> SuitePosition:
+    return parse_suite(source(text))[0]
+
+
+def answer(board: chess.Board, *words: str, cp: int | None = 20, mate: int | None = None) -> PositionAnswer:
+    """An answer whose line is `words`, in UCI; 0.5 s to find its move."""
+    return PositionAnswer(words[0], cp, mate, 9, 15, 1000, 1.0, list(words), [Choice(words[0], 0.5, 7, 400)])
+
+
+def compared(*words: str, cp: int | None, played: int | None, mate: int | None = None, depths: int = 3) -> Comparison:
+    """The line of a better move, in UCI, and two scores of depth 12; a `played` of None is mated at once."""
+    return Comparison(12, depths, words[0], cp, mate, played, -1 if played is None else None, list(words))
+
+
+def summarise(verdicts: list[Verdict], total: int) -> dict[str, Any]:
+    summary = SuiteSummary()
+    for verdict in verdicts:
+        summary.add(verdict, "a.epd")
+    return summary.figures(total)
+
+
+# -- suites ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_suite_can_hold() -> None:
+    suite = {position.name: position for position in parse_suite(read_source(str(DATA / "suites" / "mixed.epd")))}
+    assert [position.line for position in suite.values()] == list(range(2, 11))
+    mates = [chess.Move.from_uci("e1e8")]
+    assert list(suite["mix.1"].best) == mates
+    assert list(suite["mix.2"].avoid) == mates
+    assert (suite["mix.3"].board.halfmove_clock, suite["mix.3"].board.fullmove_number) == (3, 40)
+    e4, d4, knight = (chess.Move.from_uci(word) for word in ("e2e4", "d2d4", "g1f3"))
+    assert suite["sts.1"].points == {e4: 10, d4: 8, knight: 7}
+    assert suite["sts.2"].points == {e4: 100, d4: 30}
+    assert suite["sts.3"].points == {e4: 50, d4: 20}
+    assert suite["fischer"].board.chess960
+    assert suite["fischer"].best == (chess.Move.from_uci("f1g1"),)
+    assert suite["fischer"].best[0] in suite["fischer"].board.legal_moves
+    assert (suite["line 10"].board.halfmove_clock, suite["line 10"].board.fullmove_number) == (12, 60)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("8/8/8/8/8/8/8/8 w - - bm e4;", "board is empty"),
+        ("4k3/8/8/8/8/8/8/4K3", "side to move"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),
+        ('4k3/8/8/8/8/8/8/4K3 w - - c8 "10 5"; c9 "e1e2";', "2 points in c8 for 1 moves in c9"),
+        ('4k3/8/8/8/8/8/8/4K3 w - - c0 "Kd1=10, Kd8=5";', "Kd8"),
+        ("4k3/8/8/8/8/8/8/4K3 w - - 12 bm Ke2;", "12"),
+    ],
+)
+def test_malformed_lines_are_named(line: str, reason: str) -> None:
+    with pytest.raises(PsearchError) as raised:
+        parse_suite(source(f"# comment\n\n{START} bm e4;\n{line}\n"))
+    assert str(raised.value).startswith("a file, line 4: ")
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("line", ["startpos", "startpos;", "startpos bm e4;", f"{START}", f"{START} bm e4;"])
+def test_positions_without_operations(line: str) -> None:
+    position = suite_line(line)
+    assert position.board == chess.Board()
+    assert [move.uci() for move in position.best] == (["e2e4"] if "bm" in line else [])
+
+
+def test_several_suites_are_summed_up_apart() -> None:
+    position = suite_line(f"{START} bm e4;")
+    summary = SuiteSummary()
+    long = "/somewhere/" * 9 + "b.epd"
+    for file, move in (("a.epd", "e2e4"), (long, "d2d4"), (long, "e2e4")):
+        summary.add(judge(position, answer(position.board, move)), file)
+    figures = summary.figures(3)
+    assert {file: (part["solved"], part["scored"]) for file, part in figures["files"].items()} == {
+        "a.epd": (1, 1),
+        long: (1, 2),
+    }
+    assert "/somewhere/b.epd  solved 1 of 2 (50.0%)" in summary_text(figures)
+    assert max(map(len, summary_text(figures).splitlines())) < 80
+
+
+def test_empty_suites() -> None:
+    for text in ("", "\n\n", "# only a comment\n"):
+        with pytest.raises(PsearchError, match="a file has no positions"):
+            parse_suite(source(text))
+
+
+def test_studies_leave_out_games_that_are_over() -> None:
+    assert {"mated", "line 10"}.isdisjoint(position.name for position in read_suite(str(DATA / "suites" / "mixed.epd")))
+
+
+def test_comments_that_are_no_points() -> None:
+    for comment in ("J. Polgar-Berkes, Budapest 2003", "e4=good", "=10", "e4 = 10 points"):
+        assert suite_line(f'{START} bm e4; c0 "{comment}";').points == {}
+
+
+def test_time_from_which_the_move_was_right_for_good() -> None:
+    """e4 first, then d4, then e4 again: only the last time counts."""
+    position = suite_line(f"{START} bm e4 Nf3;")
+    choices = [
+        Choice("e2e4", 0.1, 1, 10),
+        Choice("d2d4", 0.2, 2, 20),
+        Choice("g1f3", 0.3, 3, 30),
+        Choice("e2e4", 0.4, 4, 40),
+    ]
+    found = PositionAnswer("e2e4", 20, None, 5, 9, 50, 0.5, ["e2e4"], choices)
+    assert judge(position, found).solved_by == choices[2]
+    assert judge(position, found).result == "right"
+    wrong = PositionAnswer("d2d4", 20, None, 5, 9, 50, 0.5, ["d2d4"], choices[:2])
+    assert judge(position, wrong).solved_by is None
+    assert judge(position, wrong).result == "wrong"
+
+
+def test_moves_to_avoid() -> None:
+    position = suite_line(f"{START} am f3 g4;")
+    assert judge(position, answer(position.board, "e2e4")).result == "right"
+    assert judge(position, answer(position.board, "f2f3")).result == "wrong"
+    both = suite_line(f"{START} bm e4; am e4;")
+    assert judge(both, answer(both.board, "e2e4")).result == "wrong"
+
+
+def test_the_table_and_the_summary() -> None:
+    suite = parse_suite(read_source(str(DATA / "suites" / "mixed.epd")))
+    words = ["e1e8", "e1e8", "e1e8", "d2d4", "d2d4", "e2e4", "f1g1"]
+    verdicts = [judge(position, answer(position.board, word)) for position, word in zip(suite[:7], words, strict=True)]
+    verdicts += [judge(position, None) for position in suite[7:]]
+    table = SuiteTable(Survey.of(suite))
+    lines = [table.row(verdict) for verdict in verdicts]
+    head = table.head()
+    assert all(line.endswith("\n") and line.count("\n") == 1 for line in [head, *lines])
+    assert lines[0].split() == ["mix.1", "right", "Re8#", "Re8#", "0.50", "9/15", "+0.20", "1,000"]
+    assert lines[1].split()[:5] == ["mix.2", "wrong", "Re8#", "not", "Re8#"]
+    assert lines[3].split() == ["sts.1", "-", "d4", "9/15", "+0.20", "1,000", "8/10"]
+    assert lines[7].split() == ["mated", "checkmate"]
+    assert lines[8].split() == ["line", "10", "stalemate"]
+    summary = summarise(verdicts, len(suite))
+    assert (summary["positions"], summary["scored"], summary["solved"]) == (9, 5, 3)
+    assert (summary["points"], summary["most_points"]) == (8 + 30 + 50, 10 + 100 + 50)
+    assert summary["solved_within"] == {"0.5": 3}
+    assert summary["nodes"] == 7000
+    text = summary_text(summary)
+    assert "solved     3 of 5 (60.0%)" in text
+    assert "points     88 of 160 (55.0%)" in text
+    assert "finished" not in text
+    assert "finished   2 of 9 positions" in summary_text(summarise(verdicts[:2], len(suite)))
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 120])
+def test_the_table_fits_a_terminal(width: int) -> None:
+    """Names are cut, figures are left out, and none is broken."""
+    lines = [f'{START} bm e4; c0 "e4=10, d4=7"; id "STS(v1.0) Undermine.{number:03}";' for number in range(3)]
+    suite = parse_suite(source("\n".join(lines)))
+    wide, table = SuiteTable(Survey.of(suite)), SuiteTable(Survey.of(suite), width)
+    position = suite[2]
+    rows = [table.head(), table.row(judge(position, answer(position.board, "e2e4"))), table.row(judge(position, None))]
+    assert max(map(len, rows)) <= width + 1
+    assert set(rows[0].split()) <= set(wide.head().split())
+    name, *words = rows[1].split("  ")
+    assert name.endswith("e.002"), "what tells names apart is at their end"
+    figures = [word.strip() for word in words if word]
+    assert figures[-1] == "10/10" and "0.50" in figures and "right" in figures
+    assert set(figures) <= set(wide.row(judge(position, answer(position.board, "e2e4"))).split())
+    assert width < 120 or rows[0] == wide.head()
+
+
+def test_themes_are_summed_up_apart() -> None:
+    assert group_of("STS(v1.0) Undermine.001") == "STS(v1.0) Undermine"
+    assert group_of("WAC.300") == "WAC"
+    assert group_of("17") == ""
+    lines = [f'{START} bm e4; id "{theme}.{number}";' for theme in ("open", "closed") for number in range(5)]
+    suite = parse_suite(source("\n".join(lines)))
+    verdicts = [judge(position, answer(position.board, "e2e4")) for position in suite]
+    assert set(summarise(verdicts, len(suite))["groups"]) == {"open", "closed"}
+    assert "groups" not in summarise(verdicts[:5], len(suite))
+
+
+def test_json_of_a_position() -> None:
+    position = suite_line(f'{START} bm e4; c0 "e4=10"; id "x";')
+    values = json.loads(
+        json.dumps(json_object(judge(position, answer(position.board, "e2e4", cp=None, mate=3)), "a.epd"))
+    )
+    assert values == {
+        "file": "a.epd", "line": 1, "id": "x", "fen": START, "bm": ["e2e4"], "am": [], "result": "right", "points": 10,
+        "most_points": 10, "bestmove": "e2e4", "score": {"mate": 3}, "depth": 9, "seldepth": 15, "nodes": 1000,
+        "time": 1.0, "tbhits": 0, "pv": ["e2e4"], "solution": {"time": 0.5, "depth": 7, "nodes": 400},
+    }  # fmt: skip
+
+
+def test_a_name_cannot_steer_the_terminal() -> None:
+    position = suite_line(f'{START} id "\x1b[31mred";')
+    assert "\x1b" not in SuiteTable(Survey.of([position])).row(judge(position, answer(position.board, "e2e4")))
+
+
+ESCAPES = "\x1b]0;owned\x07\x9b2J\u202e"
+
+
+def test_no_name_steers_the_terminal_from_the_summary() -> None:
+    lines = [f'{START} bm e4; id "{theme}{ESCAPES} {number:03}";' for theme in "AB" for number in range(4)]
+    suite = parse_suite(source("\n".join(lines)))
+    summary = summarise([judge(position, answer(position.board, "e2e4")) for position in suite], len(suite))
+    assert len(summary["groups"]) == 2
+    text = summary_text(summary)
+    assert printable(text) == text
+    assert max(map(len, text.splitlines())) < 100
+    assert "solved 4 of 4" in text
+
+
+def test_themes_are_found_in_linear_time() -> None:
+    began = time.process_time()
+    assert group_of("1" * 2_000_000 + "x") == "1" * 2_000_000 + "x"
+    assert group_of("x" + " 1" * 1_000_000) == "x" + " 1" * 999_999
+    assert group_of("x" + " " * 1_000_000 + "1") == "x"
+    assert time.process_time() - began < 1
+
+
+@pytest.mark.parametrize("clock", ["hmvc 99999999999", "fmvn 10001"])
+def test_clocks_that_no_game_has_are_refused(clock: str) -> None:
+    with pytest.raises(PsearchError, match=r"line 1: illegal position: the (half-move clock|move number)"):
+        parse_suite(source(f"8/8/8/8/8/k7/8/K6R w - - bm Rh3+; {clock};"))
+
+
+# -- games -----------------------------------------------------------------------------------------------------------
+
+ANNOTATOR = "psearch 1.0, depth 9"
+SHORT_GAME = """\
+[Event "Scholar"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 {book [%clk 0:01:00]} Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+"""
+
+
+def annotated(text: str, answers: dict[int, PositionAnswer]) -> tuple[chess.pgn.Game, Tally]:
+    """The first game of `text` with answers by ply, read again from what was written."""
+    judged = judge_game(next(read_games(source(text))), answers)
+    tally = Tally()
+    tally.add(judged)
+    written = annotate(judged, ANNOTATOR)
+    game = chess.pgn.read_game(io.StringIO(written))
+    assert game is not None
+    assert not game.errors
+    return game, tally
+
+
+def written_of(work: PgnGame, answers: dict[int, PositionAnswer]) -> str:
+    """What becomes of a game."""
+    return annotate(judge_game(work, answers), ANNOTATOR)
+
+
+def level_answers(text: str) -> dict[int, PositionAnswer]:
+    """For every position to be searched: a level score and any legal move."""
+    work = next(read_games(source(text)))
+    return {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
+
+
+def test_evaluations_are_seen_from_white() -> None:
+    answers = level_answers(SHORT_GAME)
+    assert sorted(answers) == list(range(7))  # the mate is not searched
+    board = chess.Board()
+    answers[1] = answer(board, "e7e5", cp=-31)  # Black to move
+    answers[2] = answer(board, "g1f3", cp=25)
+    answers[6] = answer(board, "h5f7", cp=None, mate=1)
+    game, _ = annotated(SHORT_GAME, answers)
+    evaluations = [node.eval() for node in game.mainline()]
+    assert [str(found.white()) if found else None for found in evaluations[:2]] == ["+31", "+25"]
+    last = evaluations[5]
+    assert last is not None
+    assert last.white() == chess.engine.Mate(1)
+    assert evaluations[6] is None
+    third = list(game.mainline())[2]
+    assert third.clock() == 60
+    assert third.comment.startswith("book")
+
+
+@pytest.mark.parametrize(
+    ("bound", "cp", "exact", "white", "words"),
+    [
+        ("lower", 90, 30, -90, "at most -0.90"),  # Black to move
+        ("upper", -90, 30, 90, "at least +0.90"),
+        ("lower", 90, None, -90, "at most -0.90"),
+        ("lower", 90, 95, -95, ""),
+        ("upper", -90, -95, 95, ""),
+    ],
+)
+def test_a_bound_is_the_last_exact_score_or_told_in_words(
+    bound: str, cp: int, exact: int | None, white: int, words: str
+) -> None:
+    """The format has no bounds. What is right may be a bit off an exact score, not on the wrong side of a bound."""
+    text = '[Result "*"]\n\n1. e4 {mine} *\n'
+    answers = {1: replace(answer(chess.Board(), "e7e5", cp=cp), bound=bound, exact_cp=exact)}
+    game, _ = annotated(text, answers)
+    node = game.next()
+    assert node is not None
+    assert node.comment == f"mine [%eval {white / 100:.2f},9] {words}".strip()
+    again, _ = annotated(str(game), {1: answer(chess.Board(), "e7e5", cp=-20)})
+    assert [child.comment for child in again.mainline()] == ["mine [%eval 0.20,9]"]
+
+
+def test_bounds_of_mates() -> None:
+    found = replace(answer(chess.Board(), "e2e4", cp=None, mate=4), bound="lower", exact_cp=400)
+    assert found.estimate == (chess.engine.Mate(4), "lower")
+    assert replace(found, exact_cp=None, exact_mate=3).estimate == (chess.engine.Mate(3), "exact")
+    verdict = judge(suite_line(f"{START} bm e4;"), found)
+    assert " >=#4 " in SuiteTable(Survey()).row(verdict)
+    assert json_object(verdict, "a.epd")["score"] == {"mate": 4, "bound": "lower"}
+
+
+@pytest.mark.parametrize(("loss_index", "mark"), [(0, "??"), (1, "?"), (2, "?!"), (None, None)])
+def test_marks_follow_the_loss_of_expected_points(
+    loss_index: int | None, mark: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A move that loses just as much as the threshold gets the mark, one that loses less the next one."""
+    loss = MARKS[loss_index][0] + 0.001 if loss_index is not None else MARKS[-1][0] - 0.001
+    expected = {90: 0.5 + loss, 0: 0.5}  # without noise
+    monkeypatch.setattr("psearch.batch.positions.comparing.noise_cp", lambda board, depth, depths: 0)
+    monkeypatch.setattr(
+        "psearch.batch.positions.comparing.expected_points", lambda score, board: expected.get(score.score(), 0.9)
+    )
+    text = '[Result "*"]\n\n1. e4 *\n'
+    board = chess.Board()
+    better = compared("d2d4", "d7d5", cp=90, played=0)
+    game, tally = annotated(
+        text, {0: replace(answer(board, "d2d4", cp=300), compared=better), 1: answer(board, "e7e5", cp=0)}
+    )
+    node = game.next()
+    assert node is not None
+    assert node.nags == ({nag for _, nag, name in MARKS if name == mark})
+    assert [name for name, count in tally.marks.items() if count] == ([mark] if mark else [])
+    variations = game.variations[1:]
+    assert [variation.move.uci() for variation in variations] == (["d2d4"] if mark else [])
+    if mark:
+        better = variations[0].eval()
+        assert better is not None
+        assert better.white() == chess.engine.Cp(90)
+        assert variations[0].next() is not None
+
+
+@pytest.mark.parametrize(
+    ("found", "mark"),
+    [
+        (None, None),  # nothing was compared
+        (compared("d2d4", cp=300, played=0), "??"),
+        (compared("d2d4", cp=80, played=0), None),  # noise
+        (compared("d2d4", cp=130, played=0), "?!"),
+        (compared("d2d4", cp=130, played=0, depths=1), None),
+        (compared("d2d4", cp=185, played=0, depths=1), "?!"),
+        (compared("d2d4", cp=None, mate=3, played=0), "??"),
+        (compared("d2d4", cp=-900, played=-1200), None),
+        (compared("e2e4", cp=20, played=20), None),
+    ],
+)
+def test_a_mark_needs_two_scores_of_one_depth_that_differ_by_more_than_noise(
+    found: Comparison | None, mark: str | None
+) -> None:
+    """Whatever the scores of the two positions are: they come of searches of other depths, and are often bounds."""
+    board = chess.Board()
+    first = replace(answer(board, "d2d4", cp=400), bound="lower", compared=found)
+    game, _ = annotated('[Result "*"]\n\n1. e4 *\n', {0: first, 1: answer(board, "e7e5", cp=400)})
+    node = game.next()
+    assert node is not None
+    assert node.nags == {nag for _, nag, name in MARKS if name == mark}
+
+
+@pytest.mark.parametrize(("played", "mark"), [(0, "??"), (250, None)])
+def test_a_comparison_decides_whatever_the_search_would_have_played(played: int, mark: str | None) -> None:
+    """It was made because one in small found a loss, and is the deeper one: the searches of the positions may have
+    been short of time. Without a mark the move loses nothing."""
+    board = chess.Board()
+    first = replace(answer(board, "e2e4", cp=20), compared=compared("d2d4", cp=300, played=played))
+    work = next(read_games(source("1. e4 *")))
+    (move,) = judge_game(work, {0: first, 1: answer(board, "e7e5", cp=-20)}).moves
+    assert (move.mark, move.is_best, move.loss == 0) == (mark, mark is None, mark is None)
+
+
+def test_a_move_before_a_position_without_an_answer_has_no_loss() -> None:
+    """It is not over."""
+    board = chess.Board()
+    work = next(read_games(source("1. e4 e5 *")))
+    judged = judge_game(work, {0: answer(board, "d2d4", cp=400)})
+    assert [(move.loss, move.mark) for move in judged.moves] == [(None, None), (None, None)]
+
+
+def test_a_lower_depth_and_an_opening_have_more_noise() -> None:
+    board = chess.Board()
+    assert noise_cp(board, 20, 3) == noise_cp(board, 10, 3) < noise_cp(board, 8, 3) < noise_cp(board, 4, 3)
+    assert noise_cp(board, 15, 1) > noise_cp(board, 15, 2) > noise_cp(board, 15, 3)
+    fewer = chess.Board("r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w KQkq - 0 20")
+    assert noise_cp(fewer, 15, 3) < noise_cp(board, 15, 3)
+
+
+def test_missing_a_mate_and_walking_into_one() -> None:
+    board = chess.Board()
+    answers = level_answers(SHORT_GAME)
+    answers[5] = replace(answer(board, "g7g6", "h5f3", cp=10), compared=compared("g7g6", "h5f3", cp=10, played=None))
+    answers[6] = answer(board, "h5f7", cp=None, mate=1)
+    game, tally = annotated(SHORT_GAME, answers)
+    nodes = list(game.mainline())
+    assert nodes[5].nags == {chess.pgn.NAG_BLUNDER}  # 3... Nf6
+    assert nodes[6].nags == set()  # the mate itself
+    assert tally.marks["??"] == 1
+    assert tally.positions == 7
+
+
+def test_the_searched_move_is_never_marked() -> None:
+    """Scores of two searches may differ; that is no mistake of the player."""
+    board = chess.Board()
+    game, tally = annotated(
+        '[Result "*"]\n\n1. e4 *\n', {0: answer(board, "e2e4", cp=500), 1: answer(board, "e7e5", cp=500)}
+    )
+    assert not any(tally.marks.values())
+    assert len(game.variations) == 1
+
+
+def test_marks_and_variations_of_the_reader_stay() -> None:
+    text = '[Result "*"]\n\n1. f3 $1 (1. e4 c5 {mine}) 1... e5 *\n'
+    board = chess.Board()
+    answers = {
+        0: replace(answer(board, "e2e4", cp=400), compared=compared("e2e4", "e7e5", cp=400, played=-400)),
+        1: answer(board, "e7e5", cp=400),
+        2: answer(board, "e2e4", cp=0),
+    }
+    game, _ = annotated(text, answers)
+    assert game.variations[0].nags == {chess.pgn.NAG_GOOD_MOVE}
+    assert len(game.variations) == 2
+    reply = game.variations[1].next()
+    assert reply is not None
+    assert reply.comment == "mine"
+
+
+def test_annotating_twice_changes_nothing() -> None:
+    answers = level_answers(SHORT_GAME)
+    board = chess.Board()
+    answers[0] = replace(answer(board, "d2d4", cp=300), compared=compared("d2d4", "d7d5", cp=300, played=0))
+    once = written_of(next(read_games(source(SHORT_GAME))), answers)
+    assert "1. d4" in once
+    assert written_of(next(read_games(source(once))), answers) == once
+
+
+BROKEN = """\
+[Event "broken"]
+[Result "0-1"]
+
+1. e4 e5 2. Qh5 Ke7 3. Qxe5# Nc6 {never} 0-1
+
+[Event "atomic"]
+[Variant "Atomic"]
+[Result "*"]
+
+1. e4 e5 *
+
+[Event "no kings"]
+[SetUp "1"]
+[FEN "8/8/8/8/8/8/8/8 w - - 0 1"]
+[Result "*"]
+
+1. e4 *
+
+[Event "null moves"]
+[Result "*"]
+
+1. e4 -- 2. Bb5 -- *
+
+[Event "stalemate"]
+[SetUp "1"]
+[FEN "7k/8/6K1/5Q2/8/8/8/8 w - - 0 1"]
+[Result "1/2-1/2"]
+
+1. Qf7 1/2-1/2
+
+[Event "Fischer"]
+[Variant "Chess960"]
+[SetUp "1"]
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Result "*"]
+
+1. O-O O-O-O *
+"""
+
+
+def test_broken_and_odd_games() -> None:
+    games = list(read_games(source(BROKEN)))
+    assert [work.readable for work in games] == [True, False, False, True, True, True]
+    assert [work.problem is None for work in games] == [False, False, False, True, True, True]
+    problems = [work.problem for work in games[:3] if work.problem is not None]
+    assert [problem.where for problem in problems] == [Where.MAIN_LINE, Where.GAME, Where.GAME]
+    assert "Nc6" in problems[0].text
+    assert "atomic" in problems[1].text
+    assert [sum(1 for _ in positions(work)) for work in games] == [5, 0, 0, 5, 1, 3]
+    for work in games:
+        for task in positions(work):
+            assert any(task.board.legal_moves)
+            assert task.board.is_valid()
+
+
+def test_a_broken_game_says_where_it_ends() -> None:
+    work = next(read_games(source(BROKEN)))
+    answers = {task.ply: answer(task.board, next(iter(task.board.legal_moves)).uci(), cp=0) for task in positions(work)}
+    game = chess.pgn.read_game(io.StringIO(written_of(work, answers)))
+    assert game is not None
+    assert not game.errors
+    end = game.end()
+    assert "psearch could not read on: illegal san: 'Nc6'" in end.comment
+
+
+@pytest.mark.parametrize(
+    ("variation", "kept"),
+    [
+        ("(1. d4 Qxd4 2. c4)", "( 1. d4 ) 1... "),
+        ("(1. d4 Qxd4 {lost} $1 (1... Qxd4) 2. c4 (2. c3 (2. c4))) (1. c4)", "( 1. d4 ) ( 1. c4 ) 1... "),
+        ("(1. Qz9) (1. Kxe8 (1. Nf3))", ""),
+        ("(1. d4 d5 (1... Kxe8 2. c4) 2. c4)", "( 1. d4 d5 2. c4 ) 1... "),
+    ],
+)
+def test_a_broken_variation_does_not_cut_the_game(variation: str, kept: str) -> None:
+    """The main line after it is read from the right board: e5 would be legal in both, Nf3 g6 Bb5 is not."""
+    text = f'[Result "*"]\n\n1. e4 {variation} 1... e5 (1... c5 2. Nf3) 2. Nf3 g6 3. Bb5 *\n'
+    work = next(read_games(source(text)))
+    assert work.problem is not None
+    assert work.problem.where is Where.VARIATION
+    assert work.problem.text.startswith("in a variation, ")
+    moves = written_of(work, {}).split("\n\n")[1]
+    assert " ".join(moves.split()) == f"1. e4 {kept}e5 ( 1... c5 2. Nf3 ) 2. Nf3 g6 3. Bb5 *"
+    assert [task.ply for task in positions(work)] == [5, 4, 3, 2, 1, 0]
+
+
+def test_the_main_line_is_the_worse_problem() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 Qxd4) 1... e5 2. Kxe8 (2. Nf3) Nc6 *\n')))
+    assert work.problem is not None
+    assert (work.problem.where, work.game.end().ply()) == (Where.MAIN_LINE, 2)
+
+
+def test_a_result_in_a_variation_is_no_error() -> None:
+    work = next(read_games(source('[Result "*"]\n\n1. e4 (1. d4 d5 1-0) 1... e5 *\n')))
+    assert work.problem is None
+    assert work.game.end().ply() == 2
+
+
+def test_an_unreadable_game_stays_as_it_is() -> None:
+    work = list(read_games(source(BROKEN)))[1]
+    written = written_of(work, {})
+    assert "{" not in written
+    assert "1. e4 e5 *" in written
+
+
+def test_stalemate_is_level() -> None:
+    work = list(read_games(source(BROKEN)))[4]
+    mate = compared("f5c8", cp=None, mate=1, played=0)
+    best = PositionAnswer("f5c8", None, 1, 5, 5, 100, 0.1, ["f5c8"], [Choice("f5c8", 0.1, 1, 10)], compared=mate)
+    written = written_of(work, {0: best})
+    assert "1. Qf7 $4 { [%eval 0.00] }" in written
+    assert "1. Qc8#" in written
+
+
+def test_positions_come_from_the_last_to_the_first_with_their_history() -> None:
+    found = list(positions(next(read_games(source(SHORT_GAME)))))
+    assert [task.ply for task in found] == [6, 5, 4, 3, 2, 1, 0]
+    assert [len(task.board.move_stack) for task in found] == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_positions_know_what_followed() -> None:
+    """A few moves, none after a null move: that cannot be searched."""
+    found = {
+        place.ply: [move.uci() for move in place.line] for place in positions(next(read_games(source(SHORT_GAME))))
+    }
+    assert found[0] == ["e2e4", "e7e5", "f1c4", "b8c6"]
+    assert found[6] == ["h5f7"]
+    found = {place.ply: [move.uci() for move in place.line] for place in positions(list(read_games(source(BROKEN)))[3])}
+    assert (found[0], found[1], found[4]) == (["e2e4"], [], [])
+
+
+def test_a_long_game_takes_memory_for_its_moves_and_not_for_their_squares() -> None:
+    """The history of each position is that of a search, not the whole game."""
+    text = " ".join(f"{2 * number + 1}. Nf3 Nf6 {2 * number + 2}. Ng1 Ng8" for number in range(60))
+    work = next(read_games(source(text)))
+    assert count_positions(work) == 241
+    tracemalloc.start()
+    try:
+        lengths = [len(task.board.move_stack) for task in positions(work)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lengths == [min(ply, MAX_HISTORY) for ply in range(240, -1, -1)]
+    assert peak < 300_000
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("x.epd", "nonsense", Kind.SUITE),
+        ("x.fen", "nonsense", Kind.SUITE),
+        ("X.PGN", f"{START} bm e4;", Kind.GAMES),
+        ("-", f"# suite\n\n{START} bm e4;", Kind.SUITE),
+        ("-", SHORT_GAME, Kind.GAMES),
+        ("-", "; comment\n1. e4 *", Kind.GAMES),
+        ("games.txt", "1. e4 e5 *", Kind.GAMES),
+        ("-", "startpos", Kind.SUITE),
+        ("-", "# mine\nstartpos; bm e4;", Kind.SUITE),
+        ("-", "", Kind.SUITE),
+        ("x.jsonl", "nonsense", Kind.LINES),
+        ("-", '\n{"fen": "startpos"}\n', Kind.LINES),
+        ("-", "{a comment}\n1. e4 *", Kind.GAMES),
+    ],
+)
+def test_kind_of_input(name: str, text: str, kind: Kind) -> None:
+    assert file_kind(name, text.splitlines(keepends=True)) is kind
+
+
+def test_encodings(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    for data, text in ((b"\xef\xbb\xbfM\xc3\xbcller", "Müller"), (b"M\xfcller", "Müller")):
+        file.write_bytes(data)
+        assert "".join(line.text for line in read_source(str(file)).lines()) == text
+    file.write_bytes(b"a\0b")
+    with pytest.raises(PsearchError, match="is not a text file"):
+        read_source(str(file))
+
+
+# -- the journal -----------------------------------------------------------------------------------------------------
+
+
+def test_a_journal_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {"x": 1})
+        journal.add("b", {"x": "ü" * 3_000_000})
+    with AnalysisJournal(path, ABOUT) as journal:
+        assert len(journal) == 2
+        assert journal.get("a") == {"x": 1}
+        assert journal.get("b") == {"x": "ü" * 3_000_000}
+        assert journal.get("c") is None
+        journal.add("c", {"x": 3})
+    with AnalysisJournal(path, ABOUT) as journal:
+        assert journal.get("c") == {"x": 3}
+        journal.remove()
+    assert not path.exists()
+
+
+def test_cut_off_anywhere_it_loses_one_position_at_most(tmp_path: Path) -> None:
+    """Every length that a kill or a full disk can leave."""
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        for key in "abc":
+            journal.add(key, {"of": key})
+    whole = path.read_bytes()
+    ends = [offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n")]
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        with AnalysisJournal(path, ABOUT) as journal:
+            kept = max(0, sum(end <= length for end in ends) - 1)
+            assert len(journal) == kept
+            for key in "abc"[kept:]:
+                journal.add(key, {"of": key})
+            assert [journal.get(key) for key in "abc"] == [{"of": key} for key in "abc"]
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("different", [{"input": "xyz", "depth": 7}, {"input": "abc", "depth": 8}, {"input": "abc"}])
+def test_a_journal_of_another_analysis_is_left_alone(tmp_path: Path, different: dict[str, Any]) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, different) as journal:
+        journal.add("a", {})
+    before = path.read_bytes()
+    with pytest.raises(PsearchError, match=r"another analysis \(different: (input|depth)\)"):
+        AnalysisJournal(path, ABOUT)
+    assert path.read_bytes() == before
+
+
+def test_a_journal_without_a_position_is_in_nobodys_way(tmp_path: Path) -> None:
+    """A run that could not begin leaves none, one that was killed before its first position leaves an empty one."""
+    path = tmp_path / "j"
+    with AnalysisJournal(path, {"input": "xyz"}) as journal:
+        header = path.read_bytes()
+    assert not path.exists()
+    path.write_bytes(header)
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {})
+    with AnalysisJournal(path, ABOUT) as journal:
+        assert len(journal) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"my notes", b"my notes\n", b'{"a": 1}\n', b"[1]\n", b"5\n", b"\xff\xfe\n", b'{"journal": "x"}\n']
+)
+def test_somebody_elses_file_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "j"
+    path.write_bytes(content)
+    with pytest.raises(PsearchError, match="line 1: not a journal"):
+        AnalysisJournal(path, ABOUT)
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {})
+        journal.add("b", {})
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = b"garbage\n"
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(PsearchError, match="line 2: not a journal"):
+        AnalysisJournal(path, ABOUT)
+    assert path.read_bytes() == b"".join(lines)
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {})
+        program = f"""
+import sys
+from pathlib import Path
+from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.results import PsearchError
+try:
+    AnalysisJournal(Path({str(path)!r}), {ABOUT!r})
+except PsearchError as error:
+    sys.exit(str(error))
+"""
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        assert done.stderr == f"another psearch is writing {path}\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_keeps_what_is_finished(tmp_path: Path) -> None:
+    """The limit on the size of a file stands for it: a write comes short, the next one fails."""
+    path = tmp_path / "j"
+    program = f"""
+import resource
+from pathlib import Path
+from psearch.batch.analysis.analysis_journal import AnalysisJournal
+with AnalysisJournal(Path({str(path)!r}), {ABOUT!r}) as journal:
+    journal.add("a", {{"x": 1}})
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400, 400))
+    journal.add("b", {{"x": "y" * 1000}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert f"File too large: '{path}'" in done.stderr.splitlines()[-1]
+    assert path.stat().st_size == 400
+    with AnalysisJournal(path, ABOUT) as journal:
+        assert len(journal) == 1
+        journal.add("b", {})
+        assert len(journal) == 2
+
+
+def test_a_journal_is_no_link_and_no_fifo(tmp_path: Path) -> None:
+    """Its name is made of another: nobody meant what somebody put there."""
+    (tmp_path / "precious").write_text("")
+    (tmp_path / "j").symlink_to(tmp_path / "precious")
+    with pytest.raises(PsearchError, match="cannot write the journal"):
+        AnalysisJournal(tmp_path / "j", ABOUT)
+    assert (tmp_path / "precious").read_text() == ""
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(PsearchError, match="cannot write the journal"):
+        AnalysisJournal(tmp_path / "fifo", ABOUT)
+
+
+def test_a_journal_cut_by_another_program_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "j"
+    with AnalysisJournal(path, ABOUT) as journal:
+        journal.add("a", {"x": 1})
+        os.truncate(path, 0)
+        with pytest.raises(PsearchError, match="was changed by another program"):
+            journal.get("a")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"best": 5},
+        {"cp": 10**400},
+        {"cp": "20"},
+        {"depth": True},
+        {"time_s": 1e999},
+        {"time_s": -1},
+        {"pv": "e2e4"},
+        {"pv": [1]},
+        {"bound": "about"},
+        {"exact_mate": 1.5},
+        {"compared": {"depth": 3}},
+        {"compared": {**asdict(compared("d2d4", cp=3, played=2)), "depths": 4}},
+        {"choices": []},
+        {"choices": [{"move": "e2e4"}]},
+        {"more": 1},
+    ],
+)
+def test_an_answer_of_other_types_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+    path = tmp_path / "j"
+    good = asdict(answer(chess.Board(), "e2e4"))
+    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+        journal.add("a", good)
+    with AnalysisJournal(path, ABOUT, check_answer) as journal:
+        assert journal.get("a") == good
+        journal.add("b", {**good, **change})
+    before = path.read_bytes()
+    with pytest.raises(PsearchError, match="line 3: not a journal"):
+        AnalysisJournal(path, ABOUT, check_answer)
+    assert path.read_bytes() == before
+
+
+def test_an_answer_of_another_position_is_none() -> None:
+    board = chess.Board()
+    check_moves(board, "e2e4", ["e2e4", "e7e5"], ["d2d4"])
+    for best, line, choice in (("e2e5", [], "d2d4"), ("e2e4", ["e2e4", "e2e4"], "d2d4"), ("e2e4", [], "x")):
+        with pytest.raises(ValueError):
+            check_moves(board, best, line, [choice])
+
+
+# -- the result ------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_appears_when_it_is_complete(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    file.write_text("old")
+    file.chmod(0o600)
+    with Output(place_of(str(file))) as output:
+        output.write("new")
+        assert file.read_text() == "old"
+        output.commit()
+    assert file.read_text() == "new"
+    assert file.stat().st_mode & 0o777 == 0o600
+    with Output(place_of(str(file))) as output:
+        output.write("unfinished")
+    assert file.read_text() == "new"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with Output(place_of(str(tmp_path / "link"))) as output:
+        output.write("x")
+        output.commit()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "x"
+
+
+def test_what_is_no_result_is_not_replaced(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    for ours in ("position  result     move\n", '{"file": "x", "line": 1}\n', '\ufeff\n[Event "x"]\n', ""):
+        file.write_text(ours)
+        check_place(file)
+    for other in ("alias ls=ls\n", "[section]\n", "{}", "position\n"):
+        file.write_text(other)
+        with pytest.raises(PsearchError, match="is not a result of psearch analyse"):
+            check_place(file)
+    file.unlink()
+    (tmp_path / "out.part").write_text("half a film")
+    with pytest.raises(PsearchError, match=r"out\.part is not a result"):
+        check_place(file)
+
+
+def test_a_terminal_gets_no_escapes_and_a_file_gets_all(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for on_terminal in (True, False):
+        monkeypatch.setattr(output_module, "is_terminal", lambda stream, answer=on_terminal: answer)
+        with Output(None) as output:
+            output.write(f'[Event "{ESCAPES}"]\n')
+        assert (ESCAPES in capsys.readouterr().out) is not on_terminal
+
+
+def test_places_that_cannot_be_written(tmp_path: Path) -> None:
+    for file in (str(tmp_path), "/dev/null"):
+        with pytest.raises(PsearchError, match="not a regular file"):
+            place_of(file)
+    with pytest.raises(PsearchError, match="No such file"):
+        Output(place_of(str(tmp_path / "nowhere" / "out")))
+    assert place_of(None) is None
+    assert place_of("-") is None
+
+
+# -- the searches ----------------------------------------------------------------------------------------------------
+
+
+class StandInCrew:
+    """Two hands that answer each batch when they are waited for, the last that was sent first."""
+
+    def __init__(self) -> None:
+        self.searched: list[str] = []
+        self.stops_after: int | None = None
+        self.poison = ""
+        self._events: list[Event] = [Joined(0, "a"), Joined(1, "b")]
+        self._batches: list[tuple[int, Batch]] = []
+
+    def send(self, hand: int, batch: Batch) -> None:
+        self._batches.append((hand, batch))
+
+    def assist(self, hand: int, threads: int) -> None:
+        pass
+
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
+        if not self._events and self._batches:
+            hand, batch = self._batches.pop()
+            found = [self._answer(*entry) for piece in batch.pieces for entry in piece.tasks]
+            self._events = [Done(hand, found)]
+        events, self._events = self._events, []
+        return events
+
+    def _answer(self, number: int, task: Task) -> Outcome:
+        self.searched.append(str(task.id))
+        if task.id == self.poison:
+            return Outcome(number, task.id, None, "it was lost")
+        board = board_of(task)
+        words = [board.uci(move) for move in board.legal_moves]
+        line = Line(30, None, "exact", 3, 3, [words[-1]])
+        choices = [Choice(words[0], 0.1, 1, 10), Choice(words[-1], 0.3, 3, 30)]
+        return Outcome(number, task.id, Found(words[-1], [line], 31, 0.31, 0, 0, choices))
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.stops_after is not None and len(self.searched) >= self.stops_after
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def crew() -> StandInCrew:
+    return StandInCrew()
+
+
+def searched(key: str) -> Task:
+    return position_task(key, chess.Board(), Limits(depth=3))
+
+
+def answered(
+    crew: StandInCrew, names: str, journal: AnalysisJournal | None = None, told: list[bool] | None = None
+) -> list[tuple[str, dict[str, PositionAnswer]]]:
+    """Works named by a letter, with a position each; a capital letter has two, a dot none."""
+    works = [
+        Work(name, [] if name == "." else [searched(f"{name}{number}") for number in range(1 + name.isupper())])
+        for name in names
+    ]
+    on_answer = told.append if told is not None else lambda searched: None
+    analyser = Analyser(crew, ANSWERS, lambda: crew.is_stopped, journal, on_answer)
+    return [(done.item, done.answers) for done in analyser.answered(works)]
+
+
+def test_an_answer_tells_when_the_move_changed(crew: StandInCrew) -> None:
+    ((_, found),) = answered(crew, "a")
+    words = [move.uci() for move in chess.Board().legal_moves]
+    answer = found["a0"]
+    assert [(choice.move, choice.depth) for choice in answer.choices] == [(words[0], 1), (words[-1], 3)]
+    assert (answer.best, answer.cp, answer.mate, answer.nodes) == (words[-1], 30, None, 31)
+
+
+def test_answers_come_in_the_order_of_the_input(crew: StandInCrew) -> None:
+    names = "a.bCd..Ef."
+    found = answered(crew, names)
+    assert "".join(name for name, _ in found) == names
+    assert [sorted(answers) for _, answers in found[3:5]] == [["C0", "C1"], ["d0"]]
+    assert crew.searched != sorted(crew.searched)
+
+
+def test_what_is_in_the_journal_is_not_searched(crew: StandInCrew, tmp_path: Path) -> None:
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        first = answered(crew, "acE", journal)
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        crew.searched.clear()
+        assert answered(StandInCrew(), "acE", journal) == first
+        again = StandInCrew()
+        told: list[bool] = []
+        found = answered(again, "abcdE.", journal, told)
+        assert sorted(again.searched) == ["b0", "d0"]
+        assert [name for name, _ in found] == list("abcdE.")
+        assert all(len(answers) == {"E": 2, ".": 0}.get(name, 1) for name, answers in found)
+        assert sorted(told) == [False] * 4 + [True] * 2
+
+
+def test_what_was_begun_is_searched_again_from_its_start_where_figures_are_to_be_the_same(tmp_path: Path) -> None:
+    """The table that the first positions leave makes the others what they are."""
+    for interrupted, wanted in (("E0", ["E0", "E1"]), ("E1", ["E0", "E1"]), ("E0 E1", []), ("", ["E0", "E1"])):
+        path = tmp_path / (interrupted or "none")
+        with AnalysisJournal(path, ABOUT) as journal:
+            answered(StandInCrew(), "aE", journal)
+        head, *lines = path.read_text().splitlines(keepends=True)
+        kept = [line for line in lines if json.loads(line)["key"] in ["a0", *interrupted.split()]]
+        path.write_text("".join([head, *kept]))
+        with AnalysisJournal(path, ABOUT) as journal:
+            crew, told = StandInCrew(), []
+            analyser = Analyser(crew, ANSWERS, lambda: False, journal, told.append, is_exact=True)
+            works = [Work("a", [searched("a0")]), Work("E", [searched("E0"), searched("E1")])]
+            found = list(analyser.answered(works))
+            assert sorted(crew.searched) == wanted
+            assert [sorted(done.answers) for done in found] == [["a0"], ["E0", "E1"]]
+            assert sorted(told) == [False] * (3 - len(wanted)) + [True] * len(wanted)
+            assert len(journal) == 3
+
+
+def test_what_is_stopped_is_not_kept(crew: StandInCrew, tmp_path: Path) -> None:
+    crew.stops_after = 3
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        with pytest.raises(Stopped):
+            answered(crew, "abcdefgh", journal)
+        assert len(journal) <= 3
+        assert all(key in journal for key in crew.searched[:2])
+        with pytest.raises(Stopped):
+            answered(crew, "a", journal)
+
+
+def test_a_position_without_an_answer_has_its_problem_and_is_tried_again(crew: StandInCrew, tmp_path: Path) -> None:
+    crew.poison = "b0"
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        works = [Work(name, [searched(f"{name}0")]) for name in "abc"]
+        found = list(analyser.answered(works))
+        assert [done.problems for done in found] == [{}, {"b0": "it was lost"}, {}]
+        assert "b0" not in journal
+
+
+def older(depth: int) -> PositionAnswer:
+    return replace(answer(chess.Board(), "a2a3"), depth=depth)
+
+
+def test_an_older_answer_that_is_deep_enough_is_not_searched_again(crew: StandInCrew) -> None:
+    """The limit is depth 3."""
+    told: list[bool] = []
+    analyser = Analyser(crew, ANSWERS, lambda: False, on_answer=told.append)
+    works = [
+        Work(name, [searched(f"{name}0"), searched(f"{name}1")], {f"{name}0": older(depth)})
+        for name, depth in (("a", 3), ("b", 9), ("c", 2))
+    ]
+    found = list(analyser.answered(works))
+    assert sorted(crew.searched) == ["a1", "b1", "c0", "c1"]
+    assert [done.answers[f"{done.item}0"].best for done in found] == ["a2a3", "a2a3", found[2].answers["c1"].best]
+    assert [done.from_older for done in found] == [1, 1, 0]
+    assert sorted(told) == [False] * 2 + [True] * 4
+
+
+def test_the_deeper_answer_is_kept(crew: StandInCrew, tmp_path: Path) -> None:
+    """Without a limit of depth everything is searched, to depth 3; so it is kept where a search has failed."""
+    crew.poison = "d0"
+
+    def works() -> list[Work[str, PositionAnswer]]:
+        tasks = {name: position_task(f"{name}0", chess.Board(), Limits(nodes=5)) for name in "abcd"}
+        depths = {"a": 2, "b": 3, "c": 4, "d": 1}
+        return [Work(name, [tasks[name]], {f"{name}0": older(depths[name])}) for name in "abcd"]
+
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        analyser = Analyser(crew, ANSWERS, lambda: False, journal)
+        found = list(analyser.answered(works()))
+        assert sorted(crew.searched) == ["a0", "b0", "c0", "d0"]
+        assert [done.answers[f"{done.item}0"].depth for done in found] == [3, 3, 4, 1]
+        assert [(done.from_older, done.problems) for done in found] == [(0, {}), (0, {}), (1, {}), (1, {})]
+        assert journal.get("c0") is not None  # what was searched, for a run without older answers
+        crew = StandInCrew()
+        crew.poison = "d0"
+        again = list(Analyser(crew, ANSWERS, lambda: False, journal).answered(works()))
+        assert crew.searched == ["d0"]
+        assert [done.answers for done in again] == [done.answers for done in found]
+
+
+def test_what_is_known_is_given_out_before_more_is_read(crew: StandInCrew, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And behind a long search only so much of it is kept in memory."""
+    monkeypatch.setattr(analyser_module, "_MOST_KNOWN", 10)
+    read: list[int] = []
+
+    def works() -> Iterator[Work[int, PositionAnswer]]:
+        for number in range(200):
+            read.append(number)
+            key = f"{number}"
+            yield Work(number, [searched(key)], {} if number == 100 else {key: older(5)})
+
+    class Waiting(StandInCrew):
+        waits = 0
+
+        def wait(self, timeout_s: float, awaited: int | None = None) -> list[Event]:
+            if self._batches and self.waits < 20:
+                self.waits += 1
+                return []
+            if self._batches:
+                assert len(read) <= 112
+            return super().wait(timeout_s, awaited)
+
+    slow = Waiting()
+    given = 0
+    for done in Analyser(slow, ANSWERS, lambda: False).answered(works()):
+        assert done.item == given
+        given += 1
+        if given <= 100:
+            assert len(read) == given
+    assert given == 200
+    assert slow.searched == ["100"]
+
+
+def test_a_long_journal_is_read_without_a_crew_and_not_into_the_memory(tmp_path: Path) -> None:
+    """What comes first is given out as it is read."""
+    with AnalysisJournal(tmp_path / "j", ABOUT) as journal:
+        answered(StandInCrew(), "abcdef", journal)
+        read: list[str] = []
+
+        def works() -> Iterator[Work[str, PositionAnswer]]:
+            for name in "abcdef":
+                read.append(name)
+                yield Work(name, [searched(f"{name}0")])
+
+        flow = Analyser(StandInCrew(), ANSWERS, lambda: False, journal).answered(works())
+        assert next(flow).item == "a"
+        assert read == ["a"]

@@ -1,0 +1,177 @@
+"""What becomes of a judged game: tags, depths, JSON, the table of players."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import chess
+import chess.pgn
+import pytest
+
+from psearch.batch.analysis.analyser import PositionAnswer
+from psearch.batch.analysis.games import annotate, positions
+from psearch.batch.analysis.json_objects import game_object, games_summary
+from psearch.batch.analysis.judgement import JudgedGame, Tally, judge_game
+from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, Players, game_title, player_rows
+from psearch.batch.positions.jobs import Choice, Comparison
+from psearch.text.pgn_text import read_games
+from psearch.text.source import Source
+
+ANNOTATOR = "psearch 1.0, depth 9"
+GAME = """\
+[White "Fool"]
+[Black "Mate"]
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+"""
+SCORES = {0: 30, 1: 80, 2: -80, 3: None}
+"""centipawns for the side to move; None: mate in 1"""
+
+
+def judged(text: str = GAME) -> JudgedGame:
+    """Each position prefers its first legal move, the last one Qh4#; White's moves are compared with it."""
+    work = next(read_games(Source.of_text("a file", text)))
+    answers = {}
+    for task in positions(work):
+        cp = SCORES.get(task.ply, 0)
+        best = "d8h4" if cp is None else next(iter(task.board.legal_moves)).uci()
+        choices = [Choice(best, 0.1, 9, 100)]
+        lost = {0: (-100, None), 2: (None, -1)}.get(task.ply)
+        compared = None if lost is None else Comparison(12, 3, best, cp, None, *lost, [best])
+        mate = 1 if cp is None else None
+        answers[task.ply] = PositionAnswer(best, cp, mate, 9, 12, 100, 0.2, [best], choices, compared=compared)
+    return judge_game(work, answers)
+
+
+def read_back(text: str) -> chess.pgn.Game:
+    game = chess.pgn.read_game(io.StringIO(text))
+    assert game is not None
+    assert not game.errors
+    return game
+
+
+def test_tags_name_the_annotator_and_the_players_accuracy() -> None:
+    """White loses 11.86% and 40.23% of its chances: accuracies 59.38 and 15.73, weights 5.03 and 12; the weighted mean
+    is 28.62, the harmonic one 24.87."""
+    written = annotate(judged(), ANNOTATOR)
+    assert written.split("\n\n")[0].splitlines() == [
+        '[White "Fool"]',
+        '[Black "Mate"]',
+        '[Result "0-1"]',
+        f'[Annotator "{ANNOTATOR}"]',
+        '[WhiteAccuracy "26.7"]',
+        '[WhiteACPL "525"]',
+        '[BlackAccuracy "100.0"]',
+        '[BlackACPL "0"]',
+    ]
+
+
+def test_another_annotator_stays() -> None:
+    """Names are separated by colons; one of ours is replaced."""
+    for before, after in (
+        ("Fischer", f"Fischer:{ANNOTATOR}"),
+        ("https://lichess.org", f"https://lichess.org:{ANNOTATOR}"),
+        ("psearch 0.1, 1 s a position", ANNOTATOR),
+        (f"Fischer:{ANNOTATOR}", f"Fischer:{ANNOTATOR}"),
+    ):
+        written = annotate(judged(f'[Annotator "{before}"]\n{GAME}'), ANNOTATOR)
+        assert read_back(written).headers["Annotator"] == after
+
+
+def test_a_side_that_did_not_move_has_no_figures() -> None:
+    """Nor those of an earlier analysis."""
+    written = annotate(judged('[BlackAccuracy "12.0"]\n[BlackACPL "300"]\n\n1. e4 *'), ANNOTATOR)
+    assert "[WhiteAccuracy " in written
+    assert "[Black" not in written
+
+
+def test_evaluations_tell_their_depth() -> None:
+    moves = list(read_back(annotate(judged(), ANNOTATOR)).mainline())
+    assert [move.eval_depth() for move in moves] == [9, 9, 9, None]
+    assert [variation.eval_depth() for variation in moves[0].parent.variations[1:]] == [12]
+
+
+def test_json_of_a_game() -> None:
+    values = json.loads(json.dumps(game_object(judged(), "a.pgn")))
+    assert list(values) == ["file", "game", "headers", "problem", "players", "positions"]
+    assert (values["file"], values["game"], values["problem"]) == ("a.pgn", 1, None)
+    assert values["headers"] == {"White": "Fool", "Black": "Mate", "Result": "0-1"}
+    white = values["players"]["white"]
+    assert {name: white[name] for name in ("moves", "average_loss", "inaccuracies", "mistakes", "blunders")} == {
+        "moves": 2, "average_loss": 525.0, "inaccuracies": 1, "mistakes": 0, "blunders": 1,
+    }  # fmt: skip
+    assert white["accuracy"] == pytest.approx(26.7, abs=0.1)
+    positions = values["positions"]
+    assert [position["ply"] for position in positions] == [0, 1, 2, 3, 4]
+    assert positions[0] == {
+        "ply": 0, "fen": chess.STARTING_FEN, "bestmove": "g1h3", "score": {"cp": 30}, "depth": 9, "seldepth": 12,
+        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?!",
+        "loss": positions[0]["loss"],
+        "compared": {
+            "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -100}, "pv": ["g1h3"],
+        },
+    }  # fmt: skip
+    assert 0.15 <= positions[0]["loss"] < 0.18
+    assert (positions[3]["score"], positions[3]["mark"], positions[3]["loss"]) == ({"mate": 1}, None, 0)
+    assert (positions[4]["result"], set(positions[4])) == ("checkmate", {"ply", "fen", "result"})
+
+
+def test_json_of_a_game_that_cannot_be_read() -> None:
+    values = game_object(judged('[Variant "Atomic"]\n\n1. e4 *'), "a.pgn")
+    assert values["positions"] == []
+    assert "atomic" in values["problem"]
+    assert values["players"]["white"]["accuracy"] is None
+
+
+def test_null_moves_are_judged_by_nobody() -> None:
+    values = game_object(judged("1. e4 -- 2. d4 *"), "a.pgn")
+    assert [position.get("loss") is None for position in values["positions"]] == [False, True, False, True]
+    assert values["players"]["black"]["moves"] == 0
+
+
+def test_totals_and_plurals() -> None:
+    tally = Tally()
+    tally.add(judged("1. e4 *"))
+    assert tally.text() == "1 game, 2 positions, 1 ?!, 0 ?, 0 ??"
+    tally.add(judged())
+    assert tally.text() == "2 games, 6 positions, 2 ?!, 0 ?, 1 ??"
+    assert games_summary(tally, 3) == {
+        "games": 3, "finished": 2, "positions": 6, "inaccuracies": 2, "mistakes": 0, "blunders": 1,
+    }  # fmt: skip
+
+
+def test_the_table_of_players() -> None:
+    assert PLAYER_COLUMNS == ("player", "accuracy", "loss, cp", "?!", "?", "??")
+    assert player_rows(judged()) == [
+        ["White, Fool", "26.7%", "525", "1", "0", "1"],
+        ["Black, Mate", "100.0%", "0", "0", "0", "0"],
+    ]
+    assert player_rows(judged('[White "?"]\n\n1. e4 *'))[0][0] == "White"
+    assert player_rows(judged("1. e4 *"))[1] == ["Black", "-", "-", "0", "0", "0"]
+
+
+def test_the_table_of_all_games() -> None:
+    """Figures of several games are means, by moves for the loss; who has no name or no move is not in it."""
+    players = Players()
+    players.add(judged())
+    assert players.rows() == [], "one game has a table of its own"
+    players.add(judged('[White "Mate"]\n[Black "Fool"]\n\n1. e4 *'))
+    players.add(judged("1. e4 *"))
+    rows = players.rows()
+    assert [len(row) for row in rows] == [len(TOTAL_COLUMNS)] * 2
+    (one,) = judged('[White "Mate"]\n\n1. e4 *').players[chess.WHITE].marks.items()
+    assert rows[0][:2] == ["Mate", "2"] and rows[1][:2] == ["Fool", "1"]
+    accuracy = judged("1. e4 *").players[chess.WHITE].accuracy
+    loss = judged("1. e4 *").players[chess.WHITE].average_loss
+    assert accuracy is not None and loss is not None
+    assert rows[0][2:4] == [f"{(100 + accuracy) / 2:.1f}%", f"{loss / 3:.0f}"]
+    assert rows[0][4:] == [str(int(mark == one[0])) for mark in ("?!", "?", "??")]
+
+
+def test_the_title_says_what_is_known() -> None:
+    assert game_title(judged('[Event "?"]\n[Date "1851.06.21"]\n\n1. e4 *'), None) == "game 1: 1851.06.21"
+    assert game_title(judged('[Date "1851.??.??"]\n\n1. e4 *'), None) == "game 1: 1851"
+    assert game_title(judged(GAME), "a.pgn") == "a.pgn, game 1: 0-1"
+    assert game_title(judged("1. e4 *"), None) == "game 1"

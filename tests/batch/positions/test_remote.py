@@ -1,0 +1,126 @@
+"""Positions on a cluster that is none: driver, hands and engine are real, Ray is not (tests/support/fake_ray)."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import chess
+import chess.engine
+import pytest
+
+import psearch
+from psearch.batch.positions.crew import Done, Joined, Lost
+from psearch.batch.positions.flow import outcomes
+from psearch.batch.positions.hand import Hand, HandSettings
+from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
+from psearch.batch.positions.remote import ClusterCrew, _limit_s
+from psearch.bench import BENCH_POSITIONS
+from psearch.results import Limits
+
+SETTINGS = HandSettings(hash_mb=1)
+
+
+def tasks(number: int, nodes: int = 500) -> list[Task]:
+    """Of the benchmark's positions."""
+    fens = (BENCH_POSITIONS * (number // len(BENCH_POSITIONS) + 1))[:number]
+    return [Task(place, fen, limits=Limits(nodes=nodes), chess960=True) for place, fen in enumerate(fens)]
+
+
+def batch(*some: Task) -> Batch:
+    """Each a chain of its own."""
+    return Batch([Piece(place, True, [(place, task)]) for place, task in enumerate(some)])
+
+
+def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> None:
+    wanted = tasks(60)
+    with Hand(SETTINGS) as hand:
+        expected = {}
+        for task in wanted:
+            hand.forget()
+            found = hand.answer(0, task).found
+            assert found is not None
+            expected[task.id] = (found.best, found.nodes, found.lines)
+    with ClusterCrew("auto", SETTINGS) as crew:
+        answers = list(outcomes(crew, (Chain([task]) for task in wanted)))
+        nodes = crew.standing.nodes
+        assert sum(node.done for node in nodes.values()) == len(wanted)
+    found_there = {one.id: (one.found.best, one.found.nodes, one.found.lines) for one in answers if one.found}
+    assert len(answers) == len(wanted) and found_there == expected
+    assert {one.hand for one in answers} == {"one (127.0.0.1)"}
+
+
+def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -> None:
+    wanted = tasks(400, 300)
+    notes: list[str] = []
+    with ClusterCrew("auto", SETTINGS, on_note=notes.append) as crew:
+        answers = []
+        for one in outcomes(crew, (Chain([task]) for task in wanted), ordered=True):
+            answers.append(one.id)
+            if len(answers) == 20:
+                fake_ray.write_text("two 1\n")
+    assert answers == [task.id for task in wanted]
+    assert notes == ["node one (127.0.0.1) is gone"]
+
+
+def test_what_a_hand_says_of_a_position_is_an_outcome(kernels: None, fake_ray: Path) -> None:
+    with ClusterCrew("auto", SETTINGS) as crew:
+        (one,) = outcomes(crew, [Chain([Task("x", "8/8/8/8/8/8/8/8 w - - 0 1", limits=Limits(depth=1))])])
+    assert one.error is not None and "the board is empty" in one.error
+
+
+def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
+    with ClusterCrew("auto", SETTINGS, most=1) as crew:
+        events = _until(crew, Joined)
+        crew.send(events[-1].hand, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
+        lost = _until(crew, Lost)[-1]
+        assert lost.hand == events[-1].hand and "Error" in lost.reason
+        hand = _until(crew, Joined)[-1].hand
+        crew.send(hand, batch(*tasks(2)))
+        done = _until(crew, Done)[-1]
+        assert [one.number for one in done.outcomes] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ([Limits(movetime_ms=1000), Limits(movetime_ms=2000)], 39.0),
+        ([Limits(movetime_ms=1000), Limits(depth=3)], None),
+        ([Limits(nodes=10)], None),
+    ],
+)
+def test_how_long_a_batch_may_take(limits: list[Limits], expected: float | None) -> None:
+    assert _limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
+
+
+def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
+    one = Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))
+    longer = _limit_s(batch(one))
+    assert longer is not None and longer > 33.0
+
+
+def _until(crew: ClusterCrew, kind: type) -> list:  # type: ignore[type-arg]
+    events: list = []  # type: ignore[type-arg]
+    end = time.monotonic() + 30
+    while not events or not isinstance(events[-1], kind):
+        assert time.monotonic() < end
+        events.extend(crew.wait(0.5))
+    return events
+
+
+def test_analyse_many_on_a_cluster(kernels: None, fake_ray: Path, caplog: pytest.LogCaptureFixture) -> None:
+    limit = chess.engine.Limit(nodes=300)
+    fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS]
+    with psearch.analyse_many(fens, limit, ordered=True, workers=1) as results:
+        here = [(one.id, one.bestmove, one.nodes) for one in results]
+    fake_ray.write_text("one 1\nold 0\n")
+    with psearch.analyse_many(fens, limit, ordered=True, cluster="auto") as results:
+        there = [(one.id, one.bestmove, one.nodes) for one in results]
+    assert here == there and len(here) == len(fens)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("more", [{"cores": [0]}, {"nice": 3}])
+def test_what_is_of_this_machine_only(more: dict[str, object]) -> None:
+    with pytest.raises(psearch.PsearchError, match="are of this machine"):
+        psearch.analyse_many(["startpos"], chess.engine.Limit(nodes=1), cluster="auto", **more)  # type: ignore[arg-type]

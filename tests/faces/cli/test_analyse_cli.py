@@ -1,0 +1,606 @@
+"""`psearch analyse` with the real engine, as subprocesses: results, refusals, interruptions, kills."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.pgn
+import pytest
+from paths import DATA
+from programs import PSEARCH
+from terminals import CONTROL, line_before, on_terminal
+
+MIXED = str(DATA / "suites" / "mixed.epd")
+TIMEOUT_S = 240
+"""generous: the first of these tests may have to compile the kernels"""
+
+GAME = """\
+[Event "Scholar"]
+[Result "1-0"]
+
+1. e4 e5 2. Bc4 Nc6 3. Qh5 Nf6 4. Qxf7# 1-0
+
+[Event "Fischer"]
+[Variant "Chess960"]
+[SetUp "1"]
+[FEN "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]
+[Result "*"]
+
+1. O-O O-O-O *
+"""
+POSITIONS_IN_GAME = 10
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels() -> None:
+    """Compile before any test looks at the clock."""
+    subprocess.run([*PSEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+
+
+def analyse(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*PSEARCH, "analyse", "--hash", "1", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    command = [*PSEARCH, "analyse", "--hash", "1", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def wait_for_lines(path: Path, count: int) -> None:
+    """Until a file has so many lines."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not path.exists() or path.read_bytes().count(b"\n") < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+DYING = """
+import os, signal, sys
+from psearch.batch.analysis.analysis_journal import AnalysisJournal
+from psearch.faces.cli.main import main
+add = AnalysisJournal.add
+def add_or_die(journal, key, answer):
+    if len(journal) == {positions}:
+        if {number} == signal.SIGKILL:
+            with open(journal.path, "ab") as file:
+                file.write(b'{{"key": "line 5", "ans')
+        os.kill(os.getpid(), {number})
+    add(journal, key, answer)
+AnalysisJournal.add = add_or_die
+sys.exit(main())
+"""
+
+
+def killed_after(positions: int, *words: str, number: signal.Signals = signal.SIGKILL) -> str:
+    """A run that gets a signal before the next line of its journal, SIGKILL in the middle of it: who watches from
+    outside may come too late. What it said on stderr."""
+    program = DYING.format(positions=positions, number=int(number))
+    command = [sys.executable, "-c", program, "analyse", "--hash", "1", *words]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as running:
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    assert_gone(running.pid)
+    return err
+
+
+def children_of(parent: int) -> list[int]:
+    tasks = Path(f"/proc/{parent}/task/{parent}/children")
+    return [int(word) for word in tasks.read_text().split()]
+
+
+def assert_gone(session: int) -> None:
+    """Nothing of a session is left, at the latest after a moment."""
+    deadline = time.monotonic() + 20
+    while True:
+        left = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                except OSError:
+                    continue
+                if int(fields[3]) == session and fields[0] != "Z":
+                    left.append(entry.name)
+        if not left:
+            return
+        assert time.monotonic() < deadline, left
+        time.sleep(0.05)
+
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_suite() -> None:
+    done = analyse("--depth", "5", "--threads", "1", MIXED)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("position  result")
+    rows = {line.split()[0]: line.split()[1] for line in lines[1:10]}
+    assert rows["mix.1"] == "right"
+    assert rows["mix.2"] == "wrong"
+    assert rows["mated"] == "checkmate"
+    assert lines[9].split() == ["line", "10", "stalemate"]
+    assert any(line.startswith("solved     ") for line in lines)
+    assert any(line.startswith("points     ") for line in lines)
+
+
+def test_json_lines_are_the_same_each_time() -> None:
+    """One worker, fixed depth, each position by itself: only the times differ."""
+
+    def run(suite: str) -> list[dict[str, object]]:
+        done = analyse("--depth", "6", "--threads", "1", "--json", "-", text=suite)
+        assert (done.returncode, done.stderr) == (0, "")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    whole = Path(MIXED).read_text()
+    first = run(whole)
+    assert set(first[-1]) == {"summary"}
+    assert len(first) == 10
+    again = run("\n".join(reversed(whole.splitlines())))
+    nodes = {str(values["id"]): values["nodes"] for values in first[:7]}
+    assert {str(values["id"]): values["nodes"] for values in again[2:9]} == nodes
+
+
+def test_a_game_to_a_file(tmp_path: Path) -> None:
+    (tmp_path / "in.pgn").write_text(GAME)
+    out = tmp_path / "out.pgn"
+    done = analyse("--depth", "5", "--threads", "2", "--out", str(out), str(tmp_path / "in.pgn"))
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("2 games, 10 positions, ")
+    with out.open() as stream:
+        first, second = chess.pgn.read_game(stream), chess.pgn.read_game(stream)
+    assert first is not None
+    assert second is not None
+    assert not first.errors + second.errors
+    nodes = list(first.mainline())
+    assert all(node.eval() for node in nodes[:-1])
+    assert chess.pgn.NAG_BLUNDER in nodes[5].nags
+    assert [node.move.uci() for node in second.mainline()] == ["f1g1", "f8b8"]
+    assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
+
+
+def test_names_in_a_locale_without_them(tmp_path: Path) -> None:
+    """UTF-8 goes out, whatever the terminal was said to be."""
+    file = tmp_path / "x.pgn"
+    file.write_text('[White "Šahović, Ōno"]\n\n1. e4 *\n', encoding="utf-8")
+    command = [*PSEARCH, "analyse", "--hash", "1", "--depth", "1", str(file)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, env=environment)
+    assert done.returncode == 0
+    assert "Šahović, Ōno" in done.stdout.decode()
+
+
+def test_what_cannot_begin_leaves_nothing(tmp_path: Path) -> None:
+    """The memory for the table is refused after the journal was opened."""
+    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    out = tmp_path / "out"
+    done = analyse("--hash", str(memory_mb - 1), "--out", str(out), MIXED)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert os.listdir(tmp_path) == []
+
+
+def test_stdin_to_stdout() -> None:
+    done = analyse("--nodes", "2000", "-", "--out", "-", text=GAME)
+    assert done.returncode == 0
+    assert done.stdout.count("[%eval ") >= POSITIONS_IN_GAME - 2
+    assert chess.pgn.read_game(io.StringIO(done.stdout)) is not None
+
+
+def test_broken_games_are_told_of_and_the_rest_is_analysed(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    file.write_text('[Event "a"]\n\n1. e4 e5 2. Ke3 *\n\n' + GAME)
+    done = analyse("--depth", "2", str(file))
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].endswith(" could not be read to the end")
+    told = [line for line in done.stderr.splitlines() if line.startswith("psearch: ")]
+    assert len(told) == 1
+    assert told[0].startswith(f"psearch: {file}, game 1: illegal san: 'Ke3'")
+    assert done.stdout.count("[Event ") == 3
+
+
+BAD_GAMES = [
+    '[SetUp "1"]\n[FEN "garbage"]\n\n1. e4 *',
+    '[Variant "nonsense"]\n\n1. e4 *',
+    f"1. e4 ${'1' * 5000} e5 *",
+    '[FEN "8/8/8/8/8/k7/8/K6R w - - 99999999999 1"]\n\n*',
+    "1. e4 (1. d4 Qxd4 2. c4) 1... e5 *",
+    "((((()))",
+    "{ no end",
+]
+
+
+def test_no_game_ends_the_analysis(tmp_path: Path) -> None:
+    """Each between two good ones; what cannot be read is in the result as it was."""
+    text = "".join(f'[Event "{number}"]\n\n1. f3 *\n\n{game}\n\n' for number, game in enumerate(BAD_GAMES))
+    (tmp_path / "x.pgn").write_text(text)
+    out = tmp_path / "out.pgn"
+    done = analyse("--nodes", "100", "--out", str(out), str(tmp_path / "x.pgn"))
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert all(line.count("\n") == 0 and len(line) < 400 for line in done.stderr.splitlines())
+    written = out.read_text()
+    for number in range(len(BAD_GAMES)):
+        assert f'[Event "{number}"]' in written
+    for game in BAD_GAMES[:2] + BAD_GAMES[3:4]:
+        assert f"\n\n{game}\n\n" in written
+    again = analyse("--nodes", "100", "--out", str(out), str(tmp_path / "x.pgn"))
+    assert (again.returncode, out.read_text()) == (1, written)
+
+
+def test_json_of_games_of_several_files(tmp_path: Path) -> None:
+    """The same with one worker and a fixed depth, whether they come one by one or together."""
+    (tmp_path / "a.pgn").write_text(GAME)
+    (tmp_path / "b.pgn").write_text('[White "x"]\n\n1. e4 Ke2 *\n')
+    files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
+
+    def run(*names: str) -> list[dict[str, Any]]:
+        done = analyse("--depth", "4", "--threads", "1", "--json", *names)
+        assert done.returncode == (1 if files[1] in names else 0)
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        for position in (position for values in found[:-1] for position in values["positions"]):
+            position.pop("time", None)
+        return found
+
+    together = run(*files)
+    assert [(values["file"], values["game"]) for values in together[:-1]] == [
+        (files[0], 1),
+        (files[0], 2),
+        (files[1], 1),
+    ]
+    assert "Ke2" in together[2]["problem"]
+    assert together[3]["summary"]["positions"] == POSITIONS_IN_GAME + 2
+    assert together[:-1] == run(files[0])[:-1] + run(files[1])[:-1]
+
+
+def test_startpos_from_a_pipe() -> None:
+    done = analyse("--depth", "3", "--threads", "1", "--json", "-", text="startpos\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    position, summary = map(json.loads, done.stdout.splitlines())
+    assert (position["file"], position["fen"]) == ("-", chess.STARTING_FEN)
+    assert summary["summary"]["finished"] == 1
+
+
+def test_suites_of_several_files(tmp_path: Path) -> None:
+    (tmp_path / "b.fen").write_text("startpos\n")
+    done = analyse("--depth", "3", "--threads", "1", MIXED, str(tmp_path / "b.fen"))
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert lines[1] == f"{MIXED}:"
+    assert lines[11] == f"{tmp_path / 'b.fen'}:"
+    assert lines[12].startswith("line 1 ")
+
+
+def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
+    names = [os.fsdecode(os.fsencode(tmp_path) + b"/\xff%d.epd" % number) for number in range(2)]
+    for name in names:
+        Path(name).write_text("startpos\n")
+    for words in ([], ["--json"]):
+        done = analyse("--depth", "2", "--threads", "1", *words, *names)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.count("udcff") == (4 if words else 2)
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([], "no file given"),
+        (["nowhere.epd"], "cannot read nowhere.epd: No such file"),
+        (["."], "cannot read .: Is a directory"),
+        (["SUITE", "nowhere.epd"], "cannot read nowhere.epd: No such file"),
+        (["SUITE", "EMPTY"], "empty.epd has no positions"),
+        (["PGN", "EMPTY_PGN"], "empty.pgn has no game with moves"),
+        (["SUITE", "PGN"], "suite.epd is a test suite, game.pgn has games: analyse them in two calls"),
+        (["-", "SUITE", "-"], "standard input can be read only once"),
+        (["--out", "PGN", "SUITE", "PGN"], "is the input itself"),
+        (["--depth", "0", "SUITE"], "1 to 100"),
+        (["--policy", "magic", "SUITE"], "magic"),
+        (["--hash", "16000000", "SUITE"], "does not fit"),
+        (["--out", "SUITE", "SUITE"], "is the input itself"),
+        (["--out", "/dev/null", "SUITE"], "not a regular file"),
+        (["--out", ".", "SUITE"], "not a regular file"),
+        (["--out", "nowhere/out", "SUITE"], "nowhere/out.journal: No such file"),
+        (["BAD"], "line 2: "),
+        (["EMPTY"], "has no positions"),
+        (["EMPTY_PGN"], "has no game with moves"),
+        (["BINARY"], "is not a text file"),
+        (["--out", "BINARY", "SUITE"], "is not a result of psearch analyse"),
+        (["/dev/zero"], "is not a text file"),
+        (["CLOCK"], "half-move clock"),
+    ],
+)
+def test_one_line_and_status_2(tmp_path: Path, words: list[str], reason: str) -> None:
+    contents = {
+        "SUITE": ("suite.epd", f"{chess.STARTING_FEN} bm e4;\n".encode()),
+        "BAD": ("bad.epd", f"{chess.STARTING_FEN} bm e4;\n{chess.STARTING_FEN} bm e5;\n".encode()),
+        "EMPTY": ("empty.epd", b""),
+        "EMPTY_PGN": ("empty.pgn", b"\n"),
+        "BINARY": ("binary.epd", b"\x00\x01"),
+        "PGN": ("game.pgn", GAME.encode()),
+        "CLOCK": ("clock.epd", b"8/8/8/8/8/k7/8/K6R w - - bm Rh3+; hmvc 99999999999;"),
+    }
+    for name, data in contents.values():
+        (tmp_path / name).write_bytes(data)
+    names = [contents[word][0] if word in contents else word for word in words]
+    command = [*PSEARCH, "analyse", *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("psearch: ")
+    assert done.stderr.count("\n") == 1
+    assert reason in done.stderr
+    assert sorted(os.listdir(tmp_path)) == sorted(name for name, _ in contents.values())
+
+
+def test_a_full_disk_and_a_reader_that_leaves() -> None:
+    command = [*PSEARCH, "analyse", "--depth", "1", MIXED]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 28] No space left on device\n")
+    with start("--depth", "1", MIXED) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        assert running.stderr.read() == ""
+        assert running.wait(TIMEOUT_S) == 128 + signal.SIGPIPE
+    assert_gone(running.pid)
+
+
+# -- interruptions ---------------------------------------------------------------------------------------------------
+
+
+def keys_of(journal: Path) -> list[str]:
+    """Of its whole lines."""
+    lines = journal.read_text().splitlines(keepends=True)[1:]
+    return [json.loads(line)["key"] for line in lines if line.endswith("\n")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_killed_again_and_again_it_loses_no_finished_position(tmp_path: Path, number: signal.Signals) -> None:
+    """Each run is ended in the middle; every position is searched to its end exactly once."""
+    source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    source.write_text(GAME)
+    words = ["--movetime", "100", "--threads", "2", "--out", str(out), str(source)]
+    finished = 0
+    for more in (1, 4):
+        err = killed_after(finished + more, *words, number=number)
+        assert not out.exists()
+        kept = len(keys_of(journal))
+        assert kept >= finished + more
+        if finished:
+            assert f"{finished} of {POSITIONS_IN_GAME} positions are in {journal}: going on from there" in err
+        if number != signal.SIGKILL:
+            assert err.splitlines()[-1].startswith(f"psearch: interrupted; {kept} of {POSITIONS_IN_GAME} positions")
+            assert not (tmp_path / "out.pgn.part").exists()
+        finished = kept
+    before = keys_of(journal)
+    os.link(journal, tmp_path / "kept")
+    with start(*words) as running:
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    grown = keys_of(tmp_path / "kept")
+    (tmp_path / "kept").unlink()
+    assert grown[: len(before)] == before and len(set(grown)) == len(grown) == POSITIONS_IN_GAME
+    assert running.returncode == 0
+    assert f"2 games, {POSITIONS_IN_GAME} positions" in err
+    assert sorted(os.listdir(tmp_path)) == ["in.pgn", "out.pgn"]
+    with out.open() as stream:
+        game = chess.pgn.read_game(stream)
+    assert game is not None
+    assert all(node.eval() for node in list(game.mainline())[:-1])
+
+
+def marks_in(path: Path) -> list[tuple[set[int], list[str]]]:
+    """Of each move its glyphs, and the better moves."""
+    with path.open() as stream:
+        game = chess.pgn.read_game(stream)
+    assert game is not None
+    return [(node.nags, [other.uci() for other in node.parent.variations[1:]]) for node in game.mainline()]
+
+
+def test_an_interrupted_run_gives_the_same_marks(tmp_path: Path) -> None:
+    """Also where it was interrupted between a move and the position behind it."""
+    source, out = tmp_path / "in.pgn", tmp_path / "out.pgn"
+    source.write_text("1. e4 e5 2. Nf3 d6 3. Bc4 Bg4 4. Nc3 g6 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0\n")
+    words = ["--nodes", "30000", "--threads", "1", "--out", str(out), str(source)]
+    assert analyse(*words).returncode == 0
+    whole = marks_in(out)
+    assert whole[9] == ({chess.pgn.NAG_BLUNDER}, ["d6e5"])
+    for finished in (2, 3, 4):  # 5... Bxd1 is the fourth position from the end
+        out.unlink()
+        killed_after(finished, *words)
+        assert analyse(*words).returncode == 0
+        assert marks_in(out) == whole
+
+
+def test_killed_after_the_result_but_before_the_journal_is_gone(tmp_path: Path) -> None:
+    """The next run makes the same result again and searches nothing."""
+    source, out, journal = tmp_path / "in.pgn", tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    source.write_text(GAME)
+    words = ["--movetime", "300", "--threads", "2", "--out", str(out), str(source)]
+    with start(*words) as running:
+        wait_for_lines(journal, 1)
+        os.link(journal, tmp_path / "kept")
+        running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 0
+    first = out.read_bytes()
+    assert not journal.exists()
+    before = (tmp_path / "kept").read_bytes()
+    os.link(tmp_path / "kept", journal)
+    done = analyse(*words)
+    assert done.returncode == 0
+    assert f"{POSITIONS_IN_GAME} of {POSITIONS_IN_GAME} positions are in {journal}" in done.stderr
+    assert out.read_bytes() == first
+    assert (tmp_path / "kept").read_bytes() == before
+    assert not journal.exists()
+
+
+def test_a_suite_goes_on_with_the_same_result(tmp_path: Path) -> None:
+    """Depth and one worker: what was interrupted ends like what was not, times apart."""
+    words = ["--depth", "6", "--threads", "1", "--json"]
+
+    def facts(text: str) -> list[tuple[object, object]]:
+        return [(values.get("id"), values.get("nodes")) for values in map(json.loads, text.splitlines()[:-1])]
+
+    whole = facts(analyse(*words, MIXED).stdout)
+    out, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+    assert analyse(*words, "--out", str(out), MIXED).returncode == 0
+    assert facts(out.read_text()) == whole
+    out.unlink()
+    killed_after(3, *words, "--out", str(out), MIXED)
+    done = analyse(*words, "--out", str(out), MIXED)
+    assert done.returncode == 0
+    assert f"psearch: 3 of 7 positions are in {journal}: going on from there" in done.stderr
+    assert facts(out.read_text()) == whole
+    assert sorted(os.listdir(tmp_path)) == ["out.jsonl"]
+
+
+def test_several_files_go_on_as_one(tmp_path: Path) -> None:
+    """Killed in the second file: nothing of the first is searched again; with another order nothing goes on."""
+    for name in ("a.pgn", "b.pgn"):
+        (tmp_path / name).write_text(GAME.replace("Scholar", name))
+    files = [str(tmp_path / name) for name in ("a.pgn", "b.pgn")]
+    words = ["--depth", "8", "--threads", "1"]
+    out, journal = tmp_path / "out.pgn", tmp_path / "out.pgn.journal"
+    killed_after(POSITIONS_IN_GAME + 2, *words, "--out", str(out), *files)
+    assert not out.exists()
+    other = analyse(*words, "--out", str(out), *reversed(files))
+    assert (other.returncode, "another analysis (different: input)" in other.stderr) == (2, True)
+    kept = journal.read_bytes().count(b"\n") - 1
+    assert kept == POSITIONS_IN_GAME + 2
+    done = analyse(*words, "--out", str(out), *files)
+    assert done.returncode == 0
+    assert f"{kept} of {2 * POSITIONS_IN_GAME} positions are in {journal}: going on from there" in done.stderr
+    assert f"4 games, {2 * POSITIONS_IN_GAME} positions" in done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["a.pgn", "b.pgn", "out.pgn"]
+    with out.open() as stream:
+        games = [chess.pgn.read_game(stream) for _ in range(4)]
+        assert chess.pgn.read_game(stream) is None
+    assert [game.headers["Event"] for game in games if game is not None] == ["a.pgn", "Fischer", "b.pgn", "Fischer"]
+    assert all(node.eval() for game in games if game is not None for node in list(game.mainline())[:6])
+
+
+def test_json_of_games_that_is_interrupted_is_whole_lines(tmp_path: Path) -> None:
+    (tmp_path / "x.pgn").write_text("1. e4 *\n\n" + GAME)
+    with start("--movetime", "200", "--threads", "1", "--json", str(tmp_path / "x.pgn")) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        rest, err = running.communicate(timeout=TIMEOUT_S)
+    assert (running.returncode, err) == (130, "psearch: interrupted\n")
+    games = [json.loads(line) for line in [first, *rest.splitlines()]]
+    assert games[0]["game"] == 1
+    assert (games[-1]["summary"]["games"], games[-1]["summary"]["finished"]) == (3, len(games) - 1)
+
+
+def test_interrupted_on_stdout_what_is_finished_has_been_printed() -> None:
+    with start("--movetime", "300", "--threads", "2", MIXED) as running:
+        assert running.stdout is not None
+        for _ in range(3):
+            running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 130
+    assert err == "psearch: interrupted\n"
+    assert "finished   " in out
+    assert "solved     " in out
+    assert_gone(running.pid)
+
+
+def test_other_settings_do_not_mix(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with start("--movetime", "1500", "--out", str(out), MIXED) as running:
+        # the first line says what is analysed; a journal without a position would be begun anew
+        wait_for_lines(Path(f"{out}.journal"), 2)
+        running.send_signal(signal.SIGSTOP)  # lest it ends before the second has begun
+        second = analyse("--movetime", "1500", "--out", str(out), MIXED)
+        running.kill()
+        running.communicate()
+    assert (second.returncode, second.stderr) == (2, f"psearch: another psearch is writing {out}.journal\n")
+    before = Path(f"{out}.journal").read_bytes()
+    done = analyse("--movetime", "200", "--out", str(out), MIXED)
+    assert done.returncode == 2
+    assert "another analysis (different: movetime_ms)" in done.stderr
+    assert Path(f"{out}.journal").read_bytes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_workers_that_are_lost_cost_no_position(tmp_path: Path, number: signal.Signals) -> None:
+    out = tmp_path / "out"
+    words = ["--movetime", "600", "--threads", "2", "--out", str(out), MIXED]
+    with start(*words) as running:
+        for done in (2, 4):
+            wait_for_lines(Path(f"{out}.journal"), done)
+            os.kill(children_of(running.pid)[-1], number)
+        _, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 0
+    words = "is replaced: it was killed by signal 9" if number == signal.SIGKILL else "is replaced: it was stopped"
+    assert err.count(words) == 2
+    assert_gone(running.pid)
+    assert out.read_text().splitlines()[-1].startswith("searched   ")
+    assert sorted(os.listdir(tmp_path)) == ["out"]
+
+
+# -- terminals -------------------------------------------------------------------------------------------------------
+
+
+def at_terminal(columns: int, words: list[str], stdout_too: bool) -> tuple[str, str, int]:
+    command = [*PSEARCH, "analyse", "--hash", "1", "--threads", "1", *words]
+    return on_terminal(command, columns, stdout_too)
+
+
+def test_the_bar_on_a_terminal(tmp_path: Path) -> None:
+    """stderr is a terminal: a bar with the count and the time left, gone at the end."""
+    suite = tmp_path / "suite.epd"
+    suite.write_text(f"{chess.STARTING_FEN} bm a3;\n" * 4)
+    # one after the other: two that end together would be shown together
+    text, rows, status = at_terminal(100, ["--movetime", "400", "--jobs", "1", str(suite)], stdout_too=False)
+    assert status == 0
+    assert "2/4" in text
+    assert " left" in text
+    assert "solved 0/3" in text
+    assert "/s" in text
+    assert "\x1b[?25h" in text, "the cursor is back"
+    assert "\x1b" not in rows
+    assert rows.count("\n") >= 7
+
+
+def test_a_long_analysis_says_where_it_is_and_sums_up_players(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    file.write_text('[White "One"]\n[Black "Two"]\n\n1. e4 e5 2. Nf3 *\n\n[White "Two"]\n[Black "One"]\n\n1. d4 d5 *\n')
+    text, _, status = at_terminal(80, ["--movetime", "250", "--jobs", "1", str(file)], stdout_too=False)
+    assert status == 0
+    assert re.search(r"game 1, 2\. [+-]\d\.\d\d ", text) or re.search(r"game 1, 1\.+ [+-]\d\.\d\d ", text)
+    table = CONTROL.sub("", text[text.index("all games:") :]).splitlines()
+    assert table[1].split()[:3] == ["player", "games", "accuracy"]
+    assert sorted(row.split()[:2] for row in table[2:4]) == [["One", "2"], ["Two", "2"]]
+    assert table[4].startswith("2 games, 7 positions, ")
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100])
+@pytest.mark.parametrize("to_file", [True, False])
+def test_nothing_is_glued_to_the_bar(tmp_path: Path, columns: int, to_file: bool) -> None:
+    """A warning, the players' table and the last line each begin a line of their own."""
+    file = tmp_path / "x.pgn"
+    file.write_text(f'[White "{"Long Name, " * 12}"]\n\n1. e4 e5 2. Ke3 *\n')
+    words = ["--nodes", "500", str(file), *(["--out", str(tmp_path / "out.pgn")] if to_file else [])]
+    text, _, status = at_terminal(columns, words, stdout_too=True)
+    assert status == 1
+    for begin in ("psearch: ", "game 1\r\n", "player", "White, Long Name", "Black ", "1 game, 3 positions, "):
+        assert line_before(text, begin) == "", begin
+    table = CONTROL.sub("", text[text.index("game 1\r\n") :]).splitlines()[:4]
+    assert max(map(len, table)) <= columns
+    assert "…" in table[2]

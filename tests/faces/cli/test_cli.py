@@ -1,0 +1,602 @@
+"""The command line without the engine: parsing, refusals, and a stand-in engine for the rest."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import chess
+import pytest
+from paths import DATA
+from positions import KIWIPETE, MATED
+from reports import cp, moves, workers
+
+from psearch import __version__, search
+from psearch.arena.control_groups import usable_cores
+from psearch.faces.cli import main as cli
+from psearch.faces.cli.command_list import COMMANDS
+from psearch.processes.request import SearchRequest
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
+from psearch.text.report import final_report, iteration_line
+
+STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+
+
+def run_psearch(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+class StandInEngine:
+    """Answers like the supervisor, without processes; one object stands for the class and its instance."""
+
+    def __init__(self) -> None:
+        self.arguments: dict[str, int] = {}
+        self.limits: Limits | None = None
+        self.open = 0
+        self.during_search: Callable[[], None] = lambda: None
+        self.perft_error = 0
+        self.recorder = None
+        self.board = chess.Board()
+        self.only: Sequence[chess.Move] | None = None
+        self.multipv = 0
+
+    def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
+        self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
+        return self
+
+    def __enter__(self) -> StandInEngine:
+        self.open += 1
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.open -= 1
+
+    def search(self, request: SearchRequest) -> Result:
+        board, self.limits = request.board, request.limits
+        self.board, self.only, self.multipv = board, request.only, request.multipv
+        best = next(iter(board.legal_moves))
+        infos = [
+            Info(1, 1, cp(20, board.turn), "exact", 30, 0.1, [best], workers(2)),
+            Info(1, 1, cp(20, board.turn), "exact", 60, 0.2, [best], workers(2)),
+            Info(2, 4, cp(45, board.turn), "lower", 100, 0.3, [best], workers(2)),
+            Info(2, 5, cp(50, board.turn), "exact", 200, 0.4, [best], workers(2)),
+        ]
+        for info in infos:
+            if request.on_info is not None:
+                request.on_info(info)
+        self.during_search()
+        return Result(best, infos[-1], interrupted=request.control.is_stopped)
+
+    def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
+        def count(depth: int) -> int:
+            if depth == 0:
+                return 1
+            total = 0
+            for move in list(board.legal_moves):
+                board.push(move)
+                total += count(depth - 1)
+                board.pop()
+            return total
+
+        divide = {}
+        for move in list(board.legal_moves):
+            board.push(move)
+            divide[move] = count(depth - 1) + self.perft_error
+            board.pop()
+        return divide, 0.5
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
+    stand_in = StandInEngine()
+    modules: dict[str, dict[str, object]] = {
+        "psearch.processes.supervisor": {"Supervisor": stand_in},
+        "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
+        "psearch.bench": {
+            "run_bench": lambda progress, pruning: (123456, 0.5),
+            "BENCH_POSITIONS": ("a", "b"),
+            "BENCH_DEPTH": 9,
+            "BENCH_NODES": 123457,
+        },
+    }
+    for name, contents in modules.items():
+        module = types.ModuleType(name)
+        vars(module).update(contents)
+        monkeypatch.setitem(sys.modules, name, module)
+    yield stand_in
+    assert stand_in.open == 0
+
+
+def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    """The line that a bad command line gives."""
+    try:
+        status: object = cli.main(words)
+    except SystemExit as leaving:
+        status = leaving.code
+    captured = capsys.readouterr()
+    assert status == 2
+    assert captured.out == ""
+    assert captured.err.startswith("psearch: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--threads", "0", "startpos"], "--threads: must be a whole number from 1 to 1024, not '0'"),
+        (["--threads", "10000", "startpos"], "1 to 1024"),
+        (["--threads", "two", "startpos"], "'two'"),
+        (["--threads", "1_0", "startpos"], "'1_0'"),
+        (["--threads"], "--threads"),
+        (["--depth", "0", "startpos"], "1 to 100"),
+        (["--depth", "-3", "startpos"], "'-3'"),
+        (["--depth", "101", "startpos"], "1 to 100"),
+        (["--movetime", "0", "startpos"], "--movetime"),
+        (["--nodes", "-1", "startpos"], "--nodes"),
+        (["--nodes", "9" * 5000, "startpos"], "--nodes"),
+        (["--hash", "0", "startpos"], "--hash"),
+        (["--hash", "16000000", "startpos"], "--hash 16000000 does not fit"),
+        (["startpos", "e4", "e5"], "startpos stands by itself; moves go to --moves: psearch --moves 'e4 e5'"),
+        (["--frobnicate", "startpos"], "no option --frobnicate (see psearch --help)"),
+        (["--movetime", "5x", "startpos"], "--movetime: must be a time like 1500 (milliseconds), 1.5s or 2m, not '5x'"),
+        (["--depth", "3"], "no position"),
+        ([""], "empty"),
+        (["8/8/8/8/8/8/8/8 w - - 0 1"], "board is empty"),
+        (["nonsense\nin two lines"], "side to move"),
+        (["\x1b[31mred"], "1 field, not 2 to 6"),
+        (["perft"], "DEPTH and FEN"),
+        (["perft", "3"], "DEPTH and FEN"),
+        (["perft", "startpos", "3"], "DEPTH must be"),
+        (["perft", "0", "startpos"], "DEPTH must be"),
+        (["perft", "-1", "startpos"], "DEPTH must be"),
+        (["perft", "--max-nodes", "5", "3", "startpos"], "--epd"),
+        (["perft", "--epd", "a", "3", "startpos"], "leave out"),
+        (["perft", "--epd", "/nowhere/suite.epd"], "No such file"),
+        (["perft", "--epd", "/"], "directory"),
+        (["perft", "--epd", "\0"], "null"),
+        (["bench", "5"], "psearch bench takes no '5'"),
+        (["--multipv", "0", "startpos"], "1 to 256"),
+        (["--board", "--json", "startpos"], "--board draws"),
+        (
+            ["--moves", "e2e4 e2e4", "startpos"],
+            "--moves, move 2: 'e2e4' is not a legal move in rnbqkbnr/pppppppp/8/8/4P3/",
+        ),
+        (["--moves", "0000", "startpos"], "move 1: '0000'"),
+        (["--searchmoves", "", "startpos"], "names no move"),
+        (["--searchmoves", "e2e4 Ke2", "startpos"], "'Ke2' is not a legal move"),
+        (["--syzygy", "/nowhere", "startpos"], "cannot read endgame tables in /nowhere: No such file"),
+        (["bench", "--pruning", "modern,speed=1"], "no pruning parameter is called 'speed'"),
+        (["completion"], "SHELL"),
+        (["completion", "tcsh"], "tcsh"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
+    assert expected in refuse(capsys, *words)
+
+
+@pytest.mark.parametrize("words", [[], ["uci"]])
+def test_nothing_given_speaks_uci(words: list[str]) -> None:
+    done = run_psearch(*words, input="uci\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"id name psearch {__version__}\n")
+    assert "\nuciok\n" in done.stdout
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    for name, summary in COMMANDS.items():
+        assert re.search(rf"^  psearch {name} +{re.escape(summary)}$", out, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["perft", "--help"], ["speedup", "--help"]])
+def test_help_imports_nothing_that_it_does_not_use(words: list[str]) -> None:
+    program = f"""
+import sys
+from psearch.faces.cli.main import main
+try:
+    main({words})
+except SystemExit:
+    pass
+others = {{f"psearch.faces.cli.{{name}}" for name in ("uci", "analyse", "simulate", "completion")}}
+loaded = ({{"numpy", "chess", "rich", "shtab", "json", "psearch.results"}} | others) & set(sys.modules)
+sys.exit(f"loaded: {{loaded}}" if loaded else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_and_refusals_do_not_load_the_engine() -> None:
+    program = """
+import sys
+from psearch.faces.cli.main import main
+for words in (["--help"], ["--version"], ["--threads", "0", "startpos"], ["not", "a", "fen"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+heavy = {"numba", "llvmlite", "numpy"} & set(sys.modules)
+sys.exit(f"loaded: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version() -> None:
+    done = run_psearch("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"psearch {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["8/8/8/8/8/8/8/8 w - - 0 1"],
+        ["4k3/8/8/8/8/8/4Q3/4K3", "w", "-", "-", "0", "1"],
+        ["--threads", "0", "startpos"],
+        ["--threads", "10000", "startpos"],
+        ["--unknown", "startpos"],
+    ],
+)
+def test_bad_input_ends_the_process_with_2(words: list[str]) -> None:
+    done = run_psearch(*words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("psearch: ")
+    assert done.stderr.count("\n") == 1
+
+
+# Searching
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--depth", "3", KIWIPETE],
+        ["--depth", "3", *KIWIPETE.split()],
+        [*KIWIPETE.split(), "--depth", "3"],
+        [*KIWIPETE.split()[:3], "--depth", "3", *KIWIPETE.split()[3:]],
+        ["--depth", "3", "--", *KIWIPETE.split()],
+    ],
+)
+def test_fen_as_words_anywhere(capsys: pytest.CaptureFixture[str], engine: StandInEngine, words: list[str]) -> None:
+    assert cli.main(words) == 0
+    assert engine.limits == Limits(depth=3)
+    assert "best move" in capsys.readouterr().out
+
+
+def test_defaults(engine: StandInEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
+    assert cli.main(["startpos"]) == 0
+    assert engine.arguments == {"threads": usable_cores(), "hash_mb": 256, "trace": False}
+    assert engine.limits == Limits(movetime_ms=5000)
+
+
+@pytest.mark.parametrize(("option", "limit"), [("--depth", {"depth": 5}), ("--nodes", {"nodes": 5})])
+def test_counts_do_not_depend_on_the_memory(
+    engine: StandInEngine, monkeypatch: pytest.MonkeyPatch, option: str, limit: dict[str, int]
+) -> None:
+    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
+    assert cli.main([option, "5", "startpos"]) == 0
+    assert engine.arguments["hash_mb"] == 64
+    search(chess.Board(), **limit)
+    assert engine.arguments["hash_mb"] == 64
+    search(chess.Board(), movetime_ms=5)
+    assert engine.arguments["hash_mb"] == 256
+
+
+def test_options_reach_the_engine(engine: StandInEngine) -> None:
+    assert cli.main(["--threads", "3", "--nodes", "500", "--hash", "7", "startpos"]) == 0
+    assert engine.arguments == {"threads": 3, "hash_mb": 7, "trace": False}
+    assert engine.limits == Limits(nodes=500)
+
+
+@pytest.mark.parametrize(("text", "milliseconds"), [("700", 700), ("5s", 5000), ("500ms", 500), ("2m", 120_000)])
+def test_times_have_units(engine: StandInEngine, text: str, milliseconds: int) -> None:
+    assert cli.main(["--movetime", text, "startpos"]) == 0
+    assert engine.limits == Limits(movetime_ms=milliseconds)
+
+
+def test_moves_are_played_and_count_as_history(engine: StandInEngine) -> None:
+    """UCI and SAN may be mixed; the position searched is the one after them."""
+    assert cli.main(["--moves", "e2e4 e5 Nf3", "startpos"]) == 0
+    assert engine.board.board_fen() == "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R"
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--moves", "O-O", "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"]) == 0
+    assert engine.board.king(chess.WHITE) == chess.G1
+
+
+def test_moves_as_they_stand_in_a_game(engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "1. e4! e5 {open} 2. Nf3 *", "startpos"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4", "e7e5", "g1f3"]
+    assert cli.main(["--searchmoves", "1. d4 c4", "8/8/8/8/8/8/2PP4/K1k5 w"]) == 0
+    assert engine.only == moves("d2d4", "c2c4")
+    assert cli.main(["--moves", "1. e4"]) == 0
+    assert [move.uci() for move in engine.board.move_stack] == ["e2e4"]
+
+
+def test_moves_can_end_the_game(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--moves", "f3 e5 g4 Qh4", "startpos"]) == 0
+    assert capsys.readouterr().out == "checkmate: White is mated\n"
+    assert engine.limits is None
+
+
+def test_limits_may_be_combined(engine: StandInEngine) -> None:
+    assert cli.main(["--depth", "9", "--movetime", "2s", "--nodes", "5000", "startpos"]) == 0
+    assert engine.limits == Limits(depth=9, movetime_ms=2000, nodes=5000)
+
+
+def test_moves_to_choose_from_and_lines_reach_the_engine(engine: StandInEngine) -> None:
+    assert cli.main(["startpos"]) == 0
+    assert (engine.only, engine.multipv) == (None, 1)
+    assert cli.main(["--searchmoves", "e4 d2d4 e2e4", "--multipv", "3", "startpos"]) == 0
+    assert (engine.only, engine.multipv) == (moves("e2e4", "d2d4"), 3)
+
+
+ROOK_ENDING = "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
+TABLES = str(DATA / "syzygy")
+
+
+def test_tables_choose_the_moves(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--syzygy", TABLES, ROOK_ENDING]) == 0
+    assert engine.only is not None and len(engine.only) == 15
+    assert capsys.readouterr().out.splitlines()[-1].startswith("tables     won, DTZ 25: Rh5 ")
+    late = ROOK_ENDING.replace("0 1", "74 80")
+    assert cli.main(["--syzygy", TABLES, "--json", late]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["syzygy"] == {"wdl": 2, "dtz": 25, "best": ["h1h5"], "hits": 15}
+    # the user's choice comes first, the tables choose within it if they can
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h5 h1h6", late]) == 0
+    assert engine.only == moves("h1h5")
+    assert cli.main(["--syzygy", TABLES, "--searchmoves", "h1h6", late]) == 0
+    assert engine.only == moves("h1h6")
+    # and where they know nothing, nothing is said
+    capsys.readouterr()
+    assert cli.main(["--syzygy", TABLES, "--json", "startpos"]) == 0
+    assert engine.only is None
+    assert "syzygy" not in json.loads(capsys.readouterr().out)
+
+
+def test_the_board_is_drawn(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--board", ROOK_ENDING]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("8 |")
+    assert lines[9].startswith("4 | | | |♚|")
+    assert lines[15] == "1 | | | |♔| | | |♖|"
+    assert cli.main(["--board", ROOK_ENDING.replace("w", "b")]) == 0
+    assert capsys.readouterr().out.splitlines()[1:16] == lines[1:16], "White is below, as UCI's d has it"
+
+
+def test_numbers_are_grouped_alike() -> None:
+    info = Info(9, 9, cp(1), "exact", 1_234_567, 1.0, moves("e2e4"))
+    assert "nodes 1,234,567  nps 1,234,567" in iteration_line(chess.Board(), info)
+    answer = final_report(chess.Board(), Result(info.pv[0], info))
+    assert "nodes      1,234,567 in 1.00 s, 1,234,567 nps" in answer
+
+
+def test_plain_lines(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "depth 1/1  score +0.20  nodes 30  nps 300  time 0.10  pv Rh8"
+    assert lines[1].startswith("depth 2/4  score >=+0.45  ")
+    assert lines[2].startswith("depth 2/5  score +0.50  ")
+    assert lines[3:] == [
+        "best move  Rh8 (h1h8)",
+        "score      +0.50 for White",
+        "pv         Rh8",
+        "depth      2/5",
+        "nodes      200 in 0.40 s, 500 nps",
+        "workers    2, splits 20, joins 40, idle 12.5%",
+    ]
+
+
+def test_json(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["--json", "--threads", "2", "8/8/8/4k3/8/8/8/4K2R w - - 0 1"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "bestmove": "h1h8",
+        "score": {"cp": 50},
+        "pv": ["h1h8"],
+        "depth": 2,
+        "seldepth": 5,
+        "nodes": 200,
+        "nps": 500,
+        "time": 0.4,
+        "threads": 2,
+        "workers": [
+            {"nodes": 1000, "splits": 10, "joins": 20, "aborted": 5, "idle": 0.0},
+            {"nodes": 1001, "splits": 10, "joins": 20, "aborted": 5, "idle": 0.25},
+        ],
+        "interrupted": False,
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_during_search_gives_the_best_so_far(
+    capsys: pytest.CaptureFixture[str], engine: StandInEngine, number: signal.Signals
+) -> None:
+    before = signal.getsignal(number)
+    engine.during_search = lambda: os.kill(os.getpid(), number)
+    assert cli.main(["startpos"]) == 128 + number
+    captured = capsys.readouterr()
+    assert "best move  Nh3 (g1h3), interrupted" in captured.out
+    assert captured.err == ""
+    assert signal.getsignal(number) is before
+
+
+def test_a_second_signal_does_not_wait(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    def twice() -> None:
+        for _ in range(2):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+
+    engine.during_search = twice
+    assert cli.main(["--json", "startpos"]) == 130
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "psearch: interrupted\n")
+
+
+def test_a_dead_worker_is_one_line(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    def die() -> None:
+        raise WorkerDied("worker 1 was killed by signal 9")
+
+    engine.during_search = die
+    assert cli.main(["--json", "startpos"]) == 3
+    assert capsys.readouterr().err == "psearch: worker 1 was killed by signal 9\n"
+
+
+@pytest.mark.parametrize(
+    ("fen", "answer", "score", "terminal"),
+    [
+        (MATED, "checkmate: White is mated\n", {"mate": 0}, "checkmate"),
+        (STALEMATED, "stalemate: draw\n", {"cp": 0}, "stalemate"),
+    ],
+)
+def test_games_that_are_over(
+    capsys: pytest.CaptureFixture[str], fen: str, answer: str, score: dict[str, int], terminal: str
+) -> None:
+    assert cli.main([fen]) == 0
+    assert capsys.readouterr().out == answer
+    assert cli.main(["--json", "--threads", "2", fen]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["bestmove"], report["score"], report["terminal"]) == (None, score, terminal)
+    assert report["threads"] == 2
+    assert search(fen).bestmove is None
+
+
+def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["bench", "--pruning", "ael"]) == 0
+    head, last = capsys.readouterr().out.splitlines()
+    assert head == "2 positions, 61.7 k nodes a tree (those of one worker, mean), depth 9; nps: nodes per second"
+    assert last == "123456 nodes 246912 nps"
+
+
+def test_bench_says_whether_its_number_is_the_known_one(
+    capsys: pytest.CaptureFixture[str], engine: StandInEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cli.main(["bench"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "not the known number, 123457: this is another search",
+        "123456 nodes 246912 nps",
+    ]
+    monkeypatch.setattr(sys.modules["psearch.bench"], "BENCH_NODES", 123456)
+    assert cli.main(["bench"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["the known number", "123456 nodes 246912 nps"]
+
+
+def test_broken_pipe_is_quiet() -> None:
+    program = f"from psearch.faces.cli.main import main; import sys; sys.exit(main(['--json', '{MATED}']))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-c", program], stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_broken_pipe_between_processes_is_not_quiet() -> None:
+    program = """
+import sys, psearch.text.fen
+from psearch.faces.cli.main import main
+def broken(words):
+    raise BrokenPipeError(32, "Broken pipe")
+psearch.text.fen.parse_position = broken
+sys.exit(main(["startpos"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "psearch: cannot go on: [Errno 32] Broken pipe\n")
+
+
+def test_full_disk_is_one_line() -> None:
+    with open("/dev/full", "wb") as full:
+        command = [
+            sys.executable,
+            "-c",
+            f"from psearch.faces.cli.main import main; raise SystemExit(main(['{MATED}']))",
+        ]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"psearch: ")
+    assert done.stderr.count(b"\n") == 1
+
+
+# Python
+
+
+def test_search_from_python(engine: StandInEngine) -> None:
+    result = search(chess.Board(), threads=3, hash_mb=5, depth=4)
+    assert result.bestmove is not None
+    assert engine.arguments == {"threads": 3, "hash_mb": 5, "trace": False}
+    assert engine.limits == Limits(depth=4)
+    search("startpos")
+    assert engine.limits == Limits(movetime_ms=5000)
+
+
+@pytest.mark.parametrize("limits", [{"depth": 0}, {"depth": 101}, {"nodes": -1}, {"movetime_ms": 0}])
+def test_search_from_python_refuses(limits: dict[str, int]) -> None:
+    with pytest.raises(PsearchError):
+        search("startpos", **limits)  # type: ignore[arg-type]  # mypy cannot see which keywords a dict has
+    with pytest.raises(PsearchError):
+        search("not a fen")
+
+
+# Perft
+
+
+def test_perft_divide(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
+    assert cli.main(["perft", "2", *KIWIPETE.split(), "--threads", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 49
+    assert lines[:-1] == sorted(lines[:-1])
+    assert lines[-1] == "total 2039  time 0.50  nps 4,078"
+
+
+def test_perft_of_a_mated_position(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["perft", "3", MATED]) == 0
+    assert capsys.readouterr().out == "total 0  time 0.00  nps 0\n"
+
+
+SUITE = f"""\
+# a comment
+
+{KIWIPETE} ;D2 2039 ;D1 48 ;D5 193690690
+4k3/8/8/8/8/8/8/4K2R w K - 0 1;D3 1197;
+1r3kr1/8/8/8/8/8/8/1R3KR1 w KQkq - ;D1 23
+kBQQQQQQ/BR5Q/Q6Q/Q6Q/Q6Q/Q6Q/Q6Q/KQQQQQQQ w - - 0 1 ;D1 270 ;D2 0
+"""
+
+
+def test_perft_suite(capsys: pytest.CaptureFixture[str], engine: StandInEngine, tmp_path: Any) -> None:
+    path = tmp_path / "suite.epd"
+    path.write_text(SUITE.replace("D1 23", "D1 27"))
+    assert cli.main(["perft", "--epd", str(path)]) == 1
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0].startswith(f"FAIL {path}, line 5: depth 1, expected 27, counted 23: 1r3kr1/")
+    assert lines[1].startswith("4 positions, 3 counts right, 1 wrong, 1 skipped (more than 10,000,000), 2 sk")
+    assert captured.err == ""
+    path.write_text(SUITE)
+    assert cli.main(["perft", "--epd", str(path), "--max-nodes", "100"]) == 0
+    assert "2 counts right, 0 wrong, 3 skipped (more than 100)" in capsys.readouterr().out
+    path.write_text(f"{KIWIPETE} ;D1 48\n")
+    assert cli.main(["perft", "--epd", str(path)]) == 0
+    assert capsys.readouterr().out.startswith("1 position, 1 count right, 0 wrong, 0 skipped")
+
+
+def test_perft_suite_from_standard_input() -> None:
+    done = run_psearch("perft", "--epd", "-", input="rubbish\n")
+    assert done.returncode == 2
+    assert done.stderr.startswith("psearch: standard input, line 1: ")

@@ -1,0 +1,281 @@
+"""The command line with the real engine, as subprocesses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess
+import pytest
+from paths import DATA
+from positions import MATED
+from programs import PSEARCH, processes_in_session
+from timing import least, wait_until
+
+MIDDLE_GAME = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
+TIMEOUT_S = 240
+"""generous: the first of these tests may have to compile the kernels"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_kernels() -> None:
+    """Compile before any test looks at the clock."""
+    subprocess.run([*PSEARCH, "--nodes", "1", "startpos"], check=True, capture_output=True, timeout=280)
+
+
+def run_psearch(*words: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*PSEARCH, *words], capture_output=True, text=True, timeout=TIMEOUT_S, input=text)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_json_fields(threads: int) -> None:
+    done = run_psearch("--json", "--threads", str(threads), "--depth", "6", MIDDLE_GAME)
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    board = chess.Board(MIDDLE_GAME)
+    assert chess.Move.from_uci(report["bestmove"]) in board.legal_moves
+    assert report["pv"][0] == report["bestmove"]
+    for word in report["pv"]:
+        board.push_uci(word)
+    assert set(report["score"]) in ({"cp"}, {"mate"})
+    assert report["depth"] == 6
+    assert report["seldepth"] >= 6 or set(report["score"]) == {"mate"}
+    assert report["threads"] == threads == len(report["workers"])
+    assert sum(worker["nodes"] for worker in report["workers"]) == report["nodes"] > 0
+    assert all(0 <= worker["idle"] <= 1 for worker in report["workers"])
+    assert report["time"] > 0
+    assert report["nps"] > 0
+    assert report["interrupted"] is False
+    assert "terminal" not in report
+
+
+def test_one_worker_searches_the_same_tree() -> None:
+    nodes = set()
+    for _ in range(2):
+        done = run_psearch("--json", "--threads", "1", "--depth", "7", MIDDLE_GAME)
+        nodes.add(json.loads(done.stdout)["nodes"])
+    assert len(nodes) == 1
+
+
+def test_bare_words_and_plain_lines() -> None:
+    done = run_psearch("--threads", "2", "--depth", "5", *MIDDLE_GAME.split())
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    iterations = [line for line in lines if line.startswith("depth ") and " nps " in line]
+    assert "\x1b" not in done.stdout
+    assert {line.split("/")[0] for line in iterations if "=" not in line.split()[3]} == {
+        f"depth {depth}" for depth in range(1, 6)
+    }
+    for name in ("best move", "score", "pv", "nodes", "workers"):
+        assert any(line.startswith(name) for line in lines)
+
+
+def test_a_search_without_a_terminal_imports_neither_numba_nor_rich() -> None:
+    """Nor what belongs to other commands."""
+    program = """
+import sys
+from psearch.faces.cli.main import main
+status = main(["--threads", "1", "--depth", "1", "startpos"])
+assert "psearch.processes.supervisor" in sys.modules
+unwanted = {"numba", "rich", "shtab", "matplotlib", "psearch.faces.cli.commands.stats_command", "chess.syzygy"}
+loaded = {*unwanted, "chess.pgn"} & set(sys.modules)
+sys.exit(f"loaded: {loaded}" if loaded else status)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stderr
+
+
+def test_finds_mate_for_either_side() -> None:
+    for fen in ("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1", "4r1k1/8/8/8/8/8/5PPP/6K1 b - - 0 1"):
+        report = json.loads(run_psearch("--json", "--depth", "4", fen).stdout)
+        assert report["score"] == {"mate": 1}
+        board = chess.Board(fen)
+        board.push_uci(report["bestmove"])
+        assert board.is_checkmate()
+
+
+def test_endgame_tables_have_the_score_and_leave_a_choice() -> None:
+    options = ["--syzygy", str(DATA / "syzygy"), "--threads", "1", "--depth", "6", "--multipv", "3"]
+    report = json.loads(run_psearch(*options, "--json", "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout)
+    assert [line["score"] for line in report["lines"]] == [{"cp": 20_000}] * 3
+    done = run_psearch(*options, "8/8/8/8/3k4/8/8/3K3R w - - 0 1").stdout
+    assert "score      won for White\n" in done and "  score won  nodes" in done
+
+
+def test_chess960_answers_are_legal_there() -> None:
+    fen = "1r3kr1/pppppppp/8/8/8/8/PPPPPPPP/1R3KR1 w GBgb - 0 1"
+    report = json.loads(run_psearch("--json", "--depth", "5", fen).stdout)
+    board = chess.Board(fen, chess960=True)
+    for word in report["pv"]:
+        board.push_uci(word)
+
+
+STALEMATED = "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1"
+
+
+@pytest.mark.parametrize(
+    ("fen", "answer", "score"),
+    [(MATED, "checkmate: White is mated", {"mate": 0}), (STALEMATED, "stalemate: draw", {"cp": 0})],
+)
+def test_games_that_are_over(fen: str, answer: str, score: dict[str, int]) -> None:
+    done = run_psearch(fen)
+    assert (done.returncode, done.stdout, done.stderr) == (0, answer + "\n", "")
+    report = json.loads(run_psearch("--json", fen).stdout)
+    assert (report["bestmove"], report["score"]) == (None, score)
+
+
+def test_draws_with_legal_moves_are_searched() -> None:
+    for fen in ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", "4k3/8/8/8/8/8/8/R3K3 w Q - 100 90"):
+        report = json.loads(run_psearch("--json", "--depth", "3", fen).stdout)
+        assert report["bestmove"] is not None
+
+
+def test_movetime_is_kept() -> None:
+    start = time.monotonic()
+    report = json.loads(run_psearch("--json", "--movetime", "1000", MIDDLE_GAME).stdout)
+    assert time.monotonic() - start < 60
+    assert 0.5 < report["time"] < 3
+
+
+SLOW_START = """
+import time
+from psearch.processes import search_workers, supervisor
+from psearch.scheduler import scheduler_entries
+
+def slowly(function):
+    def after_a_second(*arguments, **options):
+        time.sleep(1)
+        return function(*arguments, **options)
+    return after_a_second
+
+scheduler_entries.load_kernels = supervisor.load_kernels = slowly(scheduler_entries.load_kernels)
+search_workers.WorkerPool.wait_until_ready = slowly(search_workers.WorkerPool.wait_until_ready)
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "from psearch.faces.cli.main import main; main(['--json', '--threads', '2', '--movetime', '0.4s', 'startpos'])",
+        "import psearch; print(dict(time=psearch.search('startpos', threads=2, movetime_ms=400).info.time_s))",
+        "import chess, psearch; from chess.engine import Limit\n"
+        "with psearch.Engine(2, 1) as e: print(dict(time=e.analyse(chess.Board(), Limit(time=0.4))['time']))",
+    ],
+)
+def test_the_clock_starts_when_everything_is_ready(program: str) -> None:
+    """Loading and starting workers take two or three seconds here, of which none is the search's."""
+
+    def seconds() -> float:
+        command = [sys.executable, "-c", SLOW_START + program]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        return float(json.loads(done.stdout.replace("'", '"'))["time"])
+
+    assert 0.35 <= least(seconds, 0.95) < 0.95
+
+
+@pytest.mark.parametrize(("depth", "total"), [("1", 48), ("3", 97862), ("4", 4085603)])
+def test_perft_counts(depth: str, total: int) -> None:
+    fen = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+    done = run_psearch("perft", depth, fen, "--threads", "2")
+    assert done.returncode == 0
+    *divide, last = done.stdout.splitlines()
+    assert last.startswith(f"total {total}  ")
+    assert len(divide) == 48
+    assert sum(int(line.split(": ")[1]) for line in divide) == total
+    assert sorted(divide) == divide
+
+
+def test_perft_suite() -> None:
+    suite = """\
+rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1 ;D1 20 ;D2 400 ;D3 8902 ;D4 197281 ;D6 119060324
+bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9 ;D1 21 ;D2 528 ;D3 12189 ;D4 326672
+r1k1r2q/p1ppp1pp/8/8/8/8/P1PPP1PP/R1K1R2Q w KQkq - 0 1 ;D3 12333
+3R4/8/q4k2/2B5/1NK5/3b4/8/8 w - - 0 1 ;D1 4 ;D2 125 ;D3 2854
+"""
+    done = run_psearch("perft", "--epd", "-", "--max-nodes", "1000000", text=suite)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("4 positions, 12 counts right, 0 wrong, 1 skipped")
+    done = run_psearch("perft", "--epd", "-", text=suite.replace("D3 2854", "D3 2855"))
+    assert done.returncode == 1
+    assert done.stdout.startswith("FAIL standard input, line 4: depth 3, expected 2855, counted 2854: ")
+
+
+def test_bench_line() -> None:
+    done = run_psearch("bench")
+    assert done.returncode == 0
+    words = done.stdout.splitlines()[-1].split()
+    assert (words[1], words[3]) == ("nodes", "nps")
+    assert int(words[0]) > 0
+    assert int(words[2]) > 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("whole_group", [False, True], ids=["parent", "group"])
+def test_a_signal_gives_the_best_move_and_leaves_nothing(number: signal.Signals, whole_group: bool) -> None:
+    """`group` is what a terminal does on Ctrl-C: the workers get the signal too."""
+    command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        first = running.stdout.readline()
+        assert first.startswith("depth 1/")
+        (os.killpg if whole_group else os.kill)(running.pid, number)
+        rest = running.stdout.read()
+        assert running.wait(TIMEOUT_S) == 128 + number
+    assert "best move  " in rest
+    assert "interrupted" in rest
+    assert "none" not in rest
+    wait_until(lambda: not processes_in_session(running.pid))
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def processor_time_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_interrupted_json_says_so() -> None:
+    command = [*PSEARCH, "--json", "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        wait_until(lambda: sum(map(processor_time_s, children(running.pid))) > 1.0, TIMEOUT_S)
+        running.send_signal(signal.SIGINT)
+        output, _ = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 130
+    report = json.loads(output)
+    assert report["interrupted"] is True
+    assert chess.Move.from_uci(report["bestmove"]) in chess.Board(MIDDLE_GAME).legal_moves
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.readline().startswith("depth ")
+        running.stdout.close()
+        # the next line that it writes fails: at the latest when the search ends
+        running.send_signal(signal.SIGINT)
+        assert running.stderr.read() == ""
+        assert running.wait(TIMEOUT_S) in (128 + signal.SIGPIPE, 130)
+    wait_until(lambda: not processes_in_session(running.pid))
+
+
+def test_a_killed_parent_leaves_no_workers() -> None:
+    command = [*PSEARCH, "--threads", "2", "--movetime", "100000", MIDDLE_GAME]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        assert len(processes_in_session(running.pid)) >= 2
+        running.kill()
+        running.wait(TIMEOUT_S)
+    wait_until(lambda: not processes_in_session(running.pid))

@@ -1,0 +1,365 @@
+"""`psearch speedup`, `simulate` and `calibrate`: refusals, the shape of the answers, logs, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import PSEARCH
+
+from psearch.results import PsearchError
+
+ROW_FIELDS = {
+    "policy",
+    "threads",
+    "positions",
+    "speedup",
+    "low",
+    "high",
+    "nps_scaling",
+    "node_overhead",
+    "idle_share",
+    "splits",
+    "joins",
+    "aborted_share",
+}
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> str:
+    path = tmp_path / "suite.epd"
+    path.write_text(
+        "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10\n"
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1\n"
+        "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10\n"
+    )
+    return str(path)
+
+
+# Refusals and help
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["speedup"], "--suite is missing"),
+        (["speedup", "--suite", "nowhere.epd"], "cannot read nowhere.epd"),
+        (["speedup", "--suite", "SUITE", "--threads", "0"], "whole number from 1 to 1024"),
+        (["speedup", "--suite", "SUITE", "--threads", "1,...,3"], "doubling does not lead to 3"),
+        (["speedup", "--suite", "SUITE", "--seconds", "0"], "must be a number from 0.01"),
+        (["speedup", "--suite", "SUITE", "--seconds", "nan"], "must be a number"),
+        (["speedup", "--suite", "SUITE", "--seconds", "2", "--depth", "5"], "not allowed with"),
+        (["speedup", "--suite", "SUITE", "--policy", "calibrated,magic"], "no policy is called 'magic'"),
+        (["speedup", "--suite", "SUITE", "--policy", "serial"], "no policy is called 'serial'"),
+        (["speedup", "--suite", "SUITE", "--repeat", "0"], "whole number"),
+        (["speedup", "--suite", "SUITE", "--hash", "16777216"], "does not fit"),
+        (["speedup", "--suite", "SUITE", "--log", "no/such/folder/x.jsonl"], "cannot write the log"),
+        (["speedup", "--from-log", "nowhere.jsonl"], "cannot read the log"),
+        (["speedup", "--from-log", "SUITE"], "line 1: not a line of this study's log"),
+        (["speedup", "--from-log", "SUITE", "--suite", "SUITE"], "leave out --suite"),
+        (["simulate", "--suite", "SUITE", "--depth", "3"], "--workers is missing"),
+        (["simulate", "--workers", "2", "--depth", "3"], "--suite is missing"),
+        (["simulate", "--workers", "2", "--suite", "SUITE"], "--depth or --tree-nodes is missing"),
+        (
+            ["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--tree-nodes", "5000"],
+            "not allowed with",
+        ),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--tree-nodes", "10"], "whole number from 1000"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--open-idle", "101"], "from 0 to 100"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "101"], "whole number from 1 to 100"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--costs", "SUITE"], "cannot read costs"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jitter", "2"], "number from 0 to 1"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--jobs", "0"], "whole number"),
+        (["simulate", "--workers", "2", "--suite", "SUITE", "--depth", "3", "--seed", "-1"], "whole number"),
+        (["calibrate", "--out", "no/such/folder/costs.json"], "its folder does not exist"),
+        (["calibrate", "more"], " takes no "),
+    ],
+)
+def test_bad_input_is_one_line_and_2(
+    run: Callable[..., tuple[int, str, str]],
+    suite: str,
+    words: list[str],
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(*(suite if word == "SUITE" else word for word in words))
+    assert (status, out) == (2, "")
+    assert err.startswith("psearch: ") and err.count("\n") == 1, err
+    assert said in err
+    assert os.listdir(tmp_path) == ["suite.epd"], "a refused study leaves no log"
+
+
+def test_help_and_refusals_do_not_load_the_engine() -> None:
+    program = """
+import sys
+from psearch.faces.cli.main import main
+for words in (["speedup", "--help"], ["simulate", "--help"], ["calibrate", "--help"], ["speedup"],
+              ["simulate", "--workers", "0"], ["simulate", "--workers", "2", "--depth", "3"]):
+    try:
+        main(words)
+    except SystemExit:
+        pass
+heavy = {"numba", "llvmlite", "numpy", "matplotlib"} & set(sys.modules)
+sys.exit(f"loaded: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("option", "name"), [("--plot", "x.png"), ("--html", "x.html")])
+def test_a_picture_without_matplotlib_is_refused(
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch, option: str, name: str
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", option, name)
+    assert (status, err) == (2, f"psearch: {option} needs matplotlib: pip install matplotlib\n")
+
+
+@pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
+def test_plots_that_cannot_be_written(run: Callable[..., tuple[int, str, str]], suite: str, name: str) -> None:
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", name)
+    assert status == 2
+    assert err.count("\n") == 1
+
+
+# Answers
+
+
+def explained(out: str) -> set[str]:
+    """The columns that a table's glossary explains."""
+    return {name for line in out.splitlines() if line.startswith("  ") for name in line[2:].split("  ")[0].split(", ")}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["speedup", "--repeat", "1", "--threads", "1,2", "--depth", "4"],
+        ["simulate", "--workers", "2", "--depth", "4"],
+        ["predict", "--depth", "4"],
+    ],
+)
+def test_no_file_is_written_unasked(
+    run: Callable[..., tuple[int, str, str]],
+    suite: str,
+    words: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for more in ([], ["--json"]):
+        status, out, err = run(*words, "--suite", suite, *more)
+        assert status == 0, err
+        assert "raw log" not in err
+    assert json.loads(out).get("log") is None
+    assert os.listdir(tmp_path) == ["suite.epd"]
+
+
+def test_predict(run: Callable[..., tuple[int, str, str]], suite: str) -> None:
+    words = ["predict", "--suite", suite, "--depth", "5"]
+    status, out, err = run(*words, "--json")
+    assert status == 0, err
+    report = json.loads(out)
+    assert (report["depth"], report["positions"], report["interrupted"]) == (5, 2, False)
+    assert [rule["tree_nodes"] for rule in report["rules"]] == [report["tree_nodes"]] * 4
+    status, out, err = run(*words)
+    assert status == 0 and "small trees: " in err and "few positions: " in err
+    assert "\n\n2 positions, " in out and ", depth 5; pruning modern\n" in out
+    judged = {"1st move", "Brier class", "calibrated", "later", "needed", "used"}
+    assert explained(out) >= judged | {"PV", "wasted PV", "CUT", "ALL right"}
+    assert "Each rule on the same nodes; calibrated gives them the classes of kannan." in out
+
+
+def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from psearch.lab.studies import prediction_study
+
+    study = prediction_study.study
+
+    def interrupted(*arguments: Any, **named: Any) -> None:
+        study(*arguments, rules=("garms", "kannan"), **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(prediction_study, "study", interrupted)
+    _, out, err = run("predict", "--suite", suite, "--depth", "4")
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["garms", "kannan"]
+    assert "interrupted; 2 rules of 4 finished" in err
+
+
+def test_a_log_of_the_documents_is_read(run: Callable[..., tuple[int, str, str]]) -> None:
+    logs = Path(__file__).parents[3] / "docs" / "measurements" / "study-selective" / "logs.jsonl.xz"
+    status, out, err = run("simulate", "--from-log", f"{logs}#ecm293")
+    assert status == 0, err
+    assert [line.split()[1] for line in out.splitlines()[1:7]] == ["4", "16", "64"] * 2
+    assert "293 positions, 114 k nodes a tree (those of one worker, mean); pruning modern\ndepths: the last ones" in out
+
+
+def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    log = str(tmp_path / "log.jsonl")
+    words = ["--suite", suite, "--threads", "1,2", "--depth", "5", "--repeat", "2", "--hash", "2", "--log", log]
+    status, out, err = run("speedup", *words, "--json")
+    assert status == 0, err
+    report = json.loads(out)
+    fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "ceilings", "pairs", "log", "interrupted"}
+    assert set(report) == fields
+    assert (report["positions"], report["log"]) == (2, log) and report["tree_nodes"] > 100
+    (row,) = report["rows"]
+    assert set(row) == ROW_FIELDS
+    assert (row["policy"], row["threads"], row["positions"]) == ("calibrated", 2, 2), "the third position is the first"
+    assert row["low"] <= row["speedup"] <= row["high"]
+    assert 0.3 < report["ceilings"]["2"] < 5
+    lines = [json.loads(line) for line in Path(log).read_text().splitlines()]
+    assert lines[0]["about"]["study"] == "speedup"
+    assert lines[0]["about"]["machine"]["cpu"]
+    assert len(lines) == 1 + 2 * 2 * 2 + 1
+
+    status, out, _ = run("speedup", "--from-log", log, "--json")
+    assert status == 0
+    again = json.loads(out)
+    assert (again["rows"], again["ceilings"]) == (report["rows"], report["ceilings"])
+    status, out, err = run("speedup", "--from-log", log)
+    assert status == 0 and [line[:12] for line in err.splitlines()] == ["psearch: sma", "psearch: few"]
+    assert out.splitlines()[1].split()[:2] == ["calibrated", "2"]
+    assert explained(out) >= {
+        "speedup",
+        "95% interval",
+        "ceiling",
+        "nps",
+        "nodes",
+        "idle",
+        "splits",
+        "joins",
+        "aborted",
+    }
+    assert "\n\n2 positions, " in out and "pruning modern\ndepths: the same for all; histories perturbed\n" in out
+
+
+def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    def rows(*more: str) -> tuple[list[dict[str, Any]], str]:
+        log = str(tmp_path / f"log{len(more)}.jsonl")
+        words = [
+            "--workers",
+            "1,2,...,8",
+            "--suite",
+            suite,
+            "--depth",
+            "5",
+            "--hash",
+            "2",
+            "--policy",
+            "ybw,calibrated",
+        ]
+        status, out, err = run("simulate", *words, "--log", log, "--json", *more)
+        assert status == 0, err
+        report = json.loads(out)
+        fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "costs", "pairs", "fits", "log"}
+        assert set(report) == {*fields, "interrupted"}
+        compared = [(pair["policy"], pair["over"], pair["threads"], pair["positions"]) for pair in report["pairs"]]
+        assert compared == [("calibrated", "ybw", count, 2) for count in (2, 4, 8)], (
+            "the first that was named is the base"
+        )
+        assert report["positions"] == 2 and report["tree_nodes"] > 100
+        assert {fit["policy"] for fit in report["fits"]} == {"ybw", "calibrated"}
+        return report["rows"], log
+
+    first, log = rows()
+    assert all(set(row) == ROW_FIELDS for row in first)
+    assert {(row["policy"], row["threads"]) for row in first} == {
+        (policy, count) for policy in ("ybw", "calibrated") for count in (2, 4, 8)
+    }
+    second, other_log = rows("--jobs", "2")
+    assert second == first
+    assert Path(log).read_text().splitlines()[1:] == Path(other_log).read_text().splitlines()[1:]
+    about = json.loads(Path(log).read_text().splitlines()[0])["about"]
+    assert about["costs"]["node"] > 0 and about["arguments"]["depth"] == 5
+    status, out, _ = run("simulate", "--from-log", log)
+    assert status == 0
+    assert "costs: the defaults (" in out and "  8 workers, calibrated over ybw: x" in out
+    assert out.count("/P: a speedup of at most ") == 2 and "T(P)/T(1) = c + w/P" in out
+    assert explained(out) >= {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
+    assert "ceiling" not in out
+
+
+@pytest.mark.parametrize("study", ["speedup", "simulate"])
+def test_trees_that_end_in_a_mate_are_left_out_and_named(
+    run: Callable[..., tuple[int, str, str]], tmp_path: Path, study: str
+) -> None:
+    """By both studies, in the table and in the table of the log."""
+    file, log = tmp_path / "suite.epd", str(tmp_path / "log.jsonl")
+    file.write_text(
+        'kbK5/pp6/1P6/8/8/8/8/R7 w - - id "mate";\n'
+        'r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - id "middle";\n'
+    )
+    size = ["--tree-nodes", "10000", "--workers", "2"] if study == "simulate" else ["--seconds", "0.3", "--repeat", "1"]
+    status, out, err = run(study, "--suite", str(file), *size, "--hash", "2", "--log", log)
+    assert status == 0, err
+    assert "1 position, " in out and "\nleft out, ended by a mate or draw: mate\n" in out
+    assert run(study, "--from-log", log)[1] == out
+
+
+@pytest.mark.parametrize("load", [0.1, 2.0])
+def test_calibrate_tells_of_other_jobs(
+    run: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch, load: float
+) -> None:
+    def nothing(progress: Any) -> None:
+        raise PsearchError("measured nothing")
+
+    monkeypatch.setattr("os.getloadavg", lambda: (load, 0.0, 0.0))
+    monkeypatch.setattr("psearch.faces.cli.commands.calibrate_command.prepare_kernels", lambda *units: None)
+    monkeypatch.setattr("psearch.lab.costs.calibration.calibrate", nothing)
+    status, _, err = run("calibrate")
+    assert (status, "other jobs are running (load 2.0)" in err) == (2, load == 2.0)
+
+
+def test_simulate_with_validation_and_costs(
+    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("costs.json").write_text('{"node": 500.0, "qnode": 500.0, "machine": "made up"}')
+    words = ["--workers", "3", "--suite", suite, "--depth", "2", "--hash", "1", "--split-depth", "1"]
+    more = ["--validate", "--costs", "costs.json", "--positions", "1", "--jitter", "0.5", "--seed", "7"]
+    log = Path("log.jsonl")
+    status, out, err = run("simulate", *words, *more, "--log", str(log))
+    assert status == 0, err
+    assert "raw log: log.jsonl\n" in err
+    assert out.splitlines()[1].split()[3] == "-" and "one position has none" in out
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert lines[0]["about"]["costs"]["machine"] == "made up"
+    assert lines[0]["about"]["costs"]["jitter"] == 0.5
+    assert [line["seed"] for line in lines[1:]] == [7, 7]
+
+
+def test_plots(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
+    plot = tmp_path / "plot.png"
+    words = ["--workers", "2,4", "--suite", suite, "--depth", "3", "--hash", "1", "--plot", str(plot)]
+    status, _, err = run("simulate", *words)
+    assert status == 0, err
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["plot.png", "suite.epd"]
+
+
+def test_an_interrupt_keeps_what_is_finished(suite: str, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    words = ["simulate", "--workers", "2,4,...,512", "--suite", suite, "--depth", "9", "--log", str(log), "--json"]
+    process = subprocess.Popen([*PSEARCH, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 240
+    while not log.exists() or log.read_text().count("\n") < 4:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 130, err
+    report = json.loads(out)
+    assert report["interrupted"] is True
+    assert report["rows"][0]["threads"] == 2
+    assert "Traceback" not in err

@@ -1,0 +1,306 @@
+"""The state machine of a `go`: every transition, alone and from several threads."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+
+import chess
+import pytest
+
+from psearch.faces.uci.go import Go, State
+from psearch.faces.uci.go_command import parse_go
+
+WAITING, SEARCHING, MAY_ANSWER, ANSWERED = State
+ROUNDS = 300
+
+
+def make(words: str, say: Callable[[str], None] = lambda line: None) -> Go:
+    return Go(parse_go(words.split(), chess.Board(), print), say)
+
+
+def test_the_clock_starts_when_it_is_told_to() -> None:
+    go = make("movetime 100")
+    assert go.control.asked_at is None
+    time.sleep(0.02)
+    before = time.perf_counter()
+    assert go.start_clock() >= 0.02
+    assert go.control.asked_at is not None and go.control.asked_at >= before
+
+
+def call(go: Go, name: str) -> None:
+    if name == "answer":
+        go.answer("bestmove e2e4")
+    else:
+        getattr(go, name)()
+
+
+def at_once(*functions: Callable[[], object]) -> None:
+    """Run all of them, each in a thread, begun together."""
+    barrier = threading.Barrier(len(functions))
+
+    def run(function: Callable[[], object]) -> None:
+        barrier.wait(60)
+        function()
+
+    threads = [threading.Thread(target=run, args=(function,)) for function in functions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    ("words", "calls", "state"),
+    [
+        ("depth 3", "", WAITING),
+        ("depth 3", "begin", MAY_ANSWER),
+        ("depth 3", "begin answer", ANSWERED),
+        ("depth 3", "begin stop", MAY_ANSWER),
+        ("depth 3", "begin ponderhit", MAY_ANSWER),
+        ("depth 3", "stop", WAITING),
+        ("depth 3", "stop begin", MAY_ANSWER),
+        ("infinite", "", WAITING),
+        ("infinite", "begin", SEARCHING),
+        ("infinite", "begin ponderhit", SEARCHING),  # nobody ponders
+        ("infinite", "begin stop", MAY_ANSWER),
+        ("infinite", "begin stop stop", MAY_ANSWER),
+        ("infinite", "begin stop answer", ANSWERED),
+        ("infinite", "stop", WAITING),
+        ("infinite", "stop begin", MAY_ANSWER),
+        ("ponder wtime 5", "begin", SEARCHING),
+        ("ponder wtime 5", "begin ponderhit", MAY_ANSWER),
+        ("ponder wtime 5", "begin stop", MAY_ANSWER),
+        ("ponder wtime 5", "ponderhit", WAITING),
+        ("ponder wtime 5", "ponderhit begin", MAY_ANSWER),
+        ("ponder infinite", "begin ponderhit", SEARCHING),
+        ("ponder infinite", "begin ponderhit stop", MAY_ANSWER),
+        ("perft 3", "begin", MAY_ANSWER),
+        ("perft 3 infinite", "begin", MAY_ANSWER),  # there is nothing to hold back
+        ("perft 3", "begin answer", ANSWERED),
+        ("depth 3", "begin answer answer stop ponderhit give_up", ANSWERED),
+        *(
+            (words, f"{calls} {last}".strip(), ANSWERED)
+            for words in ("depth 3", "infinite", "ponder wtime 5", "perft 3")
+            for calls in ("", "begin", "begin stop", "stop")
+            for last in ("give_up", "give_up give_up", "give_up stop ponderhit")
+        ),
+    ],
+)
+def test_transitions(words: str, calls: str, state: State) -> None:
+    said: list[str] = []
+    go = make(words, said.append)
+    for name in calls.split():
+        call(go, name)
+    assert go.state is state
+    assert go.may_answer == (state is MAY_ANSWER)
+    assert go.is_answered == (state is ANSWERED)
+    assert go.is_under_way == (state in (SEARCHING, MAY_ANSWER))
+    assert go.is_stopped == ("stop" in calls or "give_up" in calls)
+    assert said == ["bestmove e2e4"] * ("answer" in calls)
+
+
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(State, State)))
+def test_there_is_no_way_back(before: State, after: State) -> None:
+    go = make("infinite")
+    go._state = before
+    allowed = {
+        (WAITING, SEARCHING),
+        (WAITING, MAY_ANSWER),
+        (WAITING, ANSWERED),
+        (SEARCHING, MAY_ANSWER),
+        (SEARCHING, ANSWERED),
+        (MAY_ANSWER, ANSWERED),
+    }
+    with go._changed:
+        if (before, after) in allowed:
+            go._enter(after)
+            assert go.state is after
+        else:
+            with pytest.raises(AssertionError, match="cannot become"):
+                go._enter(after)
+            assert go.state is before
+
+
+def test_begin_says_whether_there_is_something_to_do() -> None:
+    assert make("depth 3").begin()
+    assert make("infinite").begin()
+    go = make("ponder wtime 5")
+    go.give_up()
+    assert not go.begin()
+
+
+def test_begin_is_called_once() -> None:
+    go = make("infinite")
+    go.begin()
+    with pytest.raises(AssertionError, match="cannot become searching when it is searching"):
+        go.begin()
+
+
+def test_no_answer_before_the_beginning() -> None:
+    for words in ("depth 3", "infinite"):
+        go = make(words)
+        with pytest.raises(AssertionError, match="before"):
+            go.answer("bestmove e2e4")
+        assert go.state is WAITING
+
+
+def test_pondering_ends_with_a_stop_a_ponderhit_or_the_search() -> None:
+    for calls, is_pondering in (("", True), ("stop", False), ("ponderhit", False), ("give_up", False)):
+        for first in ("", "begin"):
+            go = make("ponder wtime 5")
+            for name in f"{first} {calls}".split():
+                call(go, name)
+            assert go.is_pondering == is_pondering
+    assert not make("infinite").is_pondering
+    go = make("ponder infinite")
+    go.ponderhit()
+    assert go.is_pondering
+
+
+def test_what_the_search_hears() -> None:
+    go = make("ponder wtime 5")
+    go.ponderhit()
+    assert go.control.take_ponderhit() and not go.control.is_stopped
+    go = make("wtime 5")
+    go.ponderhit()
+    assert not go.control.take_ponderhit()
+
+
+def test_nothing_is_said_after_the_answer() -> None:
+    said: list[str] = []
+    go = make("depth 3", said.append)
+    go.say("info string book move e2e4")
+    go.begin()
+    go.say("info depth 1")
+    go.answer("bestmove e2e4")
+    go.say("info depth 2")
+    go.answer("bestmove d2d4")
+    assert said == ["info string book move e2e4", "info depth 1", "bestmove e2e4"]
+
+
+def test_the_answer_goes_out_when_the_go_is_answered() -> None:
+    """A client may send the next `go` as soon as it sees the answer."""
+    states: list[State] = []
+    go = make("depth 3", lambda line: states.append(go.state))
+    go.begin()
+    go.say("info depth 1")
+    go.answer("bestmove e2e4")
+    assert states == [MAY_ANSWER, ANSWERED]
+
+
+@pytest.mark.parametrize(
+    ("words", "release", "answers"),
+    [
+        ("infinite", "stop", 1),
+        ("ponder wtime 5", "stop", 1),
+        ("ponder wtime 5", "ponderhit", 1),
+        ("infinite", "give_up", 0),
+        ("ponder wtime 5", "give_up", 0),
+    ],
+)
+def test_an_answer_is_held_back(words: str, release: str, answers: int) -> None:
+    said: list[str] = []
+    go = make(words, said.append)
+    go.begin()
+    thread = threading.Thread(target=go.answer, args=("bestmove e2e4",))
+    thread.start()
+    thread.join(0.05)
+    assert thread.is_alive() and said == [] and go.state is SEARCHING
+    go.say("info depth 1")  # while it is held back
+    call(go, release)
+    thread.join(60)
+    assert not thread.is_alive()
+    assert said == ["info depth 1", *["bestmove e2e4"] * answers]
+    assert go.state is ANSWERED
+
+
+# Several threads
+
+
+def test_one_answer_of_many_is_said() -> None:
+    for _ in range(ROUNDS):
+        said: list[str] = []
+        go = make("depth 3", said.append)
+        go.begin()
+        at_once(*(partial(go.answer, f"bestmove {number}") for number in range(4)))
+        assert len(said) == 1
+        assert go.state is ANSWERED
+
+
+@pytest.mark.parametrize(("words", "release"), [("infinite", "stop"), ("ponder wtime 5", "ponderhit")])
+def test_a_release_is_not_lost(words: str, release: str) -> None:
+    """Whether it comes before the search begins, while it does, or while somebody waits to answer."""
+
+    def search(go: Go) -> None:
+        assert go.begin()
+        go.answer("bestmove e2e4")
+
+    for _ in range(ROUNDS):
+        said: list[str] = []
+        go = make(words, said.append)
+        at_once(partial(search, go), partial(call, go, release))
+        assert said == ["bestmove e2e4"]
+
+
+def test_an_answer_or_a_surrender() -> None:
+    """Given up while it is begun and answered: it is over, and at most one answer was said."""
+
+    def search(go: Go) -> None:
+        if go.begin():
+            go.answer("bestmove e2e4")
+
+    for _ in range(ROUNDS):
+        said: list[str] = []
+        go = make("depth 3", said.append)
+        at_once(partial(search, go), go.give_up, go.stop)
+        assert go.state is ANSWERED and go.is_stopped
+        assert said in ([], ["bestmove e2e4"])
+
+
+def test_the_answer_is_the_last_line() -> None:
+    def report(go: Go) -> None:
+        for number in range(200):
+            go.say(f"info depth {number}")
+
+    def answer(go: Go) -> None:
+        time.sleep(0.0005)
+        go.stop()
+        go.answer("bestmove e2e4")
+
+    for _ in range(20):
+        said: list[str] = []
+        go = make("infinite", said.append)
+        go.begin()
+        at_once(partial(report, go), partial(report, go), partial(answer, go))
+        assert said[-1] == "bestmove e2e4" and said.count("bestmove e2e4") == 1
+
+
+def test_a_stop_is_heard_while_a_line_waits_for_its_reader() -> None:
+    is_saying, may_go_on = threading.Event(), threading.Event()
+    said: list[str] = []
+
+    def slow_reader(line: str) -> None:
+        is_saying.set()
+        assert may_go_on.wait(60)
+        said.append(line)
+
+    go = make("infinite", slow_reader)
+    go.begin()
+    thread = threading.Thread(target=go.say, args=("info depth 1",))
+    thread.start()
+    assert is_saying.wait(60)
+    go.stop()  # would wait for ever
+    assert go.state is MAY_ANSWER and said == []
+    answering = threading.Thread(target=go.answer, args=("bestmove e2e4",))
+    answering.start()
+    answering.join(0.05)
+    assert answering.is_alive()  # behind the line that came before
+    may_go_on.set()
+    thread.join(60)
+    answering.join(60)
+    assert said == ["info depth 1", "bestmove e2e4"]

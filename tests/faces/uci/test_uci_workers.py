@@ -1,0 +1,158 @@
+"""Workers of the size that is wanted, or of the largest that the system grants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from psearch.faces.uci.notices import Notices
+from psearch.faces.uci.uci_workers import EngineWorkers, Size, smaller_sizes
+from psearch.results import PsearchError
+
+
+class StandInSupervisor:
+    """Starts if the system of the test grants it."""
+
+    granted: Callable[[Size], bool]
+    tried: list[Size]
+    open = 0
+
+    def __init__(self, threads: int, hash_mb: int, start_method: str | None = None, trace: bool = False) -> None:
+        size = Size(threads, hash_mb, trace, start_method == "inline")
+        self.tried.append(size)
+        if not type(self).granted(size):
+            raise OSError(12, "Cannot allocate memory")
+        self.size = size
+        self.is_usable = True
+        self.forgotten = 0
+        type(self).open += 1
+
+    def close(self) -> None:
+        type(self).open -= 1
+
+    def forget(self) -> None:
+        self.forgotten += 1
+
+
+class System:
+    """What a `EngineWorkers` gets from a system that can be told what to grant."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.workers = EngineWorkers(Notices(self.said.append))
+        self.grant(lambda size: True)
+
+    def grant(self, granted: Callable[[Size], bool]) -> None:
+        StandInSupervisor.granted = staticmethod(granted)
+
+    def settle(self, *size: int) -> tuple[Size, list[Size], list[str]]:
+        """What there is then, what was tried for it, and what was said."""
+        return self.after(lambda: self.workers.settle(Size(*size)))
+
+    def retry(self) -> tuple[Size, list[Size], list[str]]:
+        return self.after(self.workers.retry)
+
+    def after(self, act: Callable[[], None]) -> tuple[Size, list[Size], list[str]]:
+        self.said.clear()
+        StandInSupervisor.tried = []
+        act()
+        assert StandInSupervisor.open == 1
+        assert isinstance(self.workers._supervisor, StandInSupervisor)
+        return self.workers._supervisor.size, StandInSupervisor.tried, list(self.said)
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
+    monkeypatch.setattr("psearch.faces.uci.uci_workers.Supervisor", StandInSupervisor)
+    StandInSupervisor.open = 0
+    StandInSupervisor.tried = []
+    yield System()
+
+
+def test_they_are_replaced_when_another_size_is_wanted(system: System) -> None:
+    assert system.settle(2, 64) == (Size(2, 64), [Size(2, 64)], [])
+    assert system.settle(2, 64) == (Size(2, 64), [], [])
+    assert system.settle(3, 16) == (Size(3, 16), [Size(3, 16)], [])
+
+
+def test_what_is_refused_leaves_the_size_of_before(system: System) -> None:
+    system.settle(2, 64)
+    system.grant(lambda size: size.hash_mb <= 1000)
+    size, tried, said = system.settle(2, 3000)
+    assert (size, tried) == (Size(2, 64), [Size(2, 3000), Size(2, 64)])
+    assert len(said) == 1 and "Cannot allocate memory; going on with Threads 2 and Hash 64" in said[0]
+    assert system.settle(2, 3000) == (Size(2, 64), [], [])  # not tried again on the clock of each move
+    assert system.retry() == (Size(2, 64), [Size(2, 3000), Size(2, 64)], [])  # told already
+    assert system.settle(2, 128) == (Size(2, 128), [Size(2, 128)], [])
+    assert len(system.settle(2, 3000)[2]) == 1  # asked for again, told again
+    system.grant(lambda size: True)
+    assert system.retry() == (Size(2, 3000), [Size(2, 3000)], ["info string Threads 2 and Hash 3000 can be had again"])
+
+
+def test_the_hash_is_halved_when_the_size_of_before_cannot_be_had_either(system: System) -> None:
+    system.settle(4, 64)
+    system.grant(lambda size: size.hash_mb <= 20)
+    assert system.settle(4, 128)[:2] == (
+        Size(4, 16),
+        [Size(4, 128), Size(4, 64), Size(4, 32), Size(4, 16)],
+    )
+
+
+def test_then_there_are_fewer_processes_and_at_last_none(system: System) -> None:
+    system.grant(lambda size: size.threads <= 2 and not size.trace)
+    size, _, said = system.settle(16, 64, True)
+    assert size == Size(2, 1)
+    assert said[0].endswith("going on with Threads 2 and Hash 1, without a trace")
+    system.grant(lambda size: size.inline)
+    size, _, said = system.settle(16, 32)
+    assert size == Size(1, 1, inline=True)
+    assert said[0].endswith("going on with no worker process and Hash 1")
+    system.grant(lambda size: True)
+    assert system.retry()[0] == Size(16, 32)
+
+
+def test_none_at_all_is_told_once_and_tried_again(system: System) -> None:
+    system.grant(lambda size: False)
+    for _ in range(2):
+        system.workers.settle(Size(2, 4))
+        assert not system.workers.are_there
+        with pytest.raises(PsearchError, match="there are no workers"):
+            _ = system.workers.supervisor
+    assert len(system.said) == 1
+    system.grant(lambda size: True)
+    assert system.settle(2, 4)[0] == Size(2, 4)
+
+
+def test_what_cannot_be_restored_is_replaced(system: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(supervisor: StandInSupervisor, may_wait: object) -> list[str]:
+        raise PsearchError("no memory for another control block")
+
+    assert not system.workers.restore(lambda: True)
+    system.settle(2, 64)
+    monkeypatch.setattr(StandInSupervisor, "restore", lambda supervisor, may_wait: ["one was lost"], raising=False)
+    assert system.workers.restore(lambda: True) == ["one was lost"]
+    monkeypatch.setattr(StandInSupervisor, "restore", fails)
+    system.grant(lambda size: size.hash_mb <= 40)
+    found: list[str] = []
+    assert system.after(lambda: found.extend(system.workers.restore(lambda: True)))[0] == Size(2, 32)
+    assert found == ["no memory for another control block"]
+
+
+def test_a_table_that_was_not_used_is_not_cleared(system: System) -> None:
+    system.settle(1, 1)
+    system.workers.forget()
+    used = system.workers.supervisor
+    system.workers.forget()
+    system.workers.forget()
+    assert used.forgotten == 1  # type: ignore[attr-defined]
+
+
+def test_smaller_sizes() -> None:
+    assert list(smaller_sizes(Size(3, 4, trace=True))) == [
+        Size(3, 2),
+        Size(3, 1),
+        Size(1, 1),
+        Size(1, 4, inline=True),
+        Size(1, 1, inline=True),
+    ]

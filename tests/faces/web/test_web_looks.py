@@ -1,0 +1,294 @@
+"""How the page looks: dialogs against approved pictures, and every tab and dialog by the rules of axe-core.
+
+After a change that is wanted, look at what is there, and approve it:
+
+    PSEARCH_APPROVE=1 pytest -n 0 -m slow tests/faces/web/test_web_looks.py -k approved
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import REPOSITORY
+from test_web_browser import (
+    ARGUMENTS,
+    CHROMIUM,
+    MORPHY,
+    NARROW,
+    WIDE,
+    Server,
+    playwright,
+    press,
+    until,
+    wait_for_moves,
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"),
+]
+APPROVED = REPOSITORY / "tests" / "data" / "web"
+TALL = {"width": NARROW["width"], "height": 1100}
+"""A telephone on which nothing has to be scrolled."""
+SMALL = {WIDE["width"]: (200, 112), TALL["width"]: (125, 366)}
+"""How large pictures are kept."""
+CELL = 5
+"""Pictures are compared by the means of so many pixels each way: strokes of letters and of edges do not count."""
+MOST_APART = 20
+"""Cells that differ by more in a colour, of 255, are others."""
+MOST_OTHERS = {WIDE["width"]: 0.01, TALL["width"]: 0.035}
+"""The share of cells that may be others. With other fonts none were at 1600 pixels, at most 0.026 at 375; with a dialog
+in another place or twice as large at least 0.019 and 0.041."""
+SAME_WIDTHS = "* { font-size-adjust: ch-width 0.6 !important; line-height: 21px !important; } "
+"""Lines break in the same places, whatever fonts there are."""
+PAWNS = "8/P6k/8/8/8/8/6p1/K7 w - - 0 1"
+DEVELOP = """async ([picture, width, height, cell]) => {
+    const image = await createImageBitmap(await (await fetch(`data:image/png;base64,${picture}`)).blob());
+    const canvas = Object.assign(document.createElement("canvas"), { width, height });
+    const context = canvas.getContext("2d");
+    context.imageSmoothingQuality = "high";
+    context.drawImage(image, 0, 0, width, height);
+    if (!cell) return canvas.toDataURL("image/png").split(",")[1];
+    const means = [];
+    for (let top = 0; top + cell <= height; top += cell) {
+        for (let left = 0; left + cell <= width; left += cell) {
+            const { data } = context.getImageData(left, top, cell, cell);
+            means.push([0, 1, 2].map((colour) => data.filter((_, at) => at % 4 === colour)
+                .reduce((sum, value) => sum + value, 0) / cell ** 2));
+        }
+    }
+    return means;
+}"""
+"""A picture made small; or, with the size of a cell, the mean red, green and blue of each cell."""
+
+
+def set_up(page: Any, fen: str, pieces: int) -> None:
+    page.click("#tab-position")
+    page.fill("#fen", fen)
+    page.click("#fen-form button[type=submit]")
+    until(page, f"document.querySelectorAll('cg-board piece').length === {pieces}")
+    page.evaluate("scrollTo(0, 0)")
+
+
+def promotion(page: Any) -> str:
+    set_up(page, PAWNS, 4)
+    press(page, "a7", 0.5, 0.5)
+    press(page, "a8", 0.5, 0.5)
+    page.wait_for_selector("dialog.promotion")
+    return "dialog.promotion"
+
+
+def engine(page: Any) -> str:
+    page.click("summary")
+    return "details"
+
+
+def editor(page: Any) -> str:
+    page.click("#tab-position")
+    page.click("#edit")
+    return "#edit-form"
+
+
+def games(page: Any) -> str:
+    """The list of a file's games, the field for a PGN, and what loads and downloads."""
+    page.click("#tab-game")
+    page.fill("#pgn", MORPHY + '\n[White "Anderssen"]\n[Black "Kieseritzky"]\n\n1. e4 e5 2. f4 *\n')
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 33)
+    page.wait_for_selector("#games:visible")
+    return "#pgn-form"
+
+
+DIALOGS: dict[str, Callable[[Any], str]] = {
+    "promotion": promotion,
+    "engine": engine,
+    "editor": editor,
+    "games": games,
+}
+"""What opens each, and gives its selector."""
+
+
+@pytest.fixture(scope="module")
+def opened(kernels: None) -> Iterator[tuple[Any, Server]]:
+    """A browser and a server."""
+    server = Server()
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser, server
+        browser.close()
+    server.interrupt()
+
+
+def open_page(opened: tuple[Any, Server], size: dict[str, int], scheme: str = "light") -> Any:
+    browser, server = opened
+    touches = size["width"] == NARROW["width"]
+    context = browser.new_context(viewport=size, has_touch=touches, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+    page.goto(server.address)
+    page.wait_for_selector("cg-board piece")
+    until(page, "document.documentElement.dataset.engine === 'ready'", 60)
+    return page
+
+
+class Camera:
+    """Pictures of a page as they are kept, and what they differ in."""
+
+    def __init__(self, page: Any, width: int) -> None:
+        self._page = page
+        self._size = SMALL[width]
+        self._desk = page.context.browser.new_page()
+        self._desk.goto("about:blank")
+
+    def picture(self, style: str = "") -> bytes:
+        """The page with a style of its own."""
+        self._page.evaluate(
+            """(style) => {
+                const sheet = new CSSStyleSheet();
+                sheet.replaceSync(style);
+                document.adoptedStyleSheets = [sheet];
+            }""",
+            SAME_WIDTHS + style,
+        )
+        self._page.evaluate("document.activeElement?.closest('dialog') || document.activeElement.blur()")
+        self._page.mouse.move(1, 1)
+        time.sleep(0.3)  # pieces and lists arrive
+        return base64.b64decode(self._develop(self._page.screenshot(), 0))
+
+    def others(self, one: bytes, other: bytes) -> float:
+        """The share of cells in which two pictures differ."""
+        first, second = self._develop(one, CELL), self._develop(other, CELL)
+        assert len(first) == len(second)
+        apart = [max(abs(a - b) for a, b in zip(*pair, strict=True)) for pair in zip(first, second, strict=True)]
+        return sum(distance > MOST_APART for distance in apart) / len(apart)
+
+    def _develop(self, picture: bytes, cell: int) -> Any:
+        return self._desk.evaluate(DEVELOP, [base64.b64encode(picture).decode(), *self._size, cell])
+
+    def close(self) -> None:
+        self._desk.close()
+
+
+def mutations(box: dict[str, float], size: dict[str, int], selector: str) -> dict[str, str]:
+    """Styles that break a page whose dialog is there: each must be seen."""
+    right = box["x"] + 2 * box["width"] < size["width"]
+    across = box["width"] if right else -min(box["width"], box["x"])
+    down = 0.0
+    if abs(across) < 30:
+        across, down = 0, box["height"] if box["y"] + 2 * box["height"] < size["height"] else -box["height"]
+    return {
+        "a white sheet": "html::after { content: ''; position: fixed; inset: 0; background: #fff; z-index: 99; }",
+        "no board": "cg-board { visibility: hidden !important; }",
+        "elsewhere": f"{selector} {{ translate: {across}px {down}px; }}",
+        "twice as large": f"{selector} {{ scale: 2; transform-origin: 0 0; }}",
+    }
+
+
+@pytest.mark.parametrize("size", [WIDE, TALL], ids=["wide", "narrow"])
+@pytest.mark.parametrize("name", DIALOGS)
+def test_a_dialog_looks_as_it_was_approved(opened: tuple[Any, Server], name: str, size: dict[str, int]) -> None:
+    """With other fonts, too; and nothing that is broken passes for it."""
+    page = open_page(opened, size)
+    selector = DIALOGS[name](page)
+    page.evaluate("scrollTo(0, 0)")
+    camera = Camera(page, size["width"])
+    path = APPROVED / f"{name}-{size['width']}.png"
+    found = camera.picture()
+    if os.environ.get("PSEARCH_APPROVE"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(found)
+    approved, most = path.read_bytes(), MOST_OTHERS[size["width"]]
+    assert camera.others(approved, found) <= most
+    for fonts in ("'DejaVu Serif', serif", "'DejaVu Sans Condensed', 'Liberation Sans', sans-serif"):
+        style = f"* {{ font-family: {fonts} !important; }}"
+        assert camera.others(approved, camera.picture(style)) <= most, fonts
+    for broken, style in mutations(page.locator(selector).bounding_box(), size, selector).items():
+        assert camera.others(approved, camera.picture(style)) > most, broken
+    camera.close()
+    page.context.close()
+
+
+def test_approved_pictures_are_small_and_used() -> None:
+    paths = list(APPROVED.glob("*.png"))
+    assert {path.name for path in paths} == {f"{name}-{width}.png" for name in DIALOGS for width in SMALL}
+    assert sum(path.stat().st_size for path in paths) < 300_000
+
+
+# -- axe-core
+
+
+def rest(page: Any) -> None:
+    pass
+
+
+def searching(page: Any) -> None:
+    page.click("#analyse")
+    until(page, "parseInt(document.querySelector('#depth').textContent) >= 6")
+
+
+def split_nodes(page: Any) -> None:
+    """The workers' tab, at a moment with nodes that are open, and with some that are closed."""
+    searching(page)
+    page.click("#tab-workers")
+    until(page, "document.querySelectorAll('[role=treeitem].closed').length")
+    page.get_by_role("button", name="Pause").click()
+    until(page, "document.querySelector('.watch-bar .status').textContent.startsWith('paused')")
+    for _ in range(40):
+        if page.locator("[role=treeitem].closed").count():
+            return
+        page.get_by_role("button", name="One step back").click()
+
+
+def play(page: Any) -> None:
+    page.click("#tab-play")
+    page.select_option("#clock", "180+2")
+    page.click("#start-game")
+    page.wait_for_selector("#clock-bottom.ticking")
+
+
+def reviewed(page: Any) -> None:
+    page.click("#tab-game")
+    page.fill("#pgn", "1. e4 e5 2. Qh5 Ke7 3. Qxe5# 1-0")
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 5)
+    page.select_option("#review-limit", "time 0.1")
+    page.click("#review")
+    page.wait_for_selector("#mistakes button")
+    until(page, "document.querySelector('#review').textContent !== 'Stop'")
+
+
+def compared(page: Any) -> None:
+    page.click("#tab-laboratory")
+    until(page, "document.querySelector('.laboratory button[type=submit]')?.disabled === false")
+    page.get_by_role("button", name="Compare").click()
+    until(page, "document.querySelectorAll('.laboratory canvas.tracks').length === 2", 120)
+
+
+def note(page: Any) -> None:
+    page.click("#tab-position")
+    page.fill("#fen", "nonsense")
+    page.click("#fen-form button[type=submit]")
+    page.wait_for_selector("#notes p")
+
+
+PARTS = (rest, searching, split_nodes, play, reviewed, compared, note, *DIALOGS.values())
+AXE_RUN = """async () => (await axe.run(document)).violations.flatMap(({ id, nodes }) => nodes.map(
+    (node) => `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`))"""
+
+
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.__name__)
+def test_axe_finds_nothing(opened: tuple[Any, Server], part: Callable[[Any], object], size: dict[str, int]) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed ('.[dev]')")
+    script = (Path(axe.__file__).parent / "axe.min.js").read_text("utf-8")
+    for scheme in ("light", "dark"):
+        page = open_page(opened, size, scheme)
+        part(page)
+        page.evaluate(script + "\n;0")
+        assert page.evaluate(AXE_RUN) == [], scheme
+        page.context.close()

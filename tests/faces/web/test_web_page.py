@@ -1,0 +1,455 @@
+"""What a page can do: analyse, play, look through a game; and what happens when there are two, or none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import chess
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
+pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
+
+from psearch.faces.web import page as page_module
+from psearch.faces.web.page import SHOW_S
+
+Connect = Callable[..., Any]
+MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
+MATED_SOON = "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1"
+FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
+
+
+def workers() -> list[int]:
+    """Processes that were forked by the fork server of this one."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    parents = {int(pid): int(parent) for pid, parent in map(str.split, found.splitlines()[1:])}
+    return sorted(pid for pid, parent in parents.items() if parents.get(parent) == os.getpid())
+
+
+# -- the board ---------------------------------------------------------------------------------------------------------
+
+
+def test_moves_are_made_and_seen(talk: Any) -> None:
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e4"}, promotion="")
+    assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "e4"]
+    assert talk.hear("board.position")["turn"] == "black"
+    talk.say("board.say", text="c5")
+    assert talk.hear("board.position")["last"] == ["c7", "c5"]
+    talk.say("board.go", id=0)
+    assert talk.hear("board.position")["turn"] == "white"
+    talk.say("board.export")
+    assert "1. e4 c5" in talk.hear("board.exported")["pgn"]
+
+
+def test_a_move_for_another_position_is_taken_back(talk: Any) -> None:
+    talk.say("board.move", at=7, **{"from": "e2", "to": "e4"}, promotion="")
+    assert talk.hear("board.position")["id"] == 0
+
+
+def test_an_illegal_move_is_taken_back(talk: Any) -> None:
+    talk.say("board.move", at=0, **{"from": "e2", "to": "e6"}, promotion="")
+    assert talk.hear("board.position")["id"] == 0
+    assert talk.hear_error()["text"] == "e2e6 is not a legal move"
+
+
+def test_chess960(talk: Any) -> None:
+    talk.say("board.chess960", number=0)
+    position = talk.hear("board.position", lambda position: position["chess960"])
+    assert position["fen"].startswith("bbqnnrkr/")
+    talk.say("board.chess960", number=None)
+    talk.hear("board.position", lambda position: position["chess960"])
+
+
+# -- analysis ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
+    talk.say("analysis.configure", multipv=2, policy="ybw", pruning="ael")
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["depth"] >= 5 and len(found["lines"]) == 2)
+    board = chess.Board()
+    for line in found["lines"]:
+        walk = board.copy()
+        for san in line["san"]:
+            walk.push_san(san)
+        assert line["uci"][0] == walk.move_stack[0].uci()
+        assert sum(line["wdl"]) == 1000
+    # it follows the board
+    talk.say("board.say", text="e4")
+    later = talk.hear("analysis.lines", lambda found: found["id"] == 1)
+    assert later["lines"][0]["uci"][0][1] in "78"
+    talk.say("analysis.stop")
+    state = talk.hear("analysis.state", lambda state: not state["on"])
+    assert state["state"] == "off"
+
+
+def test_scores_are_seen_from_white(talk: Any) -> None:
+    talk.say("board.fen", text="6k1/4r3/8/8/8/8/5PPP/6K1 b - - 0 1")  # Black mates
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["lines"][0]["text"].startswith("#"))
+    assert found["lines"][0]["text"] == "#-1"
+    assert found["lines"][0]["cp"] < -10_000
+    assert found["lines"][0]["wdl"] == [0, 0, 1000]
+
+
+def test_a_line_with_a_promotion_goes_into_the_game(talk: Any) -> None:
+    talk.say("board.fen", text="8/P7/7k/8/8/8/8/K7 w - - 0 1")
+    talk.say("analysis.start")
+    found = talk.hear("analysis.lines", lambda found: found["lines"][0]["san"][0].startswith("a8=Q"))
+    talk.say("board.line", moves=found["lines"][0]["uci"][:1])
+    talk.say("page.facts")
+    talk.hear("page.facts")
+    assert [payload for type, payload in talk.heard if type == "board.error"] == []
+    assert dict(talk.heard)["board.tree"]["nodes"][1]["san"].startswith("a8=Q")
+
+
+def test_a_search_to_the_end_says_so(talk: Any) -> None:
+    talk.say("board.fen", text="7k/8/5K2/6Q1/8/8/8/8 w - - 0 1")
+    talk.say("analysis.start")
+    talk.hear("analysis.lines", lambda found: found["lines"][0]["text"] == "#1")
+    talk.say("board.say", text="Qg7#")
+    assert talk.hear("analysis.state", lambda state: state["state"] == "over")["on"]
+
+
+def test_states_come_at_most_so_often(talk: Any) -> None:
+    began, count = time.monotonic(), 0  # from the beginning: some may wait to be heard
+    talk.say("analysis.start")
+    while time.monotonic() < began + 1.5:
+        talk.hear("analysis.lines")
+        count += 1
+    assert count <= (time.monotonic() - began) / SHOW_S + 2
+
+
+def test_other_workers(talk: Any) -> None:
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    talk.say("engine.configure", threads=1, hash=1)
+    state = talk.hear("engine.state", lambda state: state["threads"] == 1)
+    assert state["hash"] == 1
+    talk.hear("analysis.lines")  # it goes on
+    talk.say("engine.forget")
+    talk.hear("analysis.lines")
+
+
+def test_a_killed_worker_is_a_note(talk: Any) -> None:
+    talk.hear("engine.state", lambda state: state["state"] == "ready")
+    talk.say("analysis.start")
+    talk.hear("analysis.lines", lambda found: found["depth"] >= 4)
+    os.kill(max(workers()), signal.SIGKILL)
+    note = talk.hear("engine.note")
+    assert "worker" in note["text"]
+    talk.hear("analysis.lines", lambda found: found["depth"] >= 5)
+
+
+# -- two tabs, and none ------------------------------------------------------------------------------------------------
+
+
+def test_two_tabs(connect: Connect) -> None:
+    """The one that asked last has the engine, and the other is told; a move of a game comes before either."""
+    with connect("a" * 32) as one, connect("b" * 32) as other:
+        one.say("analysis.start")
+        one.hear("analysis.lines")
+        other.say("analysis.start")
+        other.hear("analysis.lines")
+        state = one.hear("analysis.state", lambda state: state["state"] == "taken")
+        assert not state["on"] and "another tab" in state["reason"]
+        one.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=1.0, fromHere=False)
+        one.hear("play.state", lambda state: state["running"] and not state["thinking"])
+        assert other.hear("analysis.state", lambda state: state["state"] == "waiting")["on"]
+        other.hear("analysis.state", lambda state: state["state"] == "searching")  # it goes on by itself
+
+
+@pytest.mark.parametrize("ends", ["stopped", "closed"])
+def test_the_engine_is_given_back(connect: Connect, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the tab that has taken it ends its analysis, or is closed; for what stands on the board then."""
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("a" * 32) as one:
+        one.say("analysis.start")
+        one.hear("analysis.lines")
+        with connect("b" * 32) as other:
+            other.say("analysis.start")
+            other.hear("analysis.lines")
+            assert not one.hear("analysis.state", lambda state: state["state"] == "taken")["on"]
+            one.say("board.say", text="e4")
+            here = one.hear("board.position")["id"]
+            if ends == "stopped":
+                other.say("analysis.stop")
+                other.hear("analysis.state", lambda state: not state["on"])
+        assert one.hear("analysis.state", lambda state: state["state"] == "searching")["on"]
+        one.hear("analysis.lines", lambda found: found["id"] == here)
+
+
+def test_the_games_of_a_pgn_are_chosen_from(connect: Connect) -> None:
+    pgn = '[White "A"]\n[Black "B"]\n\n1. e4 e5 *\n\n[White "C"]\n[Black "D"]\n\n1. d4 *\n'
+    with connect("9" * 32) as talk:
+        talk.say("board.pgn", text=pgn)
+        games = talk.hear("board.games")
+        assert games == {"titles": ["1. A - B", "2. C - D"], "here": 0, "opened": True}
+        assert len(talk.hear("board.tree")["nodes"]) == 3
+        talk.say("board.pick", number=1)
+        assert talk.hear("board.games")["here"] == 1
+        assert [node.get("san") for node in talk.hear("board.tree")["nodes"]] == [None, "d4"]
+        talk.say("board.pick", number=2)
+        assert "no such game" in talk.hear("board.error")["text"]
+    with connect("9" * 32) as talk:  # a reload
+        assert dict(talk.heard)["board.games"] == {**games, "here": 1, "opened": False}
+        talk.say("board.start")
+        assert talk.hear("board.games")["titles"] == []
+
+
+def test_a_reload_finds_the_search(connect: Connect) -> None:
+    with connect("c" * 32) as talk:
+        talk.say("board.say", text="d4")
+        talk.say("analysis.start")
+        talk.hear("analysis.lines", lambda found: found["depth"] >= 3)
+    with connect("c" * 32) as talk:
+        said = dict(talk.heard)
+        assert said["analysis.state"]["on"] and said["analysis.state"]["lines"]["depth"] >= 3
+        assert len(said["board.tree"]["nodes"]) == 2
+        talk.hear("analysis.lines")
+
+
+def test_a_tab_that_is_closed_ends_its_search(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("d" * 32) as talk:
+        talk.say("analysis.start")
+        talk.hear("analysis.lines")
+    time.sleep(2.0)
+    with connect("d" * 32) as talk:
+        state = dict(talk.heard)["analysis.state"]
+        assert not state["on"] and state["reason"] == "the page was closed"
+
+
+def test_a_tab_that_is_closed_keeps_no_engine(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What thinks about a move stops, and thinks again when somebody looks; the game is as it was."""
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("e" * 32) as talk:
+        talk.say("play.start", color="black", elo=None, clock=None, increment=0, movetime=600, fromHere=False)
+        talk.hear("play.state", lambda state: state["thinking"])
+    with connect("f" * 32) as other:
+        other.say("analysis.start")
+        other.hear("analysis.lines")  # within ten minutes
+        with connect("e" * 32) as talk:
+            assert talk.hear("play.state")["thinking"]
+            other.hear("analysis.state", lambda state: state["state"] == "waiting")
+            talk.say("play.resign")
+            assert not talk.hear("play.state")["running"]
+            other.hear("analysis.state", lambda state: state["state"] == "searching")
+
+
+def test_the_clock_of_an_engine_that_may_not_think_stands(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_module, "PATIENCE_S", 0.1)
+    with connect("e" * 32) as talk:
+        talk.say("play.start", color="black", elo=None, clock=600, increment=0, movetime=0, fromHere=False)
+        talk.hear("play.state", lambda state: state["ticking"] == "white")
+    time.sleep(4.0)
+    with connect("e" * 32) as talk:
+        state = talk.hear("play.state")
+        assert state["running"] and state["clocks"]["white"] > 600 - 3
+        talk.say("play.resign")
+        talk.hear("play.state", lambda state: not state["running"])
+
+
+def test_the_same_board_twice(connect: Connect) -> None:
+    from starlette.websockets import WebSocketDisconnect
+
+    with connect("e" * 32) as one:
+        one.say("board.say", text="e4")
+        one.hear("board.position", lambda position: position["id"] == 1)
+        with connect("e" * 32) as other:
+            assert dict(other.heard)["board.position"]["id"] == 1
+            with pytest.raises(WebSocketDisconnect) as caught:
+                one.hear("nothing")
+            assert caught.value.code == 4001
+
+
+def test_many_tabs(connect: Connect) -> None:
+    """Boards that were left make room for new ones."""
+    from psearch.faces.web.pages import MOST_PAGES
+
+    for number in range(MOST_PAGES + 3):
+        with connect(f"{number:032x}"):
+            pass
+
+
+# -- games -------------------------------------------------------------------------------------------------------------
+
+
+def start(talk: Any, **terms: Any) -> None:
+    usual = {"color": "white", "elo": 1100, "clock": 60, "increment": 1, "movetime": 0, "fromHere": False}
+    talk.say("play.start", **{**usual, **terms})
+
+
+def test_a_game_is_played_to_its_end(talk: Any) -> None:
+    talk.say("board.fen", text="k7/8/1K6/8/8/8/8/7R w - - 0 1")
+    start(talk, fromHere=True)
+    state = talk.hear("play.state", lambda state: state["running"])
+    assert state["clocks"] == {"white": pytest.approx(60, abs=0.5), "black": 60} and state["ticking"] == "white"
+    talk.say("board.say", text="Rh8")
+    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "White wins by checkmate"
+    talk.say("board.export")
+    pgn = talk.hear("board.exported")["pgn"]
+    assert '[Result "1-0"]' in pgn and '[BlackElo "1100"]' in pgn and "[%clk" in pgn
+
+
+def test_both_sides_move_in_turn(talk: Any) -> None:
+    start(talk, color="black", elo=None, clock=None, movetime=0.05)
+    for word in ("e6", "d6"):
+        talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+        talk.say("board.say", text=word)
+        talk.hear("board.position", lambda position: position["turn"] == "white")
+    state = talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    assert state["clocks"] is None
+    talk.say("play.resign")
+    assert talk.hear("play.state", lambda state: not state["running"])["result"] == "You resigned"
+
+
+def test_it_is_not_to_be_disturbed(talk: Any) -> None:
+    start(talk, color="black", elo=None, clock=None, movetime=10.0)
+    talk.hear("play.state", lambda state: state["thinking"])
+    talk.say("board.say", text="a3")  # White's
+    assert talk.hear_error()["text"] == "it is not your turn"
+    for type in ("board.start", "analysis.start"):
+        talk.say(type)
+        assert "end it first" in talk.hear_error()["text"]
+
+
+def test_who_resigns_gets_no_time_back(talk: Any) -> None:
+    start(talk, clock=60, increment=0)
+    talk.hear("play.state", lambda state: state["ticking"] == "white")
+    time.sleep(1.0)
+    talk.say("play.resign")
+    assert talk.hear("play.state", lambda state: not state["running"])["clocks"]["white"] < 59.5
+
+
+def test_time_runs_out(talk: Any) -> None:
+    start(talk, clock=1, increment=0)
+    state = talk.hear("play.state", lambda state: not state["running"])
+    assert state["result"] == "Black wins on time"
+    assert state["clocks"]["white"] == 0
+
+
+def test_a_move_is_taken_back(talk: Any) -> None:
+    start(talk)
+    talk.say("board.say", text="e4")
+    talk.hear("play.state", lambda state: state["running"] and state["thinking"])
+    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    talk.say("play.back")
+    assert len(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 1)["nodes"]) == 1
+    talk.say("play.back")
+    assert "no move of yours" in talk.hear_error()["text"]
+
+
+# -- reviews -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_game_is_looked_through(talk: Any) -> None:
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    talk.say("review.start", kind="depth", amount=6)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
+    assert (review["done"], review["total"], review["text"]) == (4, 4, "")
+    assert review["moves"][2]["mark"] == "??" and review["moves"][2]["id"] == 3  # 2. g4
+    assert review["moves"][3]["eval"]["text"] == "#-0" or review["moves"][3]["eval"]["cp"] < -10_000
+    assert review["players"]["white"]["marks"]["blunders"] >= 1
+    talk.say("board.export")
+    pgn = talk.hear("board.exported")["pgn"]
+    assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
+
+
+def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any) -> None:
+    """The last position first: a mark needs what is behind the move, and stays."""
+    text = "1. e4 e5 2. Nf3 d6 3. Bc4 Bg4 4. Nc3 g6 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0"
+    program = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, "analyse", "--json", "--threads", "1", "--nodes", "60000", "-"]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, check=True)
+    game = json.loads(done.stdout.splitlines()[0])
+    expected = [position["mark"] or "" for position in game["positions"][:-1]]
+    assert expected[9] == "??"
+    talk.say("board.pgn", text=text)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 14)
+    talk.say("review.start", kind="nodes", amount=60_000)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
+    assert _marks(review) == expected
+    for marks in (_marks(payload) for type, payload in talk.heard if type == "review.state"):
+        assert all(mark in ("", final) for mark, final in zip(marks, expected, strict=False))
+
+
+def _marks(state: dict[str, Any]) -> list[str]:
+    return [move["mark"] for move in state["moves"]]
+
+
+@pytest.mark.parametrize(("kind", "amount"), [("depth", 4), ("time", 60)], ids=["over", "going on"])
+def test_another_game_has_nothing_of_the_review(talk: Any, kind: str, amount: int) -> None:
+    """Moves of two games have the same numbers."""
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    talk.say("review.start", kind=kind, amount=amount)
+    talk.hear("review.state", lambda state: state["total"] and state["running"] == (kind == "time"))
+    talk.say("board.pgn", text="1. d4 d5 2. c4 *")
+    talk.hear("review.state", lambda state: not state["running"] and not state["moves"] and not state["players"])
+    time.sleep(0.3)  # what is ended has ended
+    heard = len(talk.heard)
+    talk.say("board.export")
+    talk.hear("board.exported")
+    assert "review.state" not in [type for type, _ in talk.heard[heard:]]
+
+
+def test_a_review_is_stopped(talk: Any) -> None:
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.say("review.start", kind="time", amount=60)
+    time.sleep(0.5)
+    talk.say("review.stop")
+    review = talk.hear("review.state", lambda state: not state["running"] and state["text"])
+    assert review["text"] == "stopped"
+    talk.say("review.start", kind="depth", amount=2)  # another can begin
+    talk.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
+
+
+def test_who_looks_on_may_go_on_making_moves(talk: Any) -> None:
+    """At the end of the main line, and by taking some of it away."""
+    talk.say("board.pgn", text="1. f3 e5 2. g4 d6")
+    talk.say("review.start", kind="time", amount=0.2)
+    talk.hear("review.state", lambda state: state["done"] > 0)
+    talk.say("board.go", id=4)
+    talk.say("board.say", text="e3")
+    review = talk.hear("review.state", lambda state: not state["running"])
+    assert review["done"] == review["total"] == 5 and len(review["moves"]) == 4
+    talk.say("review.start", kind="time", amount=0.2)
+    talk.hear("review.state", lambda state: state["done"] > 0)
+    talk.say("board.remove", id=3)
+    review = talk.hear("review.state", lambda state: not state["running"])
+    assert review["done"] == review["total"] == 6 and len(review["moves"]) == 5
+
+
+def test_two_games_are_analysed_one_after_the_other(connect: Connect) -> None:
+    with connect("a" * 32) as one, connect("b" * 32) as other:
+        for talk, seconds in ((one, 0.3), (other, 0.05)):
+            talk.say("board.pgn", text=FOOLS_MATE)
+            talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+            talk.say("review.start", kind="time", amount=seconds)
+            talk.hear("review.state", lambda state: state["running"])
+        assert "another tab" in dict(other.heard)["review.state"]["text"]
+        began = time.monotonic()
+        one.hear("review.state", lambda state: not state["running"])
+        other.hear("review.state", lambda state: state["done"] == 4 and not state["running"])
+        assert time.monotonic() - began > 0.2
+
+
+def test_a_game_that_is_gone_has_no_moves_to_take_back(talk: Any) -> None:
+    start(talk, elo=None, clock=None, movetime=0.05)
+    talk.say("board.say", text="e4")
+    talk.hear("play.state", lambda state: state["running"] and state["thinking"])
+    talk.hear("play.state", lambda state: state["running"] and not state["thinking"])
+    talk.say("play.resign")
+    talk.say("board.start")
+    assert talk.hear("play.state", lambda state: "color" not in state)["result"] == ""
+    talk.say("play.back")
+    assert "no game" in talk.hear_error()["text"]

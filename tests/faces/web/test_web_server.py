@@ -1,0 +1,341 @@
+"""The server: files and WebSockets for its own page, and for nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
+pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
+
+import httpx2
+from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
+
+from psearch.faces.web import server as server_module
+from psearch.faces.web.gate import Gate
+from psearch.faces.web.server import LONGEST_MESSAGE, listen, run
+from psearch.processes.control import SearchControl
+from psearch.results import PsearchError
+
+ADDRESS = "http://127.0.0.1:8960"
+SOCKET = "ws://127.0.0.1:8960/socket"
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def test_without_the_token_there_is_nothing(client: TestClient) -> None:
+    for path in ("/", "/app.js", "/?token=", "/?token=wrong", "/nothing"):
+        answer = client.get(path)
+        assert answer.status_code == 403, path
+        assert "psearch serve" in answer.text
+        assert "set-cookie" not in answer.headers
+
+
+def test_the_token_is_taken_at_the_page_only(client: TestClient, gate: Gate) -> None:
+    assert client.get("/app.js" + gate.address.removeprefix(ADDRESS + "/")).status_code == 403
+
+
+def test_the_page_and_its_files(client: TestClient, gate: Gate) -> None:
+    page = client.get(gate.address)
+    assert page.status_code == 200
+    assert "<title>psearch</title>" in page.text
+    script = client.get("/app.js")  # the cookie is enough now
+    assert script.status_code == 200
+    assert script.headers["content-type"].startswith("text/javascript")
+    again = client.get("/app.js", headers={"if-none-match": script.headers["etag"]})
+    assert again.status_code == 304 and not again.content
+
+
+def test_every_answer_says_what_the_page_may_do(visitor: TestClient) -> None:
+    for path in ("/", "/app.js", "/nothing"):
+        headers = visitor.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src 'self'" in policy and "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/../server.py",
+        "/..%2fserver.py",
+        "/%2e%2e/%2e%2e/results.py",
+        "//etc/passwd",
+        "/etc/passwd",
+        "/vendor/manifest.json",
+        "/static/app.js",
+        "/app.js%00",
+        "/app.js/",
+    ],
+)
+def test_no_other_file(visitor: TestClient, path: str) -> None:
+    assert visitor.get(path).status_code == 404
+
+
+def test_other_methods_do_nothing(visitor: TestClient) -> None:
+    for method in ("POST", "PUT", "DELETE", "OPTIONS"):
+        assert visitor.request(method, "/").status_code == 405
+
+
+def test_another_name_is_another_server(visitor: TestClient) -> None:
+    for host in ("evil.example", "evil.example:8960", "127.0.0.1", "127.0.0.1:1"):
+        answer = visitor.get("/", headers={"host": host})
+        assert answer.status_code == 421
+        assert "content-security-policy" in answer.headers
+
+
+# -- WebSockets --------------------------------------------------------------------------------------------------------
+
+
+def closing_code(client: TestClient, headers: dict[str, str]) -> int:
+    """How a WebSocket ends that should not be had."""
+    with pytest.raises(WebSocketDisconnect) as caught, client.websocket_connect(SOCKET, headers=headers) as session:
+        session.receive_text()
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "https://127.0.0.1:8960", "http://127.0.0.1:8961", "null", ""]
+)
+def test_pages_of_others_get_no_socket(visitor: TestClient, origin: str) -> None:
+    assert closing_code(visitor, {"origin": origin} if origin else {}) == 1008
+
+
+def test_nor_does_another_name(visitor: TestClient) -> None:
+    assert closing_code(visitor, {"origin": ADDRESS, "host": "evil.example:8960"}) == 1008
+
+
+def test_nor_does_a_page_without_the_cookie(client: TestClient) -> None:
+    assert closing_code(client, {"origin": ADDRESS}) == 1008
+
+
+def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None:
+    with connect() as talk:
+        types = [type for type, _ in talk.heard]
+    assert types == [
+        "page.hello",
+        "engine.state",
+        "board.games",
+        "board.tree",
+        "board.position",
+        "analysis.state",
+        "play.state",
+        "review.state",
+    ]
+
+
+MALFORMED = [
+    "",
+    " ",
+    "null",
+    "[]",
+    "17",
+    '"board.move"',
+    "{}",
+    "{",
+    '{"type": 1}',
+    '{"type": ""}',
+    '{"type": null, "payload": {}}',
+    '{"type": "board.move", "payload": []}',
+    '{"type": "board.move", "payload": "e2e4"}',
+    '{"type": "no.such", "payload": {}}',
+    '{"type": "__import__", "payload": {}}',
+    '{"type": "' + "x" * 1000 + '"}',
+    '{"type": "board.go", "payload": {"id": NaN}}',
+    '{"type": "board.go", "payload": {"id": 1e400}}',
+    '{"type": "board.go", "payload": {"id": -1}}',
+    '{"type": "board.go", "payload": {"id": 1e300}}',
+    '{"type": "board.go", "payload": {"id": "0"}}',
+    '{"type": "board.go", "payload": {"id": true}}',
+    '{"type": "board.go", "payload": {"id": ' + "9" * 6000 + "}}",
+    "[" * 100_000,
+    '{"type": "board.move"}',
+    '{"type": "board.move", "payload": {"at": 0, "from": "e2", "to": "e5", "promotion": ""}}',
+    '{"type": "board.move", "payload": {"at": 0, "from": "e22", "to": "e4", "promotion": ""}}',
+    '{"type": "board.say", "payload": {"text": "\\ud800"}}',
+    '{"type": "board.say", "payload": {"text": 5}}',
+    '{"type": "board.line", "payload": {"moves": ["e2e4", 5]}}',
+    '{"type": "board.line", "payload": {"moves": ["xxxx"]}}',
+    '{"type": "board.line", "payload": {"moves": "e2e4"}}',
+    '{"type": "board.fen", "payload": {"text": "8/8/8/8/8/8/8/8 w - - 0 1"}}',
+    '{"type": "board.fen", "payload": {"text": "/etc/passwd"}}',
+    '{"type": "board.fen", "payload": {"text": "' + "8" * 5000 + '"}}',
+    '{"type": "board.pgn", "payload": {"text": ""}}',
+    '{"type": "board.pgn", "payload": {"text": "\\u0000"}}',
+    '{"type": "board.chess960", "payload": {"number": 960}}',
+    '{"type": "board.chess960", "payload": {"number": "any"}}',
+    '{"type": "board.remove", "payload": {"id": 0}}',
+    '{"type": "board.promote", "payload": {"id": 99}}',
+    '{"type": "analysis.configure", "payload": {"multipv": 0, "policy": "calibrated", "pruning": "modern"}}',
+    '{"type": "analysis.configure", "payload": {"multipv": 1e9, "policy": "calibrated", "pruning": "modern"}}',
+    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": "none", "pruning": "modern"}}',
+    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": ["ybw"], "pruning": "modern"}}',
+    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": "ybw", "pruning": "modern,lmr=9"}}',
+    '{"type": "engine.configure", "payload": {"threads": 0, "hash": 1}}',
+    '{"type": "engine.configure", "payload": {"threads": 100000, "hash": 1}}',
+    '{"type": "engine.configure", "payload": {"threads": 1, "hash": 16777216}}',
+    '{"type": "engine.configure", "payload": {"threads": 1.5, "hash": 1}}',
+    '{"type": "play.start", "payload": {}}',
+    '{"type": "play.start", "payload": {"color": "red"}}',
+    '{"type": "play.start", "payload": {"color": "white", "elo": 9000, "fromHere": false}}',
+    '{"type": "play.start", "payload": {"color": "white", "clock": -1, "increment": 0, "fromHere": false}}',
+    '{"type": "play.start", "payload": {"color": "white", "clock": 60, "increment": 0, "fromHere": "no"}}',
+    '{"type": "play.back", "payload": {}}',
+    '{"type": "review.start", "payload": {"kind": "time", "amount": -1}}',
+    '{"type": "review.start", "payload": {"kind": "files", "amount": 1}}',
+    '{"type": "review.start", "payload": {"kind": "depth", "amount": 1e9}}',
+    '{"type": "review.start", "payload": {"kind": "depth", "amount": 1}}',  # there are no moves
+]
+
+
+def mutated(texts: list[str], count: int, dice: random.Random) -> list[str]:
+    """Messages with characters exchanged, left out or doubled."""
+    found = []
+    for _ in range(count):
+        text = list(dice.choice([text for text in texts if 0 < len(text) < 500]))
+        for _ in range(dice.randint(1, 4)):
+            at = dice.randrange(len(text))
+            text[at : at + 1] = dice.choice([[], [dice.choice('{}[]",:0x')], [text[at]] * 2])
+            text = text or ["{"]
+        found.append("".join(text))
+    return found
+
+
+def test_malformed_messages_are_refused_one_by_one(connect: Callable[..., Any]) -> None:
+    """A hundred and more; each gets an answer in a line, and the page goes on as if nothing had been."""
+    with connect() as talk:
+        for text in MALFORMED:
+            talk.say_text(text)
+            payload = talk.hear_error()
+            assert 0 < len(payload["text"]) < 400 and "\n" not in payload["text"], text
+            assert "should not happen" not in payload["text"], text
+        for text in mutated(MALFORMED, 60, random.Random(17)):
+            talk.say_text(text)
+        talk.say_bytes(b"\x00\xff")
+        talk.say("board.start")
+        talk.hear("board.position", lambda position: position["id"] == 0 and len(position["dests"]) == 10)
+        assert not [payload for _, payload in talk.heard if "should not happen" in payload.get("text", "")]
+
+
+def test_too_long_a_message(connect: Callable[..., Any]) -> None:
+    with connect() as talk:
+        talk.say("board.pgn", text="x" * LONGEST_MESSAGE)  # uvicorn ends the connection before that
+        assert "longer" in talk.hear("page.error")["text"]
+
+
+# -- ports -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PsearchError, match=f"port {port} is in use"):
+            listen(port)
+
+
+def test_it_listens_on_this_machine_only() -> None:
+    with listen(0) as listener:
+        assert listener.getsockname()[0] == "127.0.0.1"
+
+
+# -- connections of nobody ---------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Gate]:
+    """A server on a port of its own, without an engine."""
+
+    def no_pages() -> Any:
+        raise PsearchError("no engine here")
+
+    with listen(0) as listener:
+        gate = Gate(listener.getsockname()[1])
+        control, begun = SearchControl(), threading.Event()
+        thread = threading.Thread(target=run, args=(listener, gate, no_pages, control, begun.set))
+        thread.start()
+        try:
+            assert begun.wait(60)
+            yield gate
+        finally:
+            control.stop()
+            thread.join(60)
+
+
+def test_half_open_connections_do_not_lock_the_owner_out() -> None:
+    """There are only so many at a time, and the owner is answered while they are there."""
+    with serving() as gate, contextlib.ExitStack() as stack:
+        opened = []
+        for _ in range(3 * server_module._MOST_STRANGERS):
+            opened.append(stack.enter_context(socket.create_connection(("127.0.0.1", gate.port), 60)))
+            opened[-1].sendall(b"GET / HTTP/1.1\r\n")
+        assert httpx2.get(gate.address, timeout=60).status_code == 200
+        for connection in opened[: server_module._MOST_STRANGERS]:  # the oldest have ended for the others
+            with contextlib.suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
+
+
+def test_a_flood_of_connections_takes_no_more_descriptors_than_there_are() -> None:
+    """It would be a traceback a second on the terminal, and none would be left for workers."""
+    run = "import resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))"
+    run += "; from psearch.faces.cli.main import main; sys.exit(main(['serve', '--no-browser', '--port', '0']))"
+    words = [sys.executable, "-c", run]
+    with contextlib.ExitStack() as stack:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        stack.enter_context(process)
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        assert httpx2.get(address, timeout=60).status_code == 200
+        process.send_signal(signal.SIGSTOP)  # so that they come all at once
+        for _ in range(500):
+            stranger = stack.enter_context(socket.socket())
+            stranger.setblocking(False)
+            stranger.connect_ex(("127.0.0.1", int(address.split(":")[2].split("/")[0])))
+        process.send_signal(signal.SIGCONT)
+        assert httpx2.get(address, timeout=20).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert said == "psearch: serving on this machine only; Ctrl-C ends it\n"
+
+
+@pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n", b"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n"])
+def test_a_connection_without_the_cookie_ends_soon(said: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
+    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as connection:
+        connection.sendall(said.replace(b"%d", b"%d" % gate.port))
+        with contextlib.suppress(ConnectionResetError):
+            while connection.recv(1024):  # until its end
+                pass
+
+
+def test_a_connection_with_the_cookie_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though another one ends meanwhile, and there are many others."""
+    monkeypatch.setattr(server_module, "_STRANGER_S", 0.2)
+    with serving() as gate, socket.create_connection(("127.0.0.1", gate.port), 60) as mine:
+        cookie = gate.cookie.partition(";")[0]
+        asked = f"GET /app.js HTTP/1.1\r\nHost: 127.0.0.1:{gate.port}\r\nCookie: {cookie}\r\n\r\n".encode()
+        mine.sendall(asked)
+        assert mine.recv(12) == b"HTTP/1.1 200"
+        with socket.create_connection(("127.0.0.1", gate.port), 60) as other, contextlib.suppress(ConnectionResetError):
+            assert other.recv(1) == b""  # 0.2 s later
+        mine.sendall(asked)
+        mine.shutdown(socket.SHUT_WR)
+        answers = b""
+        while part := mine.recv(65536):
+            answers += part
+        assert b"HTTP/1.1 200" in answers

@@ -1,0 +1,207 @@
+"""Append-only files of JSON: what a kill, a full disk or a second process leaves of them."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from psearch.files.append_only import DamagedLine, Journal
+
+VALUES: list[Any] = [{"a": 1}, {"b": "\u2654" * 20_000}, ["c"]]
+
+
+def values(journal: Journal) -> list[Any]:
+    return [line.value for line in journal.lines()]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "journal"
+
+
+def test_lines_come_back(path: Path) -> None:
+    with Journal(path) as journal:
+        offsets = [journal.append(value) for value in VALUES]
+        assert [journal.value_at(offset) for offset in offsets] == VALUES
+    with Journal(path) as journal:
+        assert [(line.number, line.offset, line.value) for line in journal.lines()] == [
+            (number, offset, value) for number, (offset, value) in enumerate(zip(offsets, VALUES, strict=True), 1)
+        ]
+        journal.append("last")
+    with Journal(path) as journal:
+        assert values(journal) == [*VALUES, "last"] and journal.torn == b""
+
+
+def test_cut_off_anywhere_it_loses_one_line_at_most(path: Path) -> None:
+    small = ["one", {"two": 2}, 3]
+    with Journal(path) as journal:
+        for value in small:
+            journal.append(value)
+    whole = path.read_bytes()
+    ends = [offset + 1 for offset, byte in enumerate(whole) if byte == ord("\n")]
+    for length in range(len(whole) + 1):
+        path.write_bytes(whole[:length])
+        kept = sum(end <= length for end in ends)
+        with Journal(path) as journal:
+            assert values(journal) == small[:kept]
+            assert journal.torn == whole[ends[kept - 1] if kept else 0 : length]
+            journal.cut()
+            for value in small[kept:]:
+                journal.append(value)
+        assert path.read_bytes() == whole
+
+
+def test_cut(path: Path) -> None:
+    with Journal(path) as journal:
+        offsets = [journal.append(value) for value in VALUES]
+        journal.cut(offsets[1])
+        journal.append("other")
+        assert values(journal) == [VALUES[0], "other"]
+
+
+def test_fresh(path: Path) -> None:
+    for _ in range(2):
+        with Journal(path, fresh=True) as journal:
+            journal.append(1)
+    assert path.read_bytes() == b"1\n"
+
+
+def test_a_damaged_line_is_named(path: Path) -> None:
+    path.write_bytes(b"1\n\xff\n3\n")
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2 is not JSON") as caught:
+        values(journal)
+    assert caught.value.number == 2
+
+
+def test_one_process_at_a_time(path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from psearch.files.append_only import Journal
+try:
+    Journal(Path({str(path)!r}), fresh=True)
+except BlockingIOError as error:
+    sys.exit(error.filename)
+"""
+
+    def open_elsewhere() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+
+    with Journal(path) as journal:
+        journal.append(1)
+        values(journal)
+        assert open_elsewhere().stderr == f"{path}\n"
+        assert path.read_bytes() == b"1\n"
+    assert open_elsewhere().returncode == 0
+
+
+def test_after_a_full_disk_the_next_line_takes_the_place(path: Path) -> None:
+    """The limit on the size of a file stands for it: a write comes short, the next one fails."""
+    program = f"""
+import resource
+from pathlib import Path
+from psearch.files.append_only import Journal
+with Journal(Path({str(path)!r})) as journal:
+    journal.append(1)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, 100))
+    try:
+        journal.append("x" * 100)
+    except OSError as error:
+        print(error.filename, Path(error.filename).stat().st_size)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    journal.append("y")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == (f"{path} 50\n", "")
+    assert path.read_bytes() == b'1\n"y"\n'
+
+
+def test_every_line_waits_for_the_disk_if_it_should(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = []
+    monkeypatch.setattr(os, "fdatasync", synced.append)
+    for interval, count in ((0.0, 2), (3600.0, 0)):
+        with Journal(path, fresh=True, sync_interval_s=interval) as journal:
+            journal.append(1)
+            journal.append(2)
+        assert len(synced) == count
+        synced.clear()
+
+
+def test_what_is_no_file_gets_the_lines_too() -> None:
+    reader, writer = os.pipe()
+    with Journal(Path(f"/proc/self/fd/{writer}"), fresh=True) as journal:
+        journal.append([1])
+    os.close(writer)
+    assert os.read(reader, 100) == b"[1]\n"
+    os.close(reader)
+
+
+def test_a_fifo_must_have_a_reader(path: Path) -> None:
+    """With a reading end of our own a write could wait for ever once the reader has left."""
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="No such device"):
+        Journal(path, fresh=True)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with Journal(path, fresh=True) as journal:
+        journal.append(1)
+        assert os.read(reader, 10) == b"1\n"
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            journal.append(2)
+
+
+def test_a_journal_that_another_program_has_cut_does_not_wait_for_its_line(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.append("one")
+        offset = journal.append("two")
+        os.truncate(path, offset + 2)
+        with pytest.raises(ValueError, match=f"no line begins at {offset}"):
+            journal.value_at(offset)
+        os.truncate(path, 0)
+        with pytest.raises(ValueError, match="no line begins"):
+            journal.value_at(0)
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_used_without(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockf(*arguments: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with Journal(path) as journal:
+        journal.append(1)
+    assert path.read_bytes() == b"1\n"
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EACCES])
+def test_another_process_is_told_from_other_errors(path: Path, number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lockf(*arguments: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "lockf", lockf)
+    with pytest.raises(BlockingIOError):
+        Journal(path)
+    monkeypatch.setattr(fcntl, "lockf", lambda *arguments: (_ for _ in ()).throw(OSError(errno.EIO, "bad disk")))
+    with pytest.raises(OSError, match="bad disk"):
+        Journal(path)
+
+
+@pytest.mark.parametrize("line", ["[" * 100_000, "9" * 5_000, "{" * 50_000], ids=["deep", "long number", "open"])
+def test_json_that_breaks_parsers(path: Path, line: str) -> None:
+    path.write_text(f"1\n{line}\n")
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
+        list(journal.lines())
+
+
+def test_a_line_without_end_is_not_read_whole(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psearch.files.append_only._LONGEST_LINE", 1000)
+    path.write_bytes(b"1\n" + b"x" * 5000)
+    with Journal(path) as journal, pytest.raises(DamagedLine, match="line 2"):
+        list(journal.lines())

@@ -1,0 +1,144 @@
+"""Tracks from the workers' logs: what the recorder makes of them, whenever one looks; and rings that were overrun."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from psearch.core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE, trace_event_dtype, trace_log_dtype
+from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment
+from psearch.lab.watching.laboratory import segments_of
+from psearch.lab.watching.tracks import MOST_SEGMENTS, Clock, Track
+from psearch.simulation.simulator import Simulator
+
+TICKS_PER_MS = 10**9
+CLOCK = Clock(0, 1.0)
+
+
+def log_of(events: list[tuple[int, int, int]], capacity: int = 64) -> np.ndarray:
+    """A log whose worker has written these: kind, begin, time."""
+    log = np.zeros(1, np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (capacity,))]))
+    log["head"]["ring"] = 1
+    for event in events:
+        write(log, event)
+    return log
+
+
+def write(log: np.ndarray, event: tuple[int, int, int]) -> None:
+    count, capacity = int(log["head"]["count"][0]), len(log["events"][0])
+    record = log["events"][0][count % capacity : count % capacity + 1]
+    record["kind"], record["begin"], record["time"] = event
+    record["split"], record["frame"] = 5 << 10 | 3, 7
+    log["head"]["count"] += 1
+
+
+def check_tiles(segments: list[Segment], begin: int, end: int) -> None:
+    plain = [segment for segment in segments if segment.kind != ABORTED]
+    assert plain[0].begin == begin and plain[-1].end == end
+    assert all(one.end == other.begin for one, other in itertools.pairwise(plain))
+
+
+def test_events_become_segments() -> None:
+    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_IDLE, 50, 50), (TRACE_JOIN, 60, 64), (TRACE_ABORT, 70, 80)])
+    track = Track()
+    found = track.look(log, CLOCK, 100)
+    assert found == [
+        Segment(IDLE, 0, 10),
+        Segment(SEARCH, 10, 50, "3.5"),
+        Segment(IDLE, 50, 60),
+        Segment(JOIN, 60, 64),
+        Segment(ABORTED, 70, 80, "3.5"),
+        Segment(SEARCH, 64, 100, "3.5"),
+    ]
+    assert track.look(log, CLOCK, 150) == [Segment(SEARCH, 100, 150, "3.5")]
+    write(log, (TRACE_IDLE, 170, 170))
+    assert track.look(log, CLOCK, 200) == [Segment(SEARCH, 150, 170, "3.5"), Segment(IDLE, 170, 200)]
+
+
+def test_work_of_which_only_the_nodes_are_known_is_as_long_as_these_took() -> None:
+    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_ABORT, 80, 80), (TRACE_ABORT, 90, 90)])
+    log["events"]["value"][0, 1:3] = 20, 10**9
+    found = Track().look(log, CLOCK, 100, us_per_node=0.5)
+    assert [segment[:3] for segment in found if segment.kind == ABORTED] == [(ABORTED, 70, 80), (ABORTED, 0, 90)]
+
+
+def test_what_was_overwritten_is_lost() -> None:
+    track = Track()
+    log = log_of([(TRACE_TAKE, 1, 1)], capacity=8)
+    track.look(log, CLOCK, 10)
+    for number in range(20):
+        write(log, (TRACE_IDLE if number % 2 else TRACE_JOIN, 20 + 10 * number, 21 + 10 * number))
+    found = track.look(log, CLOCK, 300)
+    check_tiles(found, 10, 300)
+    assert found[0].kind == LOST
+    # the oldest of the eight may be half overwritten already: it is not taken
+    assert found[0].end >= 20 + 10 * 13
+    assert {segment.kind for segment in found[1:]} <= {JOIN, SEARCH, IDLE}
+
+
+def test_events_that_are_overwritten_while_they_are_copied_are_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    from psearch.lab.watching import tracks
+
+    log = log_of([(TRACE_JOIN, 10 * n, 10 * n + 1) for n in range(8)], capacity=8)
+    copied = tracks._copied
+
+    def slow(events: np.ndarray, first: int, count: int, capacity: int) -> list[tracks.Event]:
+        found = copied(events, first, count, capacity)
+        for number in range(4):
+            write(log, (TRACE_IDLE, 100 + number, 100 + number))
+        return found
+
+    monkeypatch.setattr(tracks, "_copied", slow)
+    found = Track().look(log, CLOCK, 200)
+    check_tiles(found, 0, 200)
+    assert found[0] == Segment(LOST, 0, 51, "")
+
+
+def test_more_segments_than_can_be_sent_become_cells() -> None:
+    log = log_of([(TRACE_IDLE if n % 2 else TRACE_JOIN, 10 * n, 10 * n + 1) for n in range(500)], capacity=1024)
+    found = Track().look(log, CLOCK, 5000)
+    assert len(found) <= MOST_SEGMENTS  # nothing was thrown away
+    check_tiles(found, 0, 5000)
+
+
+def test_clocks_that_disagree_give_no_gap() -> None:
+    log = log_of([(TRACE_TAKE, 50, 50), (TRACE_IDLE, 30, 30), (TRACE_JOIN, 20, 90), (TRACE_IDLE, 500, 500)])
+    found = Track().look(log, CLOCK, 100)
+    assert found[0].begin == 0
+    plain = [segment for segment in found if segment.kind != ABORTED]
+    assert all(one.end == other.begin for one, other in itertools.pairwise(plain))
+
+
+@pytest.mark.parametrize("looks", [1, 7, 40])
+def test_tracks_are_those_of_the_trace_whenever_one_looks(
+    begun: Callable[..., Simulator], looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from psearch.lab.watching import tracks as watched
+
+    monkeypatch.setattr(watched, "MOST_SEGMENTS", 10_000)
+    simulator = begun(workers=4)
+    recorder = simulator.recorder
+    assert recorder is not None and simulator.arena.trace_logs is not None
+    tracks = [Track() for _ in range(4)]
+    clock = Clock(0, 1e-6)
+    found: list[list[Segment]] = [[] for _ in range(4)]
+    end = 8
+    for number in range(1, looks + 1):
+        now = end * number / looks
+        simulator.advance_to(round(now * TICKS_PER_MS))
+        # turns that began before may have gone on for a while: what they did is seen at the next look
+        for worker, track in enumerate(tracks):
+            log = simulator.arena.trace_logs[worker : worker + 1]
+            found[worker] += track.look(log, clock, round(now * 1000))
+    recorder.end(end * TICKS_PER_MS)
+    for worker in range(4):
+        wanted = segments_of(list(recorder.slices_of(worker)))
+        for kind in (SEARCH, IDLE):
+            ours, theirs = (
+                sum(segment.end - segment.begin for segment in track if segment.kind == kind)
+                for track in (found[worker], wanted)
+            )
+            assert abs(ours - theirs) <= 0.02 * end * 1000

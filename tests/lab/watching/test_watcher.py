@@ -1,0 +1,174 @@
+"""Looking at real searches: while they run, after them, between them, and when workers or engine go."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import chess
+import chess.engine
+import pytest
+from positions import MIDDLE_GAME
+
+import psearch
+from psearch.lab.watching.cells import ABORTED, SEARCH
+from psearch.lab.watching.watcher import Watcher
+from psearch.processes.supervisor import Supervisor
+from psearch.results import PsearchError
+from psearch.trace import recorder as recorders
+
+
+def looks(
+    watcher: Watcher, seconds: float, interval_s: float = 0.02, enough: Callable[[list[dict[str, Any]]], bool] = bool
+) -> list[dict[str, Any]]:
+    """So long, and until there is enough."""
+    found: list[dict[str, Any]] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline or (not enough(found) and time.monotonic() < deadline + 60):
+        snapshot = watcher.look()
+        if snapshot is not None and snapshot["fen"] is not None:
+            found.append(snapshot)
+        time.sleep(interval_s)
+    return found
+
+
+def check(snapshots: list[dict[str, Any]]) -> None:
+    """Times go on without gap, lines can be played, counters never fall."""
+    for one, other in itertools.pairwise(snapshots):
+        if one["search"] != other["search"]:
+            continue
+        assert other["begin"] == one["now"] <= other["now"]
+        assert all(other["counters"][name] >= one["counters"][name] for name in ("nodes", "joins", "splits"))
+    for snapshot in snapshots:
+        assert json.loads(json.dumps(snapshot)) == snapshot
+        lines: dict[Any, list[str]] = {None: []}
+        for node in snapshot["nodes"]:
+            lines[node["id"]] = lines[node["parent"]] + node["moves"]
+            board = chess.Board(snapshot["fen"])
+            for move in lines[node["id"]]:
+                board.push(chess.Move.null()) if move == "0000" else board.push_uci(move)
+        for track in snapshot["tracks"]:
+            plain = [segment for segment in track if segment[0] != ABORTED]
+            assert all(a[2] == b[1] for a, b in itertools.pairwise(plain))
+
+
+def thrown_away(snapshots: list[dict[str, Any]]) -> list[Any]:
+    """Segments of such work."""
+    return [one for snapshot in snapshots for track in snapshot["tracks"] for one in track if one[0] == ABORTED]
+
+
+def test_a_search_is_seen_as_it_runs() -> None:
+    with psearch.Engine(threads=2, hash_mb=16, watched=True) as engine:
+        watcher = Watcher(engine)
+        assert not (watcher.look() or {}).get("fen")
+        with engine.analysis(MIDDLE_GAME) as analysis:
+            begun = time.monotonic()
+            snapshots = looks(watcher, 1.5, enough=lambda found: len(found) > 20 and bool(thrown_away(found)))
+            seconds = time.monotonic() - begun
+            analysis.stop()
+            analysis.wait()
+        check(snapshots)
+        assert len(snapshots) > 20
+        last = snapshots[-1]
+        assert last["workers"] == 2 and last["fen"].split()[0] == MIDDLE_GAME.split()[0]
+        assert not last["done"] and last["depth"] > 3
+        assert any(snapshot["nodes"] for snapshot in snapshots)
+        assert any(one["workers"] for snapshot in snapshots for node in snapshot["nodes"] for one in node["under_way"])
+        thrown = thrown_away(snapshots)
+        assert all(begin < end for _, begin, end, *_ in thrown)
+        assert thrown, "some work is thrown away"
+        searched = sum(s[2] - s[1] for snapshot in snapshots for s in snapshot["tracks"][0] if s[0] == SEARCH)
+        assert searched > 0.5 * last["now"]
+        assert abs(last["now"] / 1e6 - seconds) < 1.0
+        finished = watcher.look()
+        assert finished is not None and finished["done"]
+        # another search begins anew
+        engine.analyse(chess.STARTING_FEN, chess.engine.Limit(depth=6))
+        other = watcher.look()
+        assert other is not None and other["search"] == last["search"] + 1
+        assert other["fen"].split()[0] == chess.STARTING_BOARD_FEN
+
+
+def test_other_workers_and_none() -> None:
+    with psearch.Engine(threads=1, hash_mb=1, watched=True) as engine:
+        watcher = Watcher(engine)
+        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=5))
+        before = watcher.look()
+        engine.configure({"Threads": 2})
+        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=5))
+        after = watcher.look()
+        assert before is not None and after is not None
+        assert (before["workers"], after["workers"]) == (1, 2)
+        assert len(after["tracks"]) == len(after["load"]) == 2
+    assert watcher.look() is None
+    with psearch.Engine(threads=1, hash_mb=1) as engine:
+        assert Watcher(engine).look() is None
+
+
+def test_a_killed_worker_does_not_end_the_looking() -> None:
+    with psearch.Engine(threads=2, hash_mb=1, watched=True) as engine:
+        watcher = Watcher(engine)
+        with engine.analysis(MIDDLE_GAME) as analysis:
+            check(looks(watcher, 0.3))
+            assert engine._supervisor is not None
+            os.kill(engine._supervisor.pool.workers[1].pid, signal.SIGKILL)  # type: ignore[union-attr]
+            after = looks(watcher, 1.0)
+            check(after)
+            assert after and not after[-1]["done"]
+            analysis.stop()
+
+
+def test_the_asynchronous_engine_is_seen_too() -> None:
+    async def main() -> list[dict[str, Any]]:
+        engine = psearch.AsyncEngine(threads=2, hash_mb=1, watched=True)
+        watcher = Watcher(engine)
+        assert watcher.look() is None
+        async with engine:
+            with await engine.analysis(MIDDLE_GAME):
+                found = []
+                for _ in range(10):
+                    await asyncio.sleep(0.05)
+                    snapshot = watcher.look()
+                    if snapshot is not None and snapshot["fen"]:
+                        found.append(snapshot)
+        assert watcher.look() is None
+        return found
+
+    snapshots = asyncio.run(main())
+    check(snapshots)
+    assert snapshots
+
+
+def test_a_ring_keeps_what_came_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(recorders, "_RING_EVENTS_OF_A_WORKER", 32)
+    with psearch.Engine(threads=2, hash_mb=16, watched=True) as engine:
+        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=15))
+        recorder = engine._recorder()
+        assert recorder is not None
+        logs = recorder.arena.trace_logs
+        assert logs is not None and len(logs["events"][0]) == 32
+        for log in logs:
+            count = int(log["head"]["count"])
+            assert log["head"]["dropped"] == 0 and count > 64
+            order = [(count + place) % 32 for place in range(32)]
+            events = log["events"][order]
+            assert (events["time"][:-1] <= events["time"][1:]).all()
+        with pytest.raises(PsearchError, match="only what happened last"):
+            recorder.write(tmp_path / "trace.json", {})
+        snapshot = Watcher(engine).look()
+        assert snapshot is not None
+        check([snapshot])
+
+
+def test_a_trace_is_no_ring() -> None:
+    with Supervisor(1, 1, trace=True, watched=True) as supervisor:
+        assert supervisor.recorder is not None
+        assert supervisor.arena.trace_events == recorders.trace_capacity(1)
+        assert supervisor.arena.trace_logs is not None
+        assert not supervisor.arena.trace_logs["head"]["ring"].any()

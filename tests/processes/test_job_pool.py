@@ -1,0 +1,192 @@
+"""Tasks shared out to processes: answers, errors, deaths, and that no process outlives its parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from psearch.processes.job_pool import share_out
+from psearch.results import PsearchError, WorkerDied
+
+SLEEP_S = 500.0
+PROGRAM = """
+import os, sys, time
+from psearch.processes import job_pool
+
+def say(*words):
+    # one write a line: two processes share the pipe, and print makes a second one of the line's end
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+
+def make():
+    say("begun", os.getpid())
+    return work
+
+def work(task):
+    if task == "fail":
+        raise ValueError("of the task")
+    time.sleep(task)
+    return task
+
+if __name__ == "__main__":
+    job_pool.safe_start_method = lambda: sys.argv[1]
+    tasks = [task if task == "fail" else float(task) for task in sys.argv[2:]]
+    for place, answer in job_pool.share_out(make, tasks, 2):
+        say("done", place)
+"""
+METHODS = pytest.mark.parametrize("method", ["fork", "spawn"])
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def wait_until_gone(pids: list[int], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not all(map(is_gone, pids)):
+        assert time.monotonic() < deadline, "a process lives on"
+        time.sleep(0.02)
+
+
+@dataclass
+class Run:
+    """The program at work, in a process group of its own."""
+
+    process: subprocess.Popen[str]
+    pids: list[int]
+    """of its two processes"""
+
+
+Start = Callable[..., Run]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Begins a run, and waits until its processes have begun and so many tasks are done."""
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    started: list[subprocess.Popen[str]] = []
+
+    def run(*words: str, done: int = 0) -> Run:
+        process = subprocess.Popen(
+            [sys.executable, str(path), *words],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(process)
+        assert process.stdout is not None
+        said: dict[str, list[int]] = {"begun": [], "done": []}
+        while len(said["begun"]) < 2 or len(said["done"]) < done:
+            word, _, number = process.stdout.readline().partition(" ")
+            said[word].append(int(number))
+        return Run(process, said["begun"])
+
+    yield run
+    for process in started:
+        with process:
+            process.kill()
+
+
+def square(number: int) -> tuple[int, int]:
+    return number**2, os.getpid()
+
+
+def make_square() -> Callable[[int], tuple[int, int]]:
+    return square
+
+
+def fail(number: int) -> int:
+    if number == 2:
+        raise PsearchError("number 2")
+    time.sleep(number and SLEEP_S)
+    return number
+
+
+def make_fail() -> Callable[[int], int]:
+    return fail
+
+
+def kill(number: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def make_kill() -> Callable[[int], None]:
+    return kill
+
+
+def test_answers_come_with_their_places() -> None:
+    found = dict(share_out(make_square, range(20), 3))
+    assert {place: answer for place, (answer, _) in found.items()} == {number: number**2 for number in range(20)}
+    pids = {pid for _, pid in found.values()}
+    assert os.getpid() not in pids
+    wait_until_gone(list(pids), 0.0)
+
+
+def test_what_a_task_raises_is_raised_here_at_once() -> None:
+    begun = time.monotonic()
+    with pytest.raises(PsearchError, match=r"^number 2$"):
+        list(share_out(make_fail, [0, 1, 2, 0], 2))
+    assert time.monotonic() - begun < SLEEP_S / 2
+
+
+def test_a_dead_process_is_noticed() -> None:
+    with pytest.raises(WorkerDied, match="a process of the study ended"):
+        list(share_out(make_kill, range(5), 2))
+
+
+def test_who_stops_asking_leaves_no_process() -> None:
+    answers = share_out(make_fail, [0, 1, 1], 2)
+    next(answers)
+    begun = time.monotonic()
+    answers.close()
+    assert time.monotonic() - begun < SLEEP_S / 2
+
+
+@METHODS
+def test_no_process_outlives_a_killed_parent(start: Start, method: str) -> None:
+    """One of them is at work, the other waits for more."""
+    run = start(method, "0", f"{SLEEP_S}", done=1)
+    run.process.kill()
+    wait_until_gone(run.pids)
+
+
+@METHODS
+def test_ctrl_c_ends_all(start: Start, method: str) -> None:
+    """The terminal sends it to every process of the group; only the parent reports it."""
+    run = start(method, "0", f"{SLEEP_S}", f"{SLEEP_S}", f"{SLEEP_S}", done=1)
+    os.killpg(run.process.pid, signal.SIGINT)
+    _, errors = run.process.communicate(timeout=120)
+    assert errors.count("KeyboardInterrupt") == 1 and errors.endswith("KeyboardInterrupt\n")
+    wait_until_gone(run.pids, 0.0)
+
+
+@METHODS
+def test_an_error_is_reported_once(start: Start, method: str) -> None:
+    run = start(method, f"{SLEEP_S}", "0", "fail", "0")
+    _, errors = run.process.communicate(timeout=120)
+    assert errors.splitlines()[-1] == "ValueError: of the task"
+    assert "BrokenProcessPool" not in errors and "Exception in thread" not in errors
+    wait_until_gone(run.pids, 0.0)
+
+
+@METHODS
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_killed_process_ends_the_others(start: Start, method: str, number: int) -> None:
+    """The one that is at work, or the one that waits for more and holds the lock of the queue."""
+    run = start(method, "0", f"{SLEEP_S}", done=1)
+    os.kill(run.pids[number], signal.SIGKILL)
+    _, errors = run.process.communicate(timeout=120)
+    assert errors.splitlines()[-1].startswith("psearch.results.WorkerDied: a process of the study ended")
+    wait_until_gone(run.pids, 0.0)

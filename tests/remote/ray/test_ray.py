@@ -1,0 +1,154 @@
+"""Ray itself, with two nodes on this machine, one of which is killed; needs the extra `cluster`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import chess.engine
+import cluster_tasks
+import pytest
+
+import psearch
+from psearch.bench import BENCH_POSITIONS
+from psearch.processes.control import SearchControl
+from psearch.remote.ray import link
+from psearch.remote.ray.link import Link
+from psearch.remote.ray.shared_tasks import share_out_on
+from psearch.results import PsearchError
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install '.[cluster]')"
+    ),
+]
+_PLAIN = {"multipv": None, "game": None, "info": chess.engine.INFO_ALL, "root_moves": None}
+SUPPORT = Path(__file__).parents[2] / "support"
+
+
+class Nodes:
+    """Nodes as they are started and killed by tests/support/ray_nodes.py."""
+
+    def __init__(self) -> None:
+        self._program = subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(SUPPORT / "ray_nodes.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # on loopback, and nowhere else
+            text=True,
+        )
+        self.address = self._line()
+
+    def add(self, name: str) -> list[int]:
+        """A new node; its processes."""
+        return list(map(int, self._ask("add", name).split()[1:]))
+
+    def kill(self, name: str) -> None:
+        """All of a node, at once."""
+        self._ask("kill", name)
+
+    def close(self) -> None:
+        """End them all."""
+        with self._program:
+            assert self._program.stdin is not None
+            self._program.stdin.close()
+
+    def _ask(self, *words: str) -> str:
+        assert self._program.stdin is not None
+        print(*words, file=self._program.stdin, flush=True)
+        return self._line()
+
+    def _line(self) -> str:
+        assert self._program.stdout is not None
+        while True:
+            line = self._program.stdout.readline()
+            assert line, "the nodes' program has ended"
+            if not line.startswith(("\x1b", " ", "\t")) and "(raylet)" not in line:
+                return line.strip()
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setattr(link, "CONNECT_S", 60.0)  # Ray is slow to begin on a slow machine
+    cluster = Nodes()
+    yield cluster
+    cluster.close()
+
+
+def test_positions_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: Nodes) -> None:
+    limit = chess.engine.Limit(nodes=20_000)
+    fens = [chess.Board(fen, chess960=True).fen() for fen in BENCH_POSITIONS] * 6
+    with psearch.analyse_many(fens, limit, ordered=True, workers=1, hash_mb=1) as results:
+        expected = [(one.bestmove, one.nodes) for one in results]
+    nodes.add("second")
+    found = {}
+    with psearch.analyse_many(fens, limit, cluster=nodes.address, hash_mb=1) as results:
+        for number, one in enumerate(results):
+            assert one.index not in found
+            found[one.index] = one.bestmove, one.nodes
+            if number == len(fens) // 4:
+                nodes.kill("second")
+    assert [found[index] for index in range(len(fens))] == expected
+
+
+def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_path: Path) -> None:
+    nodes.add("second")
+    notes: list[str] = []
+    tasks = [("stop", str(tmp_path / "stopped")), *range(200)]
+    found = {}
+    for number, (place, answer) in enumerate(
+        share_out_on(nodes.address, cluster_tasks.make, tasks, on_note=notes.append)
+    ):
+        assert place not in found
+        found[place] = answer
+        if number == 20:
+            nodes.kill("second")
+        elif number == 40:
+            nodes.add("third")
+    assert found == {0: 0, **{place + 1: place * place for place in range(200)}}
+    assert any("lost" in note or "gone" in note for note in notes)
+
+
+def test_one_search_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: Nodes) -> None:
+    nodes.add("second")
+    board = chess.Board(chess.Board(BENCH_POSITIONS[1]).fen())
+    with psearch.Engine(hash_mb=4, cluster=nodes.address) as engine:
+        assert engine._team is not None and len(engine._team.members) == 1
+        result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
+        assert all(machine.nodes > 50_000 for machine in result.machines) and len(result.machines) == 2
+        assert result.info.nodes == sum(machine.nodes for machine in result.machines)
+        sharing = engine._team.sharing(engine._workers())
+        begun = time.monotonic()
+        with engine.analysis(board, chess.engine.Limit(time=3.0)) as analysis:
+            time.sleep(1.0)
+            nodes.kill("second")
+            best = analysis.wait()
+        assert 2.5 < time.monotonic() - begun < 6.0, "nobody is waited for"
+        assert best.move in board.legal_moves
+        assert sharing.sent > 100 and sharing.taken > 100
+        nodes.add("third")
+        end = time.monotonic() + 120
+        names = {member.hand for member in engine._team.members}
+        while not {member.hand for member in engine._team.members} - names and time.monotonic() < end:
+            engine.analyse(board, chess.engine.Limit(time=0.2))
+        result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
+        assert result.machines[-1].nodes > 50_000
+
+
+def test_another_token_is_refused(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    with pytest.raises(PsearchError, match="wants another token"):
+        Link(nodes.address, cluster_tasks.make)
