@@ -26,7 +26,7 @@ import numpy as np
 
 import psearch
 from psearch.bench import BENCH_POSITIONS
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.lab.studies.speedup_study import mean_interval
 from psearch.lab.watching.watcher import WatchedSearch, Watcher
 from psearch.options import SearchOptions
@@ -131,7 +131,7 @@ def report_bytes(what: str, sizes: list[int]) -> None:
 def measure_size(workers: int, looks: int = 100) -> None:
     """Twenty looks in each second of virtual time would be few: a look each virtual millisecond sees as many changes
     as one of 1,024 real workers in 50 ms of a machine that has fewer cores."""
-    kernels.load(VIRTUAL)
+    groups.load(VIRTUAL)
     simulator = Simulator(workers, 64, Costs(), 1 << 10)
     try:
         recorder = simulator.recorder

@@ -1,4 +1,4 @@
-"""What Python calls of the chess kernels, in machine code; numba is not needed for it."""
+"""Names what Python calls of the chess kernels, in machine code; numba is not needed for it."""
 
 from __future__ import annotations
 

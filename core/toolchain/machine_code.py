@@ -39,7 +39,7 @@ _ADD_SEALS, _ALL_SEALS = 1033, 15
 """Numbers of the kernel; Python has names only for what the machine had that built it."""
 
 _kept: list[Any] = []
-"""What holds the memory of all that was placed: it lives as long as the process."""
+"""Holds the memory of all that was placed, which lives as long as the process."""
 
 
 class NotSimple(Exception):

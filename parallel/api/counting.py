@@ -1,4 +1,4 @@
-"""What needs no search: the legal moves counted, and the static evaluation."""
+"""Counts legal moves and evaluates positions, without a search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.chess_entries import CHESS, evaluate_position
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import evaluation_dtype, position_dtype
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.processes.supervisor import Supervisor
 
@@ -48,7 +48,7 @@ def evaluate(position: Place) -> chess.engine.PovScore | None:
 
 
 def static_evaluation(tables: np.ndarray, board: chess.Board) -> int | None:
-    """The same in centipawns for the side to move. tables: those of the kernels."""
+    """Return the static evaluation in centipawns for the side to move, None in check. tables: those of the kernels."""
     if board.is_check():
         return None
     position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
@@ -58,5 +58,5 @@ def static_evaluation(tables: np.ndarray, board: chess.Board) -> int | None:
 
 @cache
 def _tables() -> np.ndarray:
-    kernels.load(CHESS)
+    groups.load(CHESS)
     return make_tables()

@@ -18,7 +18,7 @@ import chess
 from psearch.arena.arena import Arena
 from psearch.arena.owner import Owner
 from psearch.core.chess.chess_entries import PERFT
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.defaults import MAX_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.pool import WorkerPool
@@ -293,7 +293,7 @@ class Supervisor:
             raise PsearchError(f"the depth of perft must be between 0 and {MAX_DEPTH}, not {depth}")
         if depth == 0:
             return {}, 0.0
-        kernels.load(PERFT)  # compiled here if need be, not by each worker
+        groups.load(PERFT)  # compiled here if need be, not by each worker
         start = time.perf_counter()
         with self._alone():
             self._is_counting = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from psearch.core.chess.chess_entries import CHESS
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group, KernelError, Progress
 from psearch.results import PsearchError
 
@@ -21,12 +21,12 @@ PREDICTION = Group("prediction", "psearch.scheduler.policy")
 merge_now = PREDICTION.entry("merge_now")
 
 
-def load_kernels(*groups: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
+def load_kernels(*more: Group, progress: Progress | None = None, warn: Callable[[str], None] | None = None) -> float:
     """Load what every search needs, and these groups; returns seconds. See `psearch.core.toolchain.groups.load`.
 
     Raises PsearchError when they cannot be had.
     """
     try:
-        return kernels.load(CHESS, SEARCH, *groups, progress=progress, warn=warn)
+        return groups.load(CHESS, SEARCH, *more, progress=progress, warn=warn)
     except KernelError as error:
         raise PsearchError(str(error)) from error

@@ -17,7 +17,7 @@ import chess
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import TYPE_NAMES
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
@@ -91,7 +91,7 @@ class _TooMany(Exception):
 def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
     """Search three times; what there is to see, for JSON. Raises PsearchError when the position ends at once."""
     board = experiment.board()
-    kernels.load(VIRTUAL)
+    groups.load(VIRTUAL)
     pruning = pruning_named(experiment.pruning)
     serial_options = SearchOptions(policy="serial", pruning=pruning)
     tell("the depth", 0.0)

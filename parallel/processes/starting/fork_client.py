@@ -16,7 +16,7 @@ from typing import Any
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.interpreter import NotPython, python_command
 from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
@@ -67,7 +67,7 @@ class ForkServer:
         program = _PROGRAM.format(path=sys.path, descriptor=theirs.fileno(), parent=self.owner)
         environment = {
             **os.environ,
-            **kernels.cache_environment(),  # where this process has put its kernels
+            **groups.cache_environment(),  # where this process has put its kernels
             "OPENBLAS_NUM_THREADS": "1",  # numpy starts no threads in a process that only forks
             MARK: "1",
         }

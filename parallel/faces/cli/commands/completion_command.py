@@ -10,7 +10,7 @@ import argparse
 from typing import Any
 
 from psearch.faces.cli.command_list import COMMANDS, load
-from psearch.faces.cli.commands import search_command as search
+from psearch.faces.cli.commands import search_command
 from psearch.faces.cli.signals import Signals
 
 SHELLS = ("bash", "zsh", "fish")
@@ -59,7 +59,7 @@ def completion_script(shell: str) -> str:
 
     tree = _Tree(prog="psearch", description="parallel chess search")
     # without the search's FEN: its first word would hide the commands
-    search.add_options(tree)
+    search_command.add_options(tree)
     branches = tree.add_subparsers(dest="command")
     for name, summary in COMMANDS.items():
         load(name).add_arguments(branches.add_parser(name, help=summary))

@@ -43,10 +43,10 @@ export function make(name, attributes = {}, ...children) {
 
 export function mountWorkers(root, channel) {
   addStyles();
-  return new Workers(root, channel);
+  return new WorkersTab(root, channel);
 }
 
-class Workers {
+class WorkersTab {
   constructor(root, channel) {
     this.channel = channel;
     this.history = [];
