@@ -17,8 +17,6 @@ from psearch.defaults import (
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     MAX_DEPTH,
-    MAX_MOVETIME_MS,
-    MAX_NODES,
     MAX_THREADS,
     POLICY_NAMES,
     PRUNING_MODES,
@@ -114,34 +112,37 @@ def search(
     >>> result.bestmove, result.score
     (Move.from_uci('e1e8'), PovScore(Mate(+1), WHITE))
     """
-    from psearch.api.checked_arguments import MAX_LINES, board_of, moves_of, number, whole
-    from psearch.api.settings import Settings
-    from psearch.options import DEFAULT_SPLIT_DEPTH
+    from psearch.api.api_log import LOG
+    from psearch.api.checked_arguments import board_of, moves_of
     from psearch.processes.request import SearchRequest
     from psearch.results import Limits
+    from psearch.searcher.declared import DEPTH, MATE, MOVETIME, MULTIPV, NODES
+    from psearch.searcher.notices import Notices
+    from psearch.searcher.settings import Settings
     from psearch.text.report import finished_result
+    from psearch.text.values import number
     from psearch.text.wdl import pov_wdl
 
     board = board_of(position)
     limits = Limits(
-        depth=None if depth is None else whole("depth", depth, 1, MAX_DEPTH),
-        movetime_ms=None if movetime_ms is None else number("movetime_ms", movetime_ms, 1, MAX_MOVETIME_MS),
-        nodes=None if nodes is None else whole("nodes", nodes, 1, MAX_NODES),
-        mate=None if mate is None else whole("mate", mate, 1, MAX_NODES),
+        depth=None if depth is None else DEPTH.of_value(depth),
+        movetime_ms=None if movetime_ms is None else number("movetime_ms", movetime_ms, MOVETIME.low, MOVETIME.high),
+        nodes=None if nodes is None else NODES.of_value(nodes),
+        mate=None if mate is None else MATE.of_value(mate),
     )
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
     if hash_mb is None and limits != Limits(movetime_ms=limits.movetime_ms):
         hash_mb = DEFAULT_HASH_MB
-    settings = Settings.of(threads, hash_mb, policy, pruning, DEFAULT_SPLIT_DEPTH)
-    lines = whole("multipv", multipv, 1, MAX_LINES)
+    settings = Settings.of(threads, hash_mb, policy, pruning)
+    lines = MULTIPV.of_value(multipv, "multipv")
     request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
     result = finished_result(board)
     if result is None:
-        from psearch.processes.supervisor import Supervisor
+        from psearch.searcher.searcher import Searcher, Size
 
-        with Supervisor(settings.threads, settings.hash_mb) as supervisor:
-            result = supervisor.search(request)
+        with Searcher(Notices(LOG.warning)).start(Size(settings.threads, settings.hash_mb)) as searcher:
+            result = searcher.search(request)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)
 

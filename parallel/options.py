@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.results import PsearchError
+from psearch.text.values import shown
 
 DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
@@ -16,17 +17,6 @@ ABDADA_DEFER_DEPTH = 3
 """Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
-_LONGEST_SHOWN = 40
-"""characters"""
-
-
-def shown(value: object) -> str:
-    """A wrong argument for a message, in one short line."""
-    try:
-        text = " ".join(repr(value).split())
-    except ValueError:  # Python does not write whole numbers of more than 4,300 digits
-        text = "a number of thousands of digits"
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
 def pruning_named(text: str) -> Pruning:

@@ -183,8 +183,8 @@ def test_table_lasts_until_a_new_game() -> None:
 
 def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture) -> None:
     with psearch.Engine(threads=2, hash_mb=1) as engine:
-        assert engine._supervisor is not None
-        pid, header = engine._supervisor.pool.workers[1].pid, engine._supervisor.arena.header
+        assert engine._searcher._supervisor is not None
+        pid, header = engine._searcher._supervisor.pool.workers[1].pid, engine._searcher._supervisor.arena.header
 
         def kill() -> None:
             wait_until(lambda: header["info_count"][0] > 0)
@@ -201,7 +201,7 @@ def test_a_death_is_told_and_the_search_goes_on(caplog: pytest.LogCaptureFixture
         ]
         with engine.analysis(chess.Board()) as analysis:
             depth = next(analysis)["depth"]
-            os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
+            os.kill(engine._searcher._supervisor.pool.workers[0].pid, signal.SIGKILL)
             for later in analysis:
                 assert later["depth"] >= depth
                 depth = later["depth"]
@@ -311,8 +311,8 @@ def test_search_takes_lines_and_moves() -> None:
 
 def test_an_engine_that_is_dropped_says_so_and_leaves_nothing() -> None:
     engine = psearch.Engine(threads=2, hash_mb=1)
-    assert engine._supervisor is not None
-    pids = [worker.pid for worker in engine._supervisor.pool.workers]
+    assert engine._searcher._supervisor is not None
+    pids = [worker.pid for worker in engine._searcher._supervisor.pool.workers]
     with pytest.warns(ResourceWarning, match="not closed"):
         del engine
         gc.collect()
@@ -372,7 +372,9 @@ DOCUMENTED = (
     "psearch.processes.time_manager",
     "psearch.faces.uci.strength",
     "psearch.faces.uci.go_command",
-    "psearch.faces.uci.uci_numbers",
+    "psearch.faces.uci.info_strings",
+    "psearch.searcher.declared",
+    "psearch.text.values",
 )
 
 

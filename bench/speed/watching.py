@@ -40,7 +40,7 @@ TICKS_PER_MS = 10**9
 
 def cpu_s(engine: psearch.Engine) -> float:
     """CPU time of the workers of an engine so far. Source: clock_getcpuclockid(3)."""
-    supervisor = engine._supervisor
+    supervisor = engine._searcher._supervisor
     assert supervisor is not None
     return sum(time.clock_gettime(~worker.pid << 3 | 2) for worker in supervisor.pool.workers)
 

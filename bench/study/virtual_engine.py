@@ -16,26 +16,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from psearch.core.chess.board.bridge import to_chess_move
-from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.uci.position_command import CurrentPosition
-from psearch.faces.uci.uci_options import Option
 from psearch.options import SearchOptions
 from psearch.processes.search_reports import to_score
 from psearch.results import PsearchError
+from psearch.searcher.declared import HASH, POLICY, THREADS
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
-OPTIONS = {
-    option.name: option
-    for option in (
-        Option("Threads", "spin", 1, 1, MAX_THREADS),
-        Option("Hash", "spin", 16, 1, MAX_HASH_MB),
-        Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
-    )
-}
+OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY)}
 """By name; declared and read as in `psearch uci`."""
 
 
@@ -73,7 +66,7 @@ class VirtualEngine:
         if option is None:
             raise PsearchError(f"no option is called {words[1]!a}")
         try:
-            self._values[option.name] = option.parse(words[3])
+            self._values[option.name] = option.of_text(words[3])
         except ValueError as error:
             raise PsearchError(str(error)) from None
         self.close()

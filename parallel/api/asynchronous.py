@@ -15,17 +15,16 @@ import chess
 import chess.engine
 
 from psearch.api.analysis_result import keep_latest
-from psearch.api.blocking import Engine, identity
+from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
-from psearch.api.declared_options import option_map
 from psearch.api.infos import result_dicts
 from psearch.api.question import ask
-from psearch.api.settings import Options, Settings
 from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
+from psearch.searcher.settings import Options, Settings
 
 if TYPE_CHECKING:
     from psearch.trace.recorder import Recorder

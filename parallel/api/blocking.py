@@ -14,21 +14,21 @@ import chess.engine
 from psearch.api.analysis_result import Analysis, OnEnd, OnFound
 from psearch.api.api_log import LOG
 from psearch.api.checked_arguments import Place, RootMoves, check_cluster
-from psearch.api.declared_options import option_map
 from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
-from psearch.api.settings import Options, Settings, clears_hash
 from psearch.arena.owner import Owner
 from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
-from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, PsearchError, Result
+from psearch.searcher.declared import ENGINE_OPTIONS
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size
+from psearch.searcher.settings import Options, Settings, clears_hash
 from psearch.version import __version__
 
 if TYPE_CHECKING:
-    from psearch.remote.one_position.team import Team
     from psearch.trace.recorder import Recorder
 
 _STOPPING_S = 5.0
@@ -83,12 +83,13 @@ class Engine:
         self._pondering: Analysis | None = None
         self._game: object = None
         self._cluster = cluster
-        self._team: Team | None = None
-        self._supervisor: Supervisor | None = _started(self._settings, watched)
+        self._is_closed = False
+        self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
         try:
-            self._join()
+            if cluster is not None:
+                self._searcher.join(cluster, self.hash_mb)
         except BaseException:
-            self._supervisor.close()
+            self._searcher.close()
             raise
 
     def __enter__(self) -> Engine:
@@ -98,7 +99,7 @@ class Engine:
         self.close()
 
     def __repr__(self) -> str:
-        state = "" if self._supervisor is not None else ", closed"
+        state = ", closed" if self._is_closed else ""
         return f"<psearch.Engine (threads={self.threads}, hash_mb={self.hash_mb}{state})>"
 
     @property
@@ -128,10 +129,8 @@ class Engine:
             return
         self.stop()
         self._end_pondering()
-        supervisor, self._supervisor = self._supervisor, None
-        if supervisor is not None:
-            supervisor.close()
-        self._leave()
+        self._is_closed = True
+        self._searcher.close()
 
     def quit(self) -> None:
         """The same as `close`."""
@@ -146,7 +145,7 @@ class Engine:
     def new_game(self) -> None:
         """Forget the transposition table and everything learnt, as for another game."""
         with self._alone():
-            self._forget()
+            self._workers().forget()
 
     def ping(self) -> None:
         """Return when the workers are there and idle; those that were lost are replaced."""
@@ -166,7 +165,7 @@ class Engine:
             if (settings.threads, settings.hash_mb) != (before.threads, before.hash_mb):
                 self._restart(settings)
             elif clears_hash(options):
-                self._forget()
+                self._workers().forget()
             self._settings = settings
 
     def send_opponent_information(
@@ -374,14 +373,15 @@ class Engine:
 
     def _recorder(self) -> Recorder | None:
         """What the present workers note, from any thread; None without `watched`, or when this is closed."""
-        supervisor = self._supervisor
-        return None if supervisor is None else supervisor.recorder
+        return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
 
-    def _workers(self) -> Supervisor:
-        supervisor = self._supervisor
-        if supervisor is None:
+    def _size(self, settings: Settings) -> Size:
+        return Size(settings.threads, settings.hash_mb, watched=self._watched)
+
+    def _workers(self) -> Searcher:
+        if self._is_closed or not self._searcher.are_there:
             raise PsearchError("this engine is closed")
-        return supervisor
+        return self._searcher
 
     def _claim(self) -> None:
         """Take the lock: one search at a time. Raises PsearchError when there is one that was not stopped."""
@@ -409,7 +409,7 @@ class Engine:
             self._control = control
             if _is_another(question.game, self._game):
                 self._game = question.game
-                self._forget()
+                self._workers().forget()
             self._workers()
         except BaseException:
             self._lock.release()
@@ -417,54 +417,15 @@ class Engine:
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            request = question.request(control, on_info)
-            if self._team is None:
-                return self._workers().search(request)
-            from psearch.remote.one_position.joint_search import search_together
-
-            return search_together(self._workers(), self._team, request)
+            return self._workers().search(question.request(control, on_info))
         finally:
             self._lock.release()
 
     def _restart(self, settings: Settings) -> None:
-        """Other workers; the old ones go first, for there may not be memory for both."""
-        self._workers().close()
-        self._supervisor = None
-        try:
-            self._supervisor = _started(settings, self._watched)
-        except PsearchError:
-            self._supervisor = _started(self._settings, self._watched)
-            raise
-        if self._team is not None and settings.hash_mb != self.hash_mb:
-            self._leave()
-            self._join(settings.hash_mb)
-
-    def _forget(self) -> None:
-        self._workers().forget()
-        if self._team is not None:
-            self._team.forget()
-
-    def _join(self, hash_mb: int | None = None) -> None:
-        """Have the other machines, if there are to be some, with tables of this size. Raises PsearchError."""
-        if self._cluster is None:
-            return
-        from psearch.remote.one_position.team import Team
-
-        self._team = Team(self._cluster, hash_mb or self.hash_mb, on_note=LOG.warning)
-        try:
-            self._team.wait()
-        except BaseException:
-            self._leave()
-            raise
-
-    def _leave(self) -> None:
-        team, self._team = self._team, None
-        if team is not None:
-            team.close()
-
-
-def _started(settings: Settings, watched: bool) -> Supervisor:
-    return Supervisor(settings.threads, settings.hash_mb, watched=watched)
+        """Other workers, and tables of that size on other machines."""
+        self._workers().start(self._size(settings))
+        if self._cluster is not None and settings.hash_mb != self.hash_mb:
+            self._searcher.join(self._cluster, settings.hash_mb)
 
 
 def _is_another(game: object, last: object) -> bool:
@@ -477,3 +438,8 @@ def _is_another(game: object, last: object) -> bool:
 def identity() -> dict[str, str]:
     """As `psearch uci` gives it."""
     return {"name": f"psearch {__version__}", "author": "the psearch authors"}
+
+
+def option_map() -> chess.engine.UciOptionMap[chess.engine.Option]:
+    """The options there are, by name; a new mapping each time."""
+    return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)

@@ -1,20 +1,17 @@
-"""What callers give, checked: positions and moves as boards or text, numbers of any library."""
+"""What callers give, checked: positions and moves as boards or text."""
 
 from __future__ import annotations
 
-import numbers
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeAlias
 
 import chess
 
-from psearch.options import shown
 from psearch.results import PsearchError
 from psearch.text.fen import check_position, checked_moves, parse_position
+from psearch.text.values import shown
 
-MAX_LINES = 1000
-"""More than any position has moves."""
 if TYPE_CHECKING:
     import chess.pgn  # which takes long
 
@@ -86,23 +83,3 @@ def check_cluster(address: object) -> None:
     from psearch.remote.ray.address import cluster_address
 
     cluster_address(address, "cluster ")
-
-
-def is_real(value: object) -> TypeGuard[float]:
-    """Whether it is a number that can be compared: Python's, numpy's, a fraction."""
-    return isinstance(value, numbers.Real)
-
-
-def whole(name: str, value: object, low: int, high: int) -> int:
-    """An argument as a whole number of Python; numpy's and floats such as 1e6 are taken. Raises PsearchError."""
-    # no other order: a comparison with NaN is false
-    if is_real(value) and low <= value <= high and value == int(value):
-        return int(value)
-    raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
-
-
-def number(name: str, value: object, low: int, high: int) -> float:
-    """An argument as a number of Python, not necessarily a whole one. Raises PsearchError."""
-    if is_real(value) and low <= value <= high:
-        return float(value)
-    raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")

@@ -8,14 +8,14 @@ import chess
 import chess.engine
 import numpy as np
 
-from psearch.api.checked_arguments import Place, board_of, whole
+from psearch.api.checked_arguments import Place, board_of
 from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.chess_entries import CHESS, evaluate_position
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import evaluation_dtype, position_dtype
 from psearch.core.toolchain import groups
-from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.processes.supervisor import Supervisor
+from psearch.searcher.declared import DEPTH, THREADS
 
 
 def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int]:
@@ -28,8 +28,8 @@ def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int
     8902
     """
     board = board_of(position)
-    depth = whole("depth", depth, 1, MAX_DEPTH)
-    with Supervisor(whole("threads", threads, 1, MAX_THREADS), 1) as supervisor:
+    depth = DEPTH.of_value(depth)
+    with Supervisor(THREADS.of_value(threads, "threads"), 1) as supervisor:
         return supervisor.perft(board, depth)[0]
 
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import chess
 import chess.engine
 
-from psearch.api.checked_arguments import is_real, whole
-from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_DEPTH, MAX_NODES
-from psearch.options import shown
-from psearch.processes.time_manager import DEFAULT_OVERHEAD_S, Budget, GameClock, TimeManager, allot
+from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_NODES
+from psearch.processes import time_manager as times
+from psearch.processes.time_manager import GameClock, TimeManager
 from psearch.results import Limits, PsearchError
+from psearch.searcher.declared import DEPTH, MATE, NODES
+from psearch.text.values import is_real, shown, whole
 
 
 def to_limits(limit: chess.engine.Limit) -> Limits:
@@ -22,13 +23,10 @@ def to_limits(limit: chess.engine.Limit) -> Limits:
     if limit.time is not None and not _seconds(limit, "time") > 0:
         raise PsearchError(f"time must be more than 0 seconds, not {shown(limit.time)}")
     depth = limit.depth
-    if is_real(depth) and depth > MAX_DEPTH:
-        depth = MAX_DEPTH
-    return Limits(
-        depth=_count("depth", depth, MAX_DEPTH),
-        nodes=_count("nodes", limit.nodes, MAX_NODES),
-        mate=_count("mate", limit.mate, MAX_NODES),
-    )
+    if is_real(depth) and depth > DEPTH.high:
+        depth = DEPTH.high
+    given = {DEPTH: depth, NODES: limit.nodes, MATE: limit.mate}
+    return Limits(**{option.name: option.of_value(value) for option, value in given.items() if value is not None})
 
 
 def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
@@ -37,10 +35,6 @@ def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
     if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
         return limit
     return replace(limit, time=DEFAULT_MOVETIME_MS / 1000)
-
-
-def _count(name: str, value: object, high: int) -> int | None:
-    return None if value is None else whole(name, value, 1, high)
 
 
 def _seconds(limit: chess.engine.Limit, name: str) -> float:
@@ -65,12 +59,10 @@ def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> T
     moves: how many there are to choose from. Raises PsearchError for numbers that make no sense.
     """
     side = "white" if board.turn == chess.WHITE else "black"
-    budget = Budget()
+    clock = None
     if getattr(limit, f"{side}_clock") is not None:
         left = limit.remaining_moves
         moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES)
         clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), moves_to_go)
-        budget = allot(clock, DEFAULT_OVERHEAD_S)
-    if limit.time is not None:
-        budget = Budget(budget.soft_s, min(budget.hard_s, _seconds(limit, "time")))
-    return TimeManager(budget, moves)
+    fixed = None if limit.time is None else times.fixed_time(_seconds(limit, "time"), 0.0)
+    return times.time_manager(clock, fixed, moves)

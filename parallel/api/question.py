@@ -8,12 +8,14 @@ import chess
 import chess.engine
 
 from psearch.api.api_log import LOG
-from psearch.api.checked_arguments import MAX_LINES, Place, RootMoves, board_of, moves_of, whole
+from psearch.api.checked_arguments import Place, RootMoves, board_of, moves_of
 from psearch.api.limits import bounded, time_manager, to_limits
-from psearch.options import SearchOptions, shown
+from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo, SearchRequest
 from psearch.results import Limits, PsearchError
+from psearch.searcher.declared import MULTIPV
+from psearch.text.values import shown
 
 
 @dataclass(frozen=True)
@@ -62,5 +64,5 @@ def ask(
     time_manager(own, limit, 1)  # so that bad clocks are told here
     if not isinstance(info, int):
         raise PsearchError(f"info must be of chess.engine.Info, not {shown(info)}")
-    lines = 1 if multipv is None else whole("multipv", multipv, 1, MAX_LINES)
+    lines = 1 if multipv is None else MULTIPV.of_value(multipv, "multipv")
     return Question(own, replace(limit), limits, moves_of(own, root_moves), lines, options, game, int(info))

@@ -96,6 +96,23 @@ def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Bud
     return Budget(math.inf, max(within_s / 2, within_s - overhead_s))
 
 
+def time_manager(
+    clock: GameClock | None,
+    fixed: Budget | None,
+    root_moves: int,
+    overhead_s: float = DEFAULT_OVERHEAD_S,
+    stretch: float = 1.0,
+    pondering: bool = False,
+) -> TimeManager:
+    """Make what decides about time, from a game clock, a fixed time (`fixed_time`), both, or neither.
+
+    stretch: the soft limit of the clock's share is so many times as long.
+    """
+    budget = Budget() if clock is None else allot(clock, overhead_s)
+    hard_s = budget.hard_s if fixed is None else min(budget.hard_s, fixed.hard_s)
+    return TimeManager(Budget(min(stretch * budget.soft_s, budget.hard_s), hard_s), root_moves, pondering)
+
+
 @dataclass
 class TimeManager:
     """Decides when a search should stop; fed with what the search reports.

@@ -16,8 +16,8 @@ from hypothesis import example, given, settings
 
 import psearch
 from psearch.api.question import ask
-from psearch.api.settings import Settings
 from psearch.processes.control import SearchControl
+from psearch.searcher.settings import Settings
 
 Limit = chess.engine.Limit
 

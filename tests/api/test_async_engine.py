@@ -44,8 +44,8 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 def pids(engine: psearch.AsyncEngine) -> list[int]:
-    assert engine._engine is not None and engine._engine._supervisor is not None
-    return [worker.pid for worker in engine._engine._supervisor.pool.workers]
+    assert engine._engine is not None and engine._engine._searcher._supervisor is not None
+    return [worker.pid for worker in engine._engine._searcher._supervisor.pool.workers]
 
 
 async def begun(engine: psearch.AsyncEngine) -> None:
@@ -291,7 +291,7 @@ def test_an_interrupt_ends_all() -> None:
 import asyncio, chess, chess.engine, psearch
 async def main():
     async with psearch.AsyncEngine(threads=2, hash_mb=1) as engine:
-        print(*(worker.pid for worker in engine._engine._supervisor.pool.workers), flush=True)
+        print(*(worker.pid for worker in engine._engine._searcher._supervisor.pool.workers), flush=True)
         await engine.analyse(chess.Board(), chess.engine.Limit(time=60))
 try:
     asyncio.run(main())

@@ -19,9 +19,9 @@ from timing import wait_for_ends, wait_until
 import psearch
 from psearch.api.blocking import Engine
 from psearch.api.question import Question
-from psearch.api.settings import NAMES
 from psearch.processes.control import SearchControl
 from psearch.results import Result
+from psearch.searcher.declared import ENGINE_OPTIONS
 
 Limit = chess.engine.Limit
 FEN = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3"
@@ -98,8 +98,8 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
     assert not played.resigned and not played.draw_offered
     assert engine._pondering is not None
     pondering = engine._pondering
-    assert engine._supervisor is not None
-    workers = engine._supervisor.arena.worker
+    assert engine._searcher._supervisor is not None
+    workers = engine._searcher._supervisor.arena.worker
     wait_until(lambda: int(workers["nodes"].sum()) > 100_000)
     assert pondering._thread.is_alive()
     board.push(played.move)
@@ -122,7 +122,7 @@ def test_pondering_fills_the_table_until_the_next_call(engine: psearch.Engine) -
 
 def test_configure(engine: psearch.Engine) -> None:
     assert engine.options["HASH"] == engine.options["hash"]
-    assert tuple(engine.options) == NAMES
+    assert tuple(engine.options) == tuple(option.name for option in ENGINE_OPTIONS)
     engine.configure({"threads": 2, "Hash": "8", "Policy": "ybw", "Pruning": "modern,lmr=0", "SplitDepth": 3})
     assert (engine.threads, engine.hash_mb) == (2, 8)
     assert (engine._settings.search.policy, engine._settings.search.split_depth) == ("ybw", 3)
@@ -167,8 +167,8 @@ def test_a_table_that_does_not_fit_leaves_the_old_one(engine: psearch.Engine) ->
 
 def test_ping_replaces_the_dead(engine: psearch.Engine, caplog: pytest.LogCaptureFixture) -> None:
     engine.ping()
-    assert engine._supervisor is not None
-    pid = engine._supervisor.pool.workers[0].pid
+    assert engine._searcher._supervisor is not None
+    pid = engine._searcher._supervisor.pool.workers[0].pid
     os.kill(pid, signal.SIGKILL)
     wait_for_ends([pid])
     engine.ping()
@@ -266,8 +266,8 @@ with psearch.Engine(hash_mb=1) as engine:
     if "set up" in sys.argv:
         import logging
         logging.basicConfig(format="%(name)s says: %(message)s")
-    os.kill(engine._supervisor.pool.workers[0].pid, signal.SIGKILL)
-    engine._supervisor.pool.workers[0].join(60)
+    os.kill(engine._searcher._supervisor.pool.workers[0].pid, signal.SIGKILL)
+    engine._searcher._supervisor.pool.workers[0].join(60)
     engine.ping()
 """
     said = [
@@ -304,7 +304,7 @@ def test_engines_show_what_they_are(engine: psearch.Engine, monkeypatch: pytest.
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4)>"
     engine.close()
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4, closed)>"
-    monkeypatch.setattr("psearch.api.settings.default_hash_mb", lambda: 256)
+    monkeypatch.setattr("psearch.searcher.settings.default_hash_mb", lambda: 256)
     assert repr(psearch.AsyncEngine(threads=3)) == "<psearch.AsyncEngine (threads=3, hash_mb=256)>"
     assert engine.id["name"].startswith("psearch ")
 
@@ -312,8 +312,8 @@ def test_engines_show_what_they_are(engine: psearch.Engine, monkeypatch: pytest.
 def test_nothing_is_left_running() -> None:
     before = threading.active_count()
     with psearch.Engine(threads=2, hash_mb=1) as engine:
-        assert engine._supervisor is not None
-        pids = [worker.pid for worker in engine._supervisor.pool.workers]
+        assert engine._searcher._supervisor is not None
+        pids = [worker.pid for worker in engine._searcher._supervisor.pool.workers]
         engine.play(FEN, Limit(depth=3), ponder=True)
     assert threading.active_count() == before
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))

@@ -197,7 +197,7 @@ def check_reader(lines: list[str]) -> None:
     for option in OPTIONS:
         value = uci._values._values[option.name]
         if option.kind != "button":
-            assert option.parse(str(value)) == value
+            assert option.of_text(str(value)) == value
     for go in player.asked:
         _check_go(go)
 

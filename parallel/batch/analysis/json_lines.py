@@ -14,16 +14,15 @@ from psearch.batch.analysis.analyser import Form
 from psearch.batch.analysis.json_objects import json_object_of
 from psearch.batch.positions.answers import result_object
 from psearch.batch.positions.jobs import Choice, Found, Line, Task
-from psearch.defaults import MAX_DEPTH, MAX_MOVETIME_MS, MAX_NODES
-from psearch.options import shown
 from psearch.results import Limits, PsearchError
+from psearch.searcher.declared import DEPTH, MOVETIME, MULTIPV, NODES, Option
 from psearch.text.source import Source, Stream, parse_lines, parse_stream
+from psearch.text.values import shown
 
-_MOST_LINES = 1000
 _MOST_MOVES = 20_000
 _LONGEST_FEN = 200
 _MOVE = re.compile(r"[a-h][1-8][a-h][1-8][nbrq]?")
-_LIMITS: dict[str, int] = {"depth": MAX_DEPTH, "nodes": MAX_NODES, "movetime": MAX_MOVETIME_MS}
+_LIMITS = {option.name: option for option in (DEPTH, NODES, MOVETIME)}
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,7 @@ def _asked(text: str, file: int, number: int, default: Limits) -> Asked:
     if not isinstance(fen, str) or len(fen) > _LONGEST_FEN:
         raise PsearchError(f"fen must be text, not {shown(fen)}")
     key = f"file {file} line {number}"
-    multipv = _whole("multipv", values.get("multipv", 1), _MOST_LINES)
+    multipv = _whole(MULTIPV, values.get("multipv", 1))
     return Asked(number, name, Task(key, fen, _moves(values.get("moves", [])), _limits(values, default), multipv))
 
 
@@ -77,14 +76,15 @@ def _limits(values: dict[str, Any], default: Limits) -> Limits:
         return default
     if not isinstance(given, dict) or not given or not set(given) <= set(_LIMITS):
         raise PsearchError(f"limits must be an object with depth, nodes or movetime, not {shown(given)}")
-    numbers = {name: _whole(name, value, _LIMITS[name]) for name, value in given.items()}
+    numbers = {name: _whole(_LIMITS[name], value) for name, value in given.items()}
     return Limits(numbers.get("depth"), numbers.get("movetime"), numbers.get("nodes"))
 
 
-def _whole(name: str, value: Any, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise PsearchError(f"{name} must be a whole number from 1 to {most}, not {shown(value)}")
-    return value
+def _whole(option: Option, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PsearchError(f"{option.key} must be {option.wanted}, not {shown(value)}")
+    found: int = option.of_value(value, option.key)
+    return found
 
 
 # -- what is kept ----------------------------------------------------------------------------------------------------

@@ -8,11 +8,12 @@ from typing import Any, TypeAlias
 import chess
 import chess.engine
 
-from psearch.api.checked_arguments import MAX_LINES, Place, RootMoves, board_of, moves_of, whole
+from psearch.api.checked_arguments import Place, RootMoves, board_of, moves_of
 from psearch.api.limits import bounded, to_limits
 from psearch.batch.positions.boards import from_board
 from psearch.batch.positions.jobs import Task
 from psearch.results import Limits, PsearchError
+from psearch.searcher.declared import MULTIPV
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def _task(number: int, asked: Position, limits: Limits, multipv: int) -> Task:
     if asked.limit is not None:
         limits = limits_of(asked.limit)
     if asked.multipv is not None:
-        multipv = whole("multipv", asked.multipv, 1, MAX_LINES)
+        multipv = MULTIPV.of_value(asked.multipv, "multipv")
     place = asked.position
     if isinstance(place, str) and asked.root_moves is None:
         return Task(number, place, (), limits, multipv)

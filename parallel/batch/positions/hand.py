@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 import chess
 import chess.engine
 
+from psearch.api.api_log import LOG
 from psearch.batch.positions.boards import board_of
 from psearch.batch.positions.comparing import LEAST_SEEMING_LOSS, Comparer, estimate_of, loss_of
 from psearch.batch.positions.jobs import Batch, Choice, Found, Line, Outcome, Task
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_workers import INLINE
-from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, PsearchError, Result, WorkerDied
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size
 from psearch.text.fen import checked_moves
 from psearch.text.report import uci_line
 from psearch.version import __version__
@@ -54,7 +55,6 @@ class Hand:
         self.control = SearchControl()
         self._threads = settings.threads
         self._is_searching = False
-        self._is_new = True
         self._prober: RootProber | None = None
         if settings.syzygy:
             from psearch.text.syzygy import RootProber
@@ -63,7 +63,8 @@ class Hand:
         self._comparer = Comparer(settings.options)
         self._latest: tuple[chess.Board, Searched] | None = None
         """what was searched last in this chain"""
-        self._engine = Supervisor(settings.threads, settings.hash_mb, INLINE if settings.threads == 1 else None)
+        size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1)
+        self._engine = Searcher(Notices(LOG.warning)).start(size)
 
     def __enter__(self) -> Hand:
         return self
@@ -102,10 +103,8 @@ class Hand:
 
     def forget(self) -> None:
         """What follows is another game, or a position by itself: as if the hand were new."""
-        if not self._is_new:
-            self._engine.forget()
-            self._is_new = True
-            self._latest = None
+        self._engine.forget()
+        self._latest = None
 
     def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
         """The outcome of a task; see `search`."""
@@ -143,7 +142,6 @@ class Hand:
             live_from_s=_LOOK_INTERVAL_S,
             live_interval_s=_LOOK_INTERVAL_S if on_look is not None else float("inf"),
         )
-        self._is_new = False
         self._is_searching = True
         try:
             result = self._engine.search(request)

@@ -17,7 +17,7 @@ import chess
 import chess.engine
 
 from psearch.api.asynchronous import in_thread
-from psearch.api.checked_arguments import MAX_LINES, check_cluster, whole
+from psearch.api.checked_arguments import check_cluster
 from psearch.arena.control_groups import usable_cores
 from psearch.arena.owner import Owner
 from psearch.batch.positions.answers import PositionResult
@@ -26,9 +26,11 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_HASH_MB, MAX_THREADS
-from psearch.options import SearchOptions, pruning_named, shown
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_THREADS
+from psearch.options import SearchOptions, pruning_named
 from psearch.results import Limits, PsearchError
+from psearch.searcher.declared import HASH, MULTIPV, THREADS
+from psearch.text.values import shown, whole
 
 _ENTRIES_PER_MIB = 1 << 16
 _ENTRIES_PER_NODE = 2
@@ -328,7 +330,7 @@ def _checked(
 ) -> _Wanted:
     """Raises PsearchError for what makes no sense."""
     limits = limits_of(limit)
-    threads = whole("threads_per_position", threads, 1, MAX_THREADS)
+    threads = THREADS.of_value(threads, "threads_per_position")
     numbers = () if cores is None else tuple(whole("a core", core, 0, MAX_CORE) for core in cores)
     if cores is not None and not numbers:
         raise PsearchError("cores is empty: there is nothing to run on")
@@ -340,11 +342,11 @@ def _checked(
         workers = MAX_THREADS  # as many as there are
     if workers is None:
         workers = max(1, (len(set(numbers)) or usable_cores()) // threads)
-    workers = whole("workers", workers, 1, MAX_THREADS)
-    size = useful_hash_mb(limits, threads) if hash_mb is None else whole("hash_mb", hash_mb, 1, MAX_HASH_MB)
+    workers = THREADS.of_value(workers, "workers")
+    size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
     return _Wanted(
         limits,
-        whole("multipv", multipv, 1, MAX_LINES),
+        MULTIPV.of_value(multipv, "multipv"),
         workers,
         bool(ordered),
         0 if reproducible or cluster is not None else workers * threads,

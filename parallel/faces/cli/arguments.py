@@ -9,19 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import default_hash_mb, usable_cores
-from psearch.defaults import (
-    DEFAULT_HASH_MB,
-    DEFAULT_POLICY,
-    DEFAULT_PRUNING,
-    MAX_DEPTH,
-    MAX_HASH_MB,
-    MAX_MOVETIME_MS,
-    MAX_NODES,
-    MAX_THREADS,
-    POLICY_NAMES,
-    PRUNING_MODES,
-)
-from psearch.faces.cli.numbers import Duration, duration, whole_number
+from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
+from psearch.faces.cli.numbers import Duration, duration
+from psearch.searcher.declared import CLUSTER, DEPTH, HASH, MOVETIME, NODES, POLICY, PRUNING, THREADS
 from psearch.terminal.streams import is_terminal
 
 if TYPE_CHECKING:
@@ -52,8 +42,8 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     add_threads(parser)
     add_limits(parser, scope)
     add_hash(parser, None)
-    add_policy(parser)
-    add_pruning(parser)
+    POLICY.add_to(parser)
+    PRUNING.add_to(parser)
 
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
@@ -67,14 +57,8 @@ def add_threads(parser: argparse.ArgumentParser) -> None:
     """`--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
     parser.set_defaults(threads_given=False)
-    parser.add_argument(
-        "--threads",
-        action=_Threads,
-        type=whole_number(1, MAX_THREADS),
-        default=cores,
-        metavar="N",
-        help=f"worker processes, 1 to {MAX_THREADS} (default: the usable cores, here {cores})",
-    )
+    words = f"{THREADS.words} (default: the usable cores, here {cores})"
+    THREADS.add_to(parser, words, action=_Threads, default=cores)
 
 
 class _Threads(argparse.Action):
@@ -93,17 +77,11 @@ class _Threads(argparse.Action):
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
     """`--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
-    depth, nodes = (whole_number(1, high) for high in (MAX_DEPTH, MAX_NODES))
     after = f" {scope}" if scope else ""
-    parser.add_argument("--depth", type=depth, metavar="D", help=f"plies{after}, 1 to {MAX_DEPTH}")
-    parser.add_argument(
-        "--movetime",
-        action=_MoveTime,
-        type=duration(1, MAX_MOVETIME_MS),
-        metavar="TIME",
-        help=f"milliseconds{after}, or a time like 5s, 500ms, 2m",
-    )
-    parser.add_argument("--nodes", type=nodes, metavar="N", help=f"nodes of all workers together{after}")
+    DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
+    words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
+    MOVETIME.add_to(parser, words, action=_MoveTime, type=duration(MOVETIME.low, MOVETIME.high))
+    NODES.add_to(parser, f"{NODES.words}{after}")
 
 
 class _MoveTime(argparse.Action):
@@ -134,13 +112,7 @@ def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
 def add_hash(parser: argparse.ArgumentParser, default: int | None) -> None:
     """`--hash MB`; None: a share of the free memory, for `hash_or_default`."""
     share = f"1/16 of the free memory, here {default_hash_mb()}; {DEFAULT_HASH_MB} with --depth or --nodes"
-    parser.add_argument(
-        "--hash",
-        type=whole_number(1, MAX_HASH_MB),
-        default=default,
-        metavar="MB",
-        help=f"size of the transposition table in MiB (default: {default or share})",
-    )
+    HASH.add_to(parser, f"{HASH.words} (default: {default or share})", default=default)
 
 
 def hash_or_default(options: argparse.Namespace) -> int:
@@ -164,34 +136,9 @@ def check_hash(hash_mb: int) -> None:
         raise PsearchError(f"--hash {hash_mb} does not fit in this machine's {memory_mb} MiB of memory")
 
 
-def add_policy(parser: argparse.ArgumentParser) -> None:
-    """`--policy NAME`."""
-    parser.add_argument(
-        "--policy",
-        choices=POLICY_NAMES,
-        default=DEFAULT_POLICY,
-        metavar="NAME",
-        help=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
-    )
-
-
-def add_pruning(parser: argparse.ArgumentParser) -> None:
-    """`--pruning MODE[,NAME=VALUE...]`; checked when the search is set up."""
-    parser.add_argument(
-        "--pruning",
-        default=DEFAULT_PRUNING,
-        metavar="MODE[,NAME=VALUE...]",
-        help=f"what is left out: {', '.join(PRUNING_MODES)} (default {DEFAULT_PRUNING}), and changes to its parameters",
-    )
-
-
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
     """`--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
-    parser.add_argument(
-        "--on",
-        metavar="CLUSTER",
-        help=f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local",
-    )
+    CLUSTER.add_to(parser, f"{what}: {CLUSTER.words}")
 
 
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:

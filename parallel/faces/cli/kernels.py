@@ -12,7 +12,7 @@ from psearch.terminal.loading import Loading
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.groups import Group
-    from psearch.processes.supervisor import Supervisor
+    from psearch.searcher.searcher import Searcher
 
 _STARTED_S = time.monotonic()
 """Commands import this before anything that takes long."""
@@ -26,17 +26,18 @@ def prepare_kernels(*groups: Group) -> None:
 
 
 @contextmanager
-def ready_engine(*groups: Group, threads: int, hash_mb: int, trace: bool = False) -> Iterator[Supervisor]:
-    """Workers that wait for a search: kernels as by `prepare_kernels`, and a supervisor, whose memory may take seconds.
+def ready_engine(*groups: Group, threads: int, hash_mb: int, trace: bool = False) -> Iterator[Searcher]:
+    """Workers that wait for a search: kernels as by `prepare_kernels`, and workers, whose memory may take seconds.
 
     The clock of a search begins inside. Raises PsearchError when kernels, memory or processes are not to be had.
     """
     with Loading(_STARTED_S) as loading:
         _load(groups, loading)
 
-        from psearch.processes.supervisor import Supervisor
+        from psearch.searcher.notices import Notices
+        from psearch.searcher.searcher import Searcher, Size
 
-        engine = Supervisor(threads=threads, hash_mb=hash_mb, trace=trace)
+        engine = Searcher(Notices(complain)).start(Size(threads, hash_mb, trace))
     with engine:
         yield engine
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from psearch.defaults import MAX_CORE, MAX_THREADS
+from psearch.text import values
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,30}")
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _TIME = re.compile(rf"({_DECIMAL.pattern})(ms|s|min|m|h)")
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
@@ -29,9 +29,10 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
     """A converter for whole numbers from `low` to `high`."""
 
     def convert(text: str) -> int:
-        if not _WHOLE.fullmatch(text) or not low <= int(text) <= high:
+        number = values.whole_number(text)
+        if number is None or not low <= number <= high:
             raise ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!a}")
-        return int(text)
+        return number
 
     return convert
 
@@ -52,11 +53,10 @@ def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
 
     def convert(text: str) -> Duration:
         match = _TIME.fullmatch(text)
+        number = values.whole_number(text)
         if match is not None:
             number = round(float(match[1]) * _MILLISECONDS[text.lstrip("0123456789.")])
-        elif _WHOLE.fullmatch(text):
-            number = int(text)
-        else:
+        elif number is None:
             raise ArgumentTypeError(f"must be a time like 1500 (milliseconds), 1.5s or 2m, not {text[:40]!a}")
         if not low_ms <= number <= high_ms:
             raise ArgumentTypeError(f"must be from {low_ms} to {high_ms} milliseconds, not {text[:40]!a}")

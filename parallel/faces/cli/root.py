@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from psearch.faces.cli.numbers import whole_number
+from psearch.searcher.declared import MULTIPV, SYZYGY
 
 if TYPE_CHECKING:
     import chess
 
     from psearch.text.syzygy import RootProbe
 
-MAX_LINES = 256
 _VERDICTS = {
     2: "won",
     1: "won, but drawn by the fifty-move rule",
@@ -31,14 +30,8 @@ def add_root_options(parser: argparse.ArgumentParser) -> None:
         help="moves played first (from startpos without a FEN), UCI, SAN or as in a PGN; they count as history",
     )
     parser.add_argument("--searchmoves", metavar='"M M"', help="choose among these moves only")
-    parser.add_argument(
-        "--multipv",
-        type=whole_number(1, MAX_LINES),
-        default=1,
-        metavar="N",
-        help="the N best moves with their lines",
-    )
-    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
+    MULTIPV.add_to(parser, default=1)
+    SYZYGY.add_to(parser)
     parser.add_argument("--board", action="store_true", help="draw the position, White below")
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.defaults import MAX_DEPTH
-from psearch.faces.uci.notices import quoted
-from psearch.faces.uci.uci_numbers import whole_number
+from psearch.defaults import MAX_DEPTH, MAX_NODES
 from psearch.results import PsearchError
+from psearch.searcher.declared import DEPTH, quoted
+from psearch.text.values import whole_number
 
 if TYPE_CHECKING:
     import chess
@@ -29,8 +29,8 @@ _NUMBERS = {
 }
 _LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
 """Smaller numbers are raised to these; a clock may be overdrawn, and is then at 0."""
-_MOST = {"depth": MAX_DEPTH}
-"""Larger numbers are lowered to these."""
+_MOST = {"depth": DEPTH.high}
+"""Larger numbers are lowered to these, others to `MAX_NODES`."""
 _MOST_COMPLAINTS = 5
 _WORDS = {*_NUMBERS, "infinite", "ponder", "searchmoves"}
 
@@ -94,7 +94,7 @@ def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], Non
             if number is None:
                 complaints.add(f"go {word}: a whole number is missing")
             else:
-                numbers[_NUMBERS[word]] = max(min(number, _MOST.get(word, number)), _LEAST.get(word, 0))
+                numbers[_NUMBERS[word]] = max(min(number, _MOST.get(word, MAX_NODES)), _LEAST.get(word, 0))
             if rest and rest[0] not in _WORDS:
                 rest.popleft()
         else:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from psearch.faces.uci.notices import Notices
 from psearch.results import PsearchError
+from psearch.searcher.notices import Notices
 from psearch.trace.trace_file import check_trace
 
 if TYPE_CHECKING:

@@ -15,10 +15,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from psearch.faces.uci.go import Go
-from psearch.faces.uci.notices import Notices, Say
+from psearch.faces.uci.info_strings import Say, info_string
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.processes.wake import Wake
 from psearch.results import PsearchError, WorkerDied
+from psearch.searcher.notices import Notices
 
 if TYPE_CHECKING:
     import chess
@@ -46,7 +47,7 @@ class Player:
 
     def __init__(self, say: Say, values: OptionValues) -> None:
         self._say = say
-        self._notices = Notices(say)
+        self._notices = Notices(lambda text: say(info_string(text)))
         self._values = values
         self.latest: Go | None = None
         """the last `go` that was submitted"""
@@ -178,7 +179,7 @@ class Player:
                 pass
             poll = select.poll()
             poll.register(self._wake.fileno(), select.POLLIN)
-            watched = self._resources.watched if self._resources is not None and is_watching else None
+            watched = self._resources.searcher.watched if self._resources is not None and is_watching else None
             if watched is not None:
                 poll.register(watched, select.POLLIN)
             if any(descriptor == watched for descriptor, _ in poll.poll()) and self._restore():
@@ -244,7 +245,7 @@ class Player:
         self._load_again()
         self._settle()
         if self._resources is not None:  # not on the clock of a `go` that comes meanwhile
-            self._resources.await_machines(lambda: not self._is_closing and self.latest is self._current)
+            self._resources.searcher.await_machines(lambda: not self._is_closing and self.latest is self._current)
 
     def _settle(self, values: OptionValues | None = None) -> None:
         """Make things as the options say, if not these then as they are now; reports what cannot be."""
@@ -267,7 +268,7 @@ class Player:
 
     def _clear_hash(self) -> None:
         if self._resources is not None:
-            self._resources.forget()
+            self._resources.searcher.forget()
 
     def _search(self, go: Go, values: OptionValues, debug: bool) -> None:
         """One `go`, which is answered whatever fails."""
@@ -312,7 +313,7 @@ class Player:
         if go.command.perft is not None:
             from psearch.faces.uci.extras import count_moves
 
-            go.answer(count_moves(resources.supervisor, board, go.command.perft))
+            go.answer(count_moves(resources.searcher.supervisor, board, go.command.perft))
             return
         from psearch.faces.uci.turn import Turn
 
@@ -333,7 +334,7 @@ class Player:
         from psearch.faces.uci.extras import evaluation_line
 
         if self._resources is not None:
-            self._say(evaluation_line(self._resources.supervisor, board))
+            self._say(evaluation_line(self._resources.searcher.supervisor, board))
 
     def _bench(self) -> None:
         from psearch.faces.uci.extras import bench_line

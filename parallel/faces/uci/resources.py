@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING
 import chess
 
 from psearch.core.toolchain.groups import Progress
-from psearch.defaults import DEFAULT_PRUNING
-from psearch.faces.uci.notices import Notices
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
-from psearch.faces.uci.uci_cluster import ClusterOption
-from psearch.faces.uci.uci_options import OptionValues, pruning_words
-from psearch.faces.uci.uci_workers import EngineWorkers, Size
-from psearch.options import pruning_named
-from psearch.processes.request import SearchRequest
+from psearch.faces.uci.uci_options import OptionValues
 from psearch.processes.starting.launcher import prepare_launch
-from psearch.processes.supervisor import Supervisor
-from psearch.results import PsearchError, Result
+from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size
 from psearch.trace.recorder import Abandoned
 
 if TYPE_CHECKING:
@@ -42,16 +37,13 @@ class Resources:
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
         self.has_kernels = False
-        self._workers = EngineWorkers(notices)
+        self.searcher = Searcher(notices)
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
-        self._cluster = ClusterOption(notices)
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
-        self._pruning_text = ""
-        self.pruning = pruning_named(DEFAULT_PRUNING)
 
     def load_kernels(self, progress: Progress, warn: Callable[[str], None]) -> float:
         """Load the kernels, which compiles them on the first run; the seconds that took. Raises whatever prevents it,
@@ -64,8 +56,7 @@ class Resources:
 
     def close(self) -> None:
         """End the workers, here and on other machines. What is being done fails."""
-        self._workers.close()
-        self._cluster.close()
+        self.searcher.close()
 
     # -- options -----------------------------------------------------------------------------------------------------
 
@@ -73,53 +64,25 @@ class Resources:
         """Make things as the options say. What cannot be is told, once, and the next best is done."""
         self._trace.settle(values.text("Trace"))
         self._prober.settle(values.text("SyzygyPath"))
-        self._settle_pruning(values.text("Pruning"), values.text("PruningParameters"))
         self._book.settle(values.text("BookFile"))
         if self.has_kernels:
-            self._workers.settle(Size(values.number("Threads"), values.number("Hash"), self._trace.value is not None))
-            self._cluster.settle(values.text("Cluster"), values.number("Hash"))
-
-    def await_machines(self, is_wanted: Callable[[], bool]) -> None:
-        """Wait for other machines that have been asked for just now, some seconds, as long as `is_wanted`."""
-        self._cluster.wait(is_wanted)
-
-    def _settle_pruning(self, mode: str, parameters: str) -> None:
-        text = pruning_words(mode, parameters)
-        if text != self._pruning_text:
-            self._pruning_text, self.pruning = text, pruning_named(text)
+            threads, hash_mb = values.number("Threads"), values.number("Hash")
+            self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None))
+            self.searcher.settle_machines(values.text("Cluster"), hash_mb)
 
     # -- for a search ------------------------------------------------------------------------------------------------
-
-    @property
-    def has_workers(self) -> bool:
-        """Whether there is somebody to search."""
-        return self._workers.are_there
-
-    @property
-    def supervisor(self) -> Supervisor:
-        """The workers, as `settle` left them. Raises PsearchError if there are none."""
-        return self._workers.supervisor
-
-    def search(self, request: SearchRequest) -> Result:
-        """With the workers, and the other machines if there are any. Raises PsearchError if there are no workers."""
-        return self._cluster.search(self.supervisor, request)
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
         """New workers for those that are lost or late: now, and not on the clock of the next move, as long as there is
         time for that. Whether any were."""
-        notes = self._workers.restore(may_wait)
+        notes = self.searcher.restore(may_wait)
         for note in notes:
             self.note(note)
         return bool(notes)
 
-    @property
-    def watched(self) -> int | None:
-        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
-        return self._workers.watched
-
     def note(self, text: str) -> None:
         """Tell what happened to workers; each once, as long as no processes can be had."""
-        if self._workers.are_processes:
+        if self.searcher.are_processes:
             self._notices.tell(text)
         else:
             self._notices.fails(text, text)
@@ -129,13 +92,8 @@ class Resources:
         for option in (self._prober, self._book, self._trace):
             option.retry()
         if self.has_kernels:
-            self._workers.retry()
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget what was learnt."""
-        self._workers.forget()
-        self._cluster.forget()
+            self.searcher.retry()
+        self.searcher.forget()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
         """A move drawn from the book; None without a book, or when the position is not in it."""
@@ -155,10 +113,10 @@ class Resources:
         """Write the trace of the last search, of this position with this policy, if there is to be one, as long as
         `is_wanted`. A failure is told once."""
         path = self._trace.value
-        if path is None or not self.has_workers:
+        if path is None or not self.searcher.are_there:
             return
-        self.supervisor.settle()  # nobody writes to the logs any more
-        recorder = self.supervisor.recorder
+        self.searcher.supervisor.settle()  # nobody writes to the logs any more
+        recorder = self.searcher.supervisor.recorder
         if recorder is None:
             return
         self.is_writing_trace = True

@@ -13,11 +13,10 @@ from psearch.faces.uci.resources import Resources
 from psearch.faces.uci.strength import MOST_LINES, bestmove_of, choose_line, node_limit, noise_cp
 from psearch.faces.uci.uci_messages import bestmove_line, info_line, live_line, shown_wdl, statistics_line
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.faces.uci.uci_workers import search_here
-from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
-from psearch.processes.time_manager import Budget, GameClock, TimeManager, allot, fixed_time
+from psearch.processes.time_manager import GameClock, TimeManager, fixed_time, time_manager
 from psearch.results import Info, Limits, Result
+from psearch.searcher.searcher import search_here
 
 if TYPE_CHECKING:
     from psearch.text.syzygy import RootProbe
@@ -71,7 +70,7 @@ class Turn:
             return False
         if self.elo is None:
             self.probe = self.resources.probe(self.board)
-        result = self._attempt(self._search) if self.resources.has_workers else None
+        result = self._attempt(self._search) if self.resources.searcher.are_there else None
         if result is not None:
             self._finish(result)
         else:
@@ -110,9 +109,7 @@ class Turn:
 
     def _search(self) -> Result:
         """With the workers, and at full strength with other machines."""
-        if self.elo is not None:
-            return self.resources.supervisor.search(self._request())
-        return self.resources.search(self._request())
+        return self.resources.searcher.search(self._request(), alone=self.elo is not None)
 
     def _search_here(self) -> Result:
         """Without them, in this thread."""
@@ -128,15 +125,10 @@ class Turn:
             nodes = min(nodes or 1 << 62, node_limit(self.elo))
             if noise_cp(self.elo) > 0:
                 lines = max(lines, MOST_LINES)
-        options = SearchOptions(
-            pruning=self.resources.pruning,
-            policy=self.values.text("Policy"),
-            split_depth=self.values.number("SplitDepth"),
-        )
         return SearchRequest(
             self.board,
             Limits(depth=command.depth, nodes=nodes, mate=command.mate),
-            options,
+            self.values.search_options(),
             root_moves,
             lines,
             on_info=self._report,
@@ -160,17 +152,14 @@ class Turn:
         command = self.command
         overhead_s = self.values.number("Move Overhead") / 1000
         clock_ms, increment_ms = command.own_ms
-        budget = Budget()
+        clock = None
         if clock_ms is not None:
             gone_s = 0.0 if command.ponder else self.waited_s
             clock = GameClock(clock_ms / 1000 - gone_s, increment_ms / 1000, command.moves_to_go)
-            budget = allot(clock, overhead_s)
-            if self.values.flag("Ponder"):
-                budget = Budget(min(budget.soft_s * _PONDER_BONUS, budget.hard_s), budget.hard_s)
-        if command.movetime_ms is not None:
-            movetime = fixed_time(command.movetime_ms / 1000, overhead_s)
-            budget = Budget(budget.soft_s, min(budget.hard_s, movetime.hard_s))
-        return TimeManager(budget, moves, pondering=command.ponder)
+        movetime_ms = command.movetime_ms
+        fixed = None if movetime_ms is None else fixed_time(movetime_ms / 1000, overhead_s)
+        stretch = _PONDER_BONUS if self.values.flag("Ponder") else 1.0
+        return time_manager(clock, fixed, moves, overhead_s, stretch, pondering=command.ponder)
 
     # -- what is said ------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@ second one.
 
 This thread imports nothing heavy, so `uciok` comes before python-chess or numba are loaded; the second (`player.py`)
 loads the kernels and does what takes time. `isready`, `stop`, `ponderhit` and `quit` are answered while it searches.
-The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Supervisor.search`; and
+The way of a `go`: `Uci._go`, `parse_go`, `Player.search`, in the second thread `Turn.run` and `Searcher.search`; and
 back: `Turn`, `Go.answer`.
 """
 
@@ -15,12 +15,14 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from psearch.faces.uci.help import HELP
-from psearch.faces.uci.notices import Notices, Say, quoted
+from psearch.faces.uci.info_strings import Say, info_string
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
 from psearch.faces.uci.uci_streams import Streams, descriptor_of
 from psearch.results import PsearchError
+from psearch.searcher.declared import quoted
+from psearch.searcher.notices import Notices
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ class Uci:
 
     def __init__(self, say: Say) -> None:
         self._say = say
-        self._notices = Notices(say)
+        self._notices = Notices(lambda text: say(info_string(text)))
         self._values = OptionValues(files_are_allowed())
         self._debug = False
         self._position = CurrentPosition()

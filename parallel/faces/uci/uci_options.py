@@ -1,4 +1,4 @@
-"""The options that the UCI engine declares, and what they are set to.
+"""The options that the UCI engine declares, those of every engine and its own, and what they are set to.
 
 Each does something; see docs/guides/uci.md. Nothing here imports python-chess or numba: the list is printed before
 anything heavy is loaded.
@@ -7,100 +7,36 @@ anything heavy is loaded.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from psearch.arena.control_groups import default_hash_mb
-from psearch.defaults import (
-    DEFAULT_POLICY,
-    DEFAULT_PRUNING,
-    MAX_DEPTH,
-    MAX_HASH_MB,
-    MAX_THREADS,
-    POLICY_NAMES,
-    PRUNING_MODES,
-)
-from psearch.faces.uci.notices import quoted
+from psearch.defaults import DEFAULT_PRUNING
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
-from psearch.faces.uci.uci_numbers import whole_number
+from psearch.searcher.declared import (
+    CLEAR_HASH,
+    CLUSTER,
+    HASH,
+    MULTIPV,
+    POLICY,
+    PRUNING,
+    SPLIT_DEPTH,
+    SYZYGY,
+    THREADS,
+    TRACE,
+    Option,
+    Value,
+    quoted,
+)
 
-MAX_MULTIPV = 256
+if TYPE_CHECKING:
+    from psearch.options import SearchOptions
+
 DEFAULT_OVERHEAD_MS = 30
 MAX_OVERHEAD_MS = 5000
-EMPTY = "<empty>"
-"""How UCI writes a string without characters."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """One option: how it is declared, and which values it takes."""
-
-    name: str
-    kind: str
-    """`spin`, `check`, `combo`, `string` or `button`"""
-    default: int | bool | str | None = None
-    low: int = 0
-    high: int = 0
-    choices: Sequence[str] = ()
-    is_path: bool = False
-    """names files, or other machines"""
-    check: Callable[[str], None] | None = None
-    """raises ValueError for a string that will not do"""
-
-    @property
-    def key(self) -> str:
-        """Option names do not depend on case."""
-        return self.name.casefold()
-
-    def declaration(self) -> str:
-        """The line that `uci` prints."""
-        line = f"option name {self.name} type {self.kind}"
-        if self.kind == "button":
-            return line
-        if self.kind == "check":
-            return f"{line} default {'true' if self.default else 'false'}"
-        if self.kind == "spin":
-            return f"{line} default {self.default} min {self.low} max {self.high}"
-        if self.kind == "combo":
-            return f"{line} default {self.default}" + "".join(f" var {choice}" for choice in self.choices)
-        return f"{line} default {self.default or EMPTY}"
-
-    def parse(self, text: str) -> int | bool | str | None:
-        """The value that a GUI's text means. Raises ValueError, one line saying what would be right."""
-        if self.kind == "spin":
-            number = whole_number(text)
-            if number is None or not self.low <= number <= self.high:
-                raise ValueError(
-                    f"{self.name} must be a whole number from {self.low} to {self.high}, not {quoted(text)}"
-                )
-            return number
-        if self.kind == "check":
-            if text.casefold() not in ("true", "false"):
-                raise ValueError(f"{self.name} must be true or false, not {quoted(text)}")
-            return text.casefold() == "true"
-        if self.kind == "combo":
-            for choice in self.choices:
-                if choice.casefold() == text.casefold():
-                    return choice
-            raise ValueError(f"{self.name} must be one of {', '.join(self.choices)}, not {quoted(text)}")
-        if self.kind == "string":
-            if "\0" in text:
-                raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
-            text = "" if text == EMPTY else text
-            if self.check is not None:
-                self.check(text)
-            return text
-        return None
-
-    def shown(self, value: int | bool | str | None) -> str:
-        """A value, for a message."""
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return "empty" if value == "" else str(value)
 
 
 def pruning_words(mode: str, parameters: str) -> str:
-    """The two options for pruning as one text, which `parse_pruning` reads.
+    """Put the two options for pruning together as one text, which `parse_pruning` reads.
 
     >>> pruning_words("sound", "lmr=0, lmp_base=4")
     'sound,lmr=0,lmp_base=4'
@@ -119,10 +55,10 @@ def _check_parameters(text: str) -> None:
 
 
 OPTIONS = (
-    Option("Threads", "spin", 1, 1, MAX_THREADS),
-    Option("Hash", "spin", default_hash_mb(), 1, MAX_HASH_MB),
-    Option("Clear Hash", "button"),
-    Option("MultiPV", "spin", 1, 1, MAX_MULTIPV),
+    THREADS,
+    HASH,
+    CLEAR_HASH,
+    MULTIPV,
     Option("Ponder", "check", False),
     Option("Move Overhead", "spin", DEFAULT_OVERHEAD_MS, 0, MAX_OVERHEAD_MS),
     Option("UCI_Chess960", "check", False),
@@ -130,15 +66,15 @@ OPTIONS = (
     Option("UCI_LimitStrength", "check", False),
     Option("UCI_Elo", "spin", MAX_ELO, MIN_ELO, MAX_ELO),
     Option("UCI_AnalyseMode", "check", False),
-    Option("SyzygyPath", "string", "", is_path=True),
+    SYZYGY,
     Option("OwnBook", "check", False),
     Option("BookFile", "string", "", is_path=True),
-    Option("Policy", "combo", DEFAULT_POLICY, choices=POLICY_NAMES),
-    Option("Pruning", "combo", DEFAULT_PRUNING, choices=PRUNING_MODES),
+    POLICY,
+    PRUNING,
     Option("PruningParameters", "string", "", check=_check_parameters),
-    Option("SplitDepth", "spin", 1, 1, MAX_DEPTH),
-    Option("Trace", "string", "", is_path=True),
-    Option("Cluster", "string", "", is_path=True),
+    SPLIT_DEPTH,
+    TRACE,
+    CLUSTER,
 )
 
 NO_FILES = "PSEARCH_NO_FILES"
@@ -158,9 +94,7 @@ class OptionValues:
     """What the options are set to. With `files` False those that name files stay empty."""
 
     files: bool = True
-    _values: dict[str, int | bool | str | None] = field(
-        default_factory=lambda: {option.name: option.default for option in OPTIONS}
-    )
+    _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
 
     def set(self, name: str, text: str) -> Option:
         """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
@@ -168,7 +102,7 @@ class OptionValues:
         if option is None:
             raise ValueError(f"no option is called {quoted(name)}")
         try:
-            value = option.parse(text)
+            value = option.of_text(text)
         except ValueError as error:
             raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
         if option.is_path and value and not self.files:
@@ -183,6 +117,13 @@ class OptionValues:
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
         return OptionValues(self.files, dict(self._values))
+
+    def search_options(self) -> SearchOptions:
+        """How to search."""
+        from psearch.options import SearchOptions, pruning_named
+
+        pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
+        return SearchOptions(pruning=pruning, policy=self.text("Policy"), split_depth=self.number("SplitDepth"))
 
     def number(self, name: str) -> int:
         value = self._values[name]

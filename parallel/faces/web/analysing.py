@@ -8,12 +8,13 @@ from typing import Any
 import chess
 import chess.engine
 
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, POLICY_NAMES
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Wanted
 from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
+from psearch.searcher.declared import POLICY
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -57,7 +58,7 @@ class Analyst:
     def configure(self, payload: Mapping[str, Any]) -> None:
         """Other lines, policy, pruning. Raises PsearchError."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
-        policy = choice_of(payload, "policy", POLICY_NAMES)
+        policy = choice_of(payload, "policy", POLICY.choices)
         pruning = text_of(payload, "pruning", _LONGEST_PRUNING).strip()
         pruning_named(pruning)
         self.multipv, self.policy, self.pruning = multipv, policy, pruning

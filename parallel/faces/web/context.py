@@ -8,8 +8,8 @@ from typing import Any
 
 from psearch.faces.web.desk import Desk
 from psearch.faces.web.game_tree import GameTree
-from psearch.options import shown
 from psearch.results import PsearchError
+from psearch.text.values import shown
 
 
 class Context:

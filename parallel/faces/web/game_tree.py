@@ -15,12 +15,12 @@ import chess
 import chess.engine
 import chess.pgn
 
-from psearch.options import shown
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
 from psearch.text.pgn_text import Where, read_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
+from psearch.text.values import shown
 
 MOST_NODES = 4_000
 """Of a tree; each takes some 200 bytes of the message that tells of it."""

@@ -7,13 +7,13 @@ import random
 
 import chess
 
-from psearch.defaults import POLICY_NAMES, PRUNING_MODES
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.faces.web.game_tree import MOST_NODES, Game, GameTree, games_in, move_in_words, move_of
 from psearch.faces.web.handlers import Payload, handles
 from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import text_of, texts_of, whole_of
 from psearch.results import PsearchError
+from psearch.searcher.declared import POLICY, PRUNING
 from psearch.version import __version__
 
 _POSITIONS_960 = 960
@@ -31,8 +31,8 @@ async def tell_facts(page: Page, payload: Payload) -> None:
         "page.facts",
         {
             "version": __version__,
-            "policies": POLICY_NAMES,
-            "prunings": PRUNING_MODES,
+            "policies": POLICY.choices,
+            "prunings": PRUNING.choices,
             "elo": [MIN_ELO, MAX_ELO],
             "mostNodes": MOST_NODES,
         },

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from psearch.api.checked_arguments import number, whole
-from psearch.options import shown
 from psearch.results import PsearchError
+from psearch.text.values import number, shown, whole
 
 
 def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:

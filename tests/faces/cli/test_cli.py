@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -9,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -49,15 +49,14 @@ class StandInEngine:
         self.only: Sequence[chess.Move] | None = None
         self.multipv = 0
 
-    def __call__(self, threads: int, hash_mb: int, trace: bool = False) -> StandInEngine:
+    def __call__(
+        self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool
+    ) -> StandInEngine:
         self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
-        return self
-
-    def __enter__(self) -> StandInEngine:
         self.open += 1
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def close(self) -> None:
         self.open -= 1
 
     def search(self, request: SearchRequest) -> Result:
@@ -99,7 +98,7 @@ class StandInEngine:
 def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
     stand_in = StandInEngine()
     modules: dict[str, dict[str, object]] = {
-        "psearch.processes.supervisor": {"Supervisor": stand_in},
+        "psearch.searcher.searcher": {"Supervisor": stand_in},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
         "psearch.bench": {
             "run_bench": lambda progress, pruning: (123456, 0.5),
@@ -109,9 +108,8 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
         },
     }
     for name, contents in modules.items():
-        module = types.ModuleType(name)
-        vars(module).update(contents)
-        monkeypatch.setitem(sys.modules, name, module)
+        for attribute, value in contents.items():
+            monkeypatch.setattr(importlib.import_module(name), attribute, value)
     yield stand_in
     assert stand_in.open == 0
 
@@ -168,7 +166,7 @@ def refuse(capsys: pytest.CaptureFixture[str], *words: str) -> str:
         (["perft", "--epd", "/"], "directory"),
         (["perft", "--epd", "\0"], "null"),
         (["bench", "5"], "psearch bench takes no '5'"),
-        (["--multipv", "0", "startpos"], "1 to 256"),
+        (["--multipv", "0", "startpos"], "1 to 1000"),
         (["--board", "--json", "startpos"], "--board draws"),
         (
             ["--moves", "e2e4 e2e4", "startpos"],

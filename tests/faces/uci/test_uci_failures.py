@@ -17,11 +17,11 @@ from uci_client import Client, infos, workers_of
 from uci_talk import Talk
 
 from psearch.faces.uci import resources
-from psearch.faces.uci import uci_workers as workers
 from psearch.processes import heartbeat, supervisor
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.searcher import searcher as workers
 
 KRK = "8/8/8/8/8/2k5/8/K6R w - - 0 1"
 NO_KERNELS = "info string cannot search: no room for the kernels"
@@ -140,10 +140,10 @@ def test_workers_that_are_refused_leave_those_of_before(talk: Talk, monkeypatch:
     talk.send("setoption name Hash value 2")
     assert talk.ready() == ["readyok"]
 
-    def refuse(threads: int, hash_mb: int, start_method: str | None = None, trace: bool = False) -> Supervisor:
+    def refuse(threads: int, hash_mb: int, start_method: str | None, *kinds: bool) -> Supervisor:
         if hash_mb > 2:
             raise OSError(12, "Cannot allocate memory")
-        return Supervisor(threads, hash_mb, start_method, trace)
+        return Supervisor(threads, hash_mb, start_method, *kinds)
 
     monkeypatch.setattr(workers, "Supervisor", refuse)
     talk.send("setoption name Hash value 4")
@@ -170,14 +170,14 @@ def test_a_search_that_fails_answers_with_its_latest_line(talk: Talk, monkeypatc
 
 
 def test_without_processes_this_one_searches(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(threads: int, hash_mb: int, start_method: str | None = None, trace: bool = False) -> Supervisor:
+    def refuse(threads: int, hash_mb: int, start_method: str | None, *kinds: bool) -> Supervisor:
         if start_method != "inline":
             raise PsearchError("cannot start 1 worker processes: Resource temporarily unavailable")
-        return Supervisor(threads, hash_mb, start_method, trace)
+        return Supervisor(threads, hash_mb, start_method, *kinds)
 
     monkeypatch.setattr(workers, "Supervisor", refuse)
-    talk.send("setoption name Threads value 4", "setoption name Hash value 64")
-    complaint = talk.ready()[-2]  # one before it is of the threads alone, if the engine was quick
+    talk.send("setoption name Hash value 64", "setoption name Threads value 4")
+    complaint = talk.ready()[-2]  # one before it is of the table alone, if the engine was quick
     assert complaint.endswith("going on with no worker process and Hash 64")
     lines = talk.go("depth 6", chess.STARTING_FEN)
     assert infos(lines)[-1]["depth"] == "6" and not any("info string" in line for line in lines)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from psearch.faces.uci.notices import Notices
 from psearch.faces.uci.option_files import FileOption
 from psearch.results import PsearchError
+from psearch.searcher.notices import Notices
 
 
 class Files:
@@ -53,7 +53,7 @@ def test_a_path_is_opened_once_and_closed_before_the_next() -> None:
 def test_a_path_that_cannot_be_opened_is_reported_once() -> None:
     files = Files()
     files.settle("a")
-    assert files.settle("missing") == ["close a", "info string BookFile: cannot read missing; going on without"]
+    assert files.settle("missing") == ["close a", "BookFile: cannot read missing; going on without"]
     assert files.ask() is None
     assert files.settle("missing") == []
     assert files.settle("a") == ["open a"]
@@ -63,7 +63,7 @@ def test_what_fails_when_it_is_asked_is_told_once_and_switched_off() -> None:
     files = Files()
     files.settle("damaged")
     assert files.ask() is None
-    assert files.events == ["info string BookFile: damaged cannot be read; going on without", "close damaged"]
+    assert files.events == ["BookFile: damaged cannot be read; going on without", "close damaged"]
     assert files.ask() is None and files.events == []
     assert files.settle("damaged") == []
 

@@ -116,8 +116,8 @@ def test_a_killed_worker_does_not_end_the_looking() -> None:
         watcher = Watcher(engine)
         with engine.analysis(MIDDLE_GAME) as analysis:
             check(looks(watcher, 0.3))
-            assert engine._supervisor is not None
-            os.kill(engine._supervisor.pool.workers[1].pid, signal.SIGKILL)  # type: ignore[union-attr]
+            assert engine._searcher._supervisor is not None
+            os.kill(engine._searcher._supervisor.pool.workers[1].pid, signal.SIGKILL)  # type: ignore[union-attr]
             after = looks(watcher, 1.0)
             check(after)
             assert after and not after[-1]["done"]

@@ -11,11 +11,12 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_HASH_MB, MAX_HASH_MB, MAX_THREADS
-from psearch.faces.cli.arguments import add_limits, add_on, add_policy, add_pruning, check_hash, without_dashes
+from psearch.defaults import DEFAULT_HASH_MB
+from psearch.faces.cli.arguments import add_limits, add_on, check_hash, without_dashes
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
+from psearch.searcher.declared import HASH, POLICY, PRUNING, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analysis_session import Input
@@ -51,28 +52,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
-    parser.add_argument(
-        "--jobs",
-        type=whole_number(1, MAX_THREADS),
-        metavar="N",
-        help="positions, or games, at a time (default: the usable cores, divided by --threads)",
-    )
-    parser.add_argument(
-        "--threads",
-        type=whole_number(1, MAX_THREADS),
-        metavar="N",
-        help="worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
+    words = "positions, or games, at a time (default: the usable cores, divided by --threads)"
+    parser.add_argument("--jobs", type=THREADS.of_argument, metavar="N", help=words)
+    THREADS.add_to(
+        parser,
+        "worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
     )
     add_limits(parser, "for each position")
-    parser.add_argument(
-        "--hash",
-        type=whole_number(1, MAX_HASH_MB),
-        metavar="MB",
-        help=f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)",
-    )
-    add_policy(parser)
-    add_pruning(parser)
-    parser.add_argument("--syzygy", metavar="PATH", help="folder of Syzygy tables, or several with : between them")
+    HASH.add_to(parser, f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)")
+    POLICY.add_to(parser)
+    PRUNING.add_to(parser)
+    SYZYGY.add_to(parser)
     parser.add_argument(
         "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from psearch.faces.cli.arguments import add_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.signals import Signals
+from psearch.searcher.declared import PRUNING
 
 DESCRIPTION = """\
 Search a fixed set of positions on one worker, from an empty table each. The last line is
@@ -22,7 +22,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch bench`."""
-    add_pruning(parser)
+    PRUNING.add_to(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:

@@ -76,7 +76,7 @@ def _divide(depth: int, fen: list[str], threads: int) -> int:
         from psearch.core.chess.chess_entries import PERFT
 
         with ready_engine(PERFT, threads=threads, hash_mb=_HASH_MB) as engine:
-            divide, seconds = engine.perft(board, depth)
+            divide, seconds = engine.supervisor.perft(board, depth)
     for move, nodes in sorted((board.uci(move), nodes) for move, nodes in divide.items()):
         print(f"{move}: {nodes}")
     print(_total_line(sum(divide.values()), seconds))
@@ -100,7 +100,7 @@ def _check_suite(options: argparse.Namespace) -> int:
         ready_engine(PERFT, threads=options.threads, hash_mb=_HASH_MB) as engine,
         StatusLine(only_terminal=True) as status,
     ):
-        for check in check_suite(engine.perft, cases, max_nodes):
+        for check in check_suite(engine.supervisor.perft, cases, max_nodes):
             checks.append(check)
             if check.outcome is PerftOutcome.WRONG:
                 failures.append(check.failure_line)

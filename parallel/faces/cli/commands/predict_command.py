@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.defaults import MAX_DEPTH
-from psearch.faces.cli.arguments import add_json, add_pruning
+from psearch.faces.cli.arguments import add_json
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
+from psearch.searcher.declared import DEPTH, PRUNING
 
 if TYPE_CHECKING:
     from psearch.lab.studies.prediction_study import RuleReport
@@ -32,8 +31,8 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Of `psearch predict`."""
     add_suite(parser)
-    parser.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies to search")
-    add_pruning(parser)
+    DEPTH.add_to(parser, "plies to search")
+    PRUNING.add_to(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw reliability curves")
 

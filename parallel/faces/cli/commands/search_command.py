@@ -32,9 +32,7 @@ from psearch.version import __version__
 if TYPE_CHECKING:
     import chess
 
-    from psearch.processes.request import SearchRequest
     from psearch.processes.supervisor import Supervisor
-    from psearch.remote.one_position.team import Team
     from psearch.results import Info, Result
     from psearch.text.syzygy import RootProbe
 
@@ -185,14 +183,13 @@ def searched(
     hash_mb = hash_or_default(options)
     how = search_options(options)
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with (
-        ready_engine(threads=options.threads, hash_mb=hash_mb, trace=trace is not None) as engine,
-        _ready_team(on, options, hash_mb) as team,
-    ):
+    with ready_engine(threads=options.threads, hash_mb=hash_mb, trace=trace is not None) as searcher:
         from psearch.processes.request import SearchRequest
 
+        if on is not None:
+            searcher.join(on, hash_mb, options.threads if options.threads_given else None)
         signals.searching = True
-        with traced(engine, trace, facts):
+        with traced(searcher.supervisor, trace, facts):
             with display or nullcontext() as on_info:
                 request = SearchRequest(
                     board,
@@ -204,28 +201,8 @@ def searched(
                     control=signals.control,
                     on_note=complain,
                 )
-                result = engine.search(request) if team is None else _search_together(engine, team, request)
-            yield result, engine
-
-
-@contextmanager
-def _ready_team(on: str | None, options: argparse.Namespace, hash_mb: int) -> Iterator[Team | None]:
-    """The machines of a cluster, ready to search; None without one."""
-    if on is None:
-        yield None
-        return
-    from psearch.remote.one_position.team import Team
-
-    most_threads = options.threads if options.threads_given else None
-    with Team(on, hash_mb, most_threads, on_note=complain) as team:
-        team.wait()
-        yield team
-
-
-def _search_together(engine: Supervisor, team: Team, request: SearchRequest) -> Result:
-    from psearch.remote.one_position.joint_search import search_together
-
-    return search_together(engine, team, request)
+                result = searcher.search(request)
+            yield result, searcher.supervisor
 
 
 def _print_json(

@@ -31,6 +31,7 @@ from psearch.faces.cli.study import (
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
+from psearch.searcher.declared import DEPTH, SPLIT_DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Share, Study
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_study_options(parser)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="plies, the same for all")
+    DEPTH.add_to(size, "plies, the same for all")
     size.add_argument(
         "--tree-nodes",
         type=whole_number(1000, _MAX_TREE_NODES),
@@ -109,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_scheduling(parser: argparse.ArgumentParser) -> None:
     """When nodes are opened and moves deferred; `_SEARCH_OPTIONS`."""
-    parser.add_argument("--split-depth", type=whole_number(1, MAX_DEPTH), metavar="N", help="least depth to split at")
+    SPLIT_DEPTH.add_to(parser)
     parser.add_argument(
         "--wait", action="store_true", help="open nothing before its first move is done (young brothers wait)"
     )

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
-from psearch.defaults import MAX_DEPTH
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import seconds, whole_number, worker_counts
 from psearch.faces.cli.output import say
@@ -30,6 +29,7 @@ from psearch.faces.cli.study import (
     read_positions,
     show,
 )
+from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
     from psearch.core.chess.pruning.modes import Pruning
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help=f"what one worker takes, about (default {DEFAULT_SECONDS:g})",
     )
-    length.add_argument("--depth", type=whole_number(1, MAX_DEPTH), metavar="D", help="the same depth for all")
+    DEPTH.add_to(length, "the same depth for all")
     parser.add_argument(
         "--repeat",
         type=whole_number(1, _MAX_REPEATS),

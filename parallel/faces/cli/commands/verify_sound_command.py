@@ -6,13 +6,14 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from psearch.defaults import MAX_DEPTH
-from psearch.faces.cli.arguments import MAX_NODES, add_json
+from psearch.defaults import MAX_NODES
+from psearch.faces.cli.arguments import add_json
 from psearch.faces.cli.exit_status import EXIT_WRONG
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
+from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.soundness import SoundnessSummary
@@ -47,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
     )
-    parser.add_argument(
-        "--depth",
-        type=whole_number(1, MAX_DEPTH),
-        default=_DEFAULT_DEPTH,
-        metavar="D",
-        help=f"plies to search (default {_DEFAULT_DEPTH})",
-    )
+    DEPTH.add_to(parser, f"plies to search (default {_DEFAULT_DEPTH})", default=_DEFAULT_DEPTH)
     parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
     parser.add_argument(
         "--bound",

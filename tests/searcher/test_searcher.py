@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from psearch.faces.uci.notices import Notices
-from psearch.faces.uci.uci_workers import EngineWorkers, Size, smaller_sizes
 from psearch.results import PsearchError
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size, smaller_sizes
 
 
 class StandInSupervisor:
@@ -18,8 +18,8 @@ class StandInSupervisor:
     tried: list[Size]
     open = 0
 
-    def __init__(self, threads: int, hash_mb: int, start_method: str | None = None, trace: bool = False) -> None:
-        size = Size(threads, hash_mb, trace, start_method == "inline")
+    def __init__(self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool) -> None:
+        size = Size(threads, hash_mb, trace, start_method == "inline", watched)
         self.tried.append(size)
         if not type(self).granted(size):
             raise OSError(12, "Cannot allocate memory")
@@ -31,16 +31,19 @@ class StandInSupervisor:
     def close(self) -> None:
         type(self).open -= 1
 
+    def search(self, request: object) -> None:
+        """Find nothing."""
+
     def forget(self) -> None:
         self.forgotten += 1
 
 
 class System:
-    """What a `EngineWorkers` gets from a system that can be told what to grant."""
+    """What a `Searcher` gets from a system that can be told what to grant."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.workers = EngineWorkers(Notices(self.said.append))
+        self.workers = Searcher(Notices(self.said.append))
         self.grant(lambda size: True)
 
     def grant(self, granted: Callable[[Size], bool]) -> None:
@@ -64,7 +67,7 @@ class System:
 
 @pytest.fixture
 def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[System]:
-    monkeypatch.setattr("psearch.faces.uci.uci_workers.Supervisor", StandInSupervisor)
+    monkeypatch.setattr("psearch.searcher.searcher.Supervisor", StandInSupervisor)
     StandInSupervisor.open = 0
     StandInSupervisor.tried = []
     yield System()
@@ -87,7 +90,7 @@ def test_what_is_refused_leaves_the_size_of_before(system: System) -> None:
     assert system.settle(2, 128) == (Size(2, 128), [Size(2, 128)], [])
     assert len(system.settle(2, 3000)[2]) == 1  # asked for again, told again
     system.grant(lambda size: True)
-    assert system.retry() == (Size(2, 3000), [Size(2, 3000)], ["info string Threads 2 and Hash 3000 can be had again"])
+    assert system.retry() == (Size(2, 3000), [Size(2, 3000)], ["Threads 2 and Hash 3000 can be had again"])
 
 
 def test_the_hash_is_halved_when_the_size_of_before_cannot_be_had_either(system: System) -> None:
@@ -143,6 +146,8 @@ def test_a_table_that_was_not_used_is_not_cleared(system: System) -> None:
     system.settle(1, 1)
     system.workers.forget()
     used = system.workers.supervisor
+    assert used.forgotten == 0  # type: ignore[attr-defined]
+    system.workers.search(None)  # type: ignore[arg-type]  # which the stand-in does not look at
     system.workers.forget()
     system.workers.forget()
     assert used.forgotten == 1  # type: ignore[attr-defined]

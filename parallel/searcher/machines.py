@@ -1,5 +1,4 @@
-"""The machines that the option `Cluster` names: they search as well, and the engine goes on without them when they are
-gone."""
+"""The other machines that search as well: joined at once, or in the background by an engine that goes on without."""
 
 from __future__ import annotations
 
@@ -8,17 +7,15 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from psearch.faces.uci.notices import Notices
-from psearch.processes.request import SearchRequest
-from psearch.processes.supervisor import Supervisor
-from psearch.results import PsearchError, Result
+from psearch.results import PsearchError
+from psearch.searcher.notices import Notices
 
 if TYPE_CHECKING:
     from psearch.remote.one_position.team import Team
 
-_NAME = "Cluster"
+_SUBJECT = "Cluster"
 _WAIT_S = 5.0
-"""`isready` waits so long for machines that have just been asked for, and those for others that may come."""
+"""`await_ready` waits so long for machines that have just been asked for, and those for others that may come."""
 _LOOK_S = 0.05
 _AGAIN_S, _MOST_AGAIN_S = 60.0, 3600.0
 """until a cluster that could not be had is tried again; each time twice as long, as it takes the cores meanwhile"""
@@ -26,30 +23,52 @@ _CLOSE_S = 8.0
 """A driver takes no longer to leave."""
 
 
-class ClusterOption:
-    """For one thread; `close` is for any."""
+class Machines:
+    """The machines of a cluster, if there are to be some. For one thread; `close` is for any."""
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
+        self._joined: Team | None = None
         self._wanted = ("", 0)
-        """address and MiB of each table; without an address there are no others"""
+        """address and MiB of each table, in the background; without an address there are no others"""
         self._membership: _Membership | None = None
         self._settled_at = 0.0
 
+    @property
+    def team(self) -> Team | None:
+        """The machines, where there are any now."""
+        return self._joined if self._membership is None else self._membership.team
+
     def close(self) -> None:
         """End the others' processes."""
+        team, self._joined = self._joined, None
+        if team is not None:
+            team.close()
         membership = self._membership
         if membership is not None:
             membership.leave()
             membership.join(_CLOSE_S)
 
+    def join(self, address: str, hash_mb: int, most_threads: int | None = None) -> None:
+        """Have the machines of a cluster now, with tables of this size; those before are left. most_threads: that each
+        uses, None: all it has. Raises PsearchError when there is none that can work."""
+        from psearch.remote.one_position.team import Team
+
+        self.close()
+        team = Team(address, hash_mb, most_threads, on_note=self._notices.tell)
+        try:
+            team.wait()
+        except BaseException:
+            team.close()
+            raise
+        self._joined = team
+
     def settle(self, address: str, hash_mb: int) -> None:
-        """Have the machines of another cluster, or with tables of another size, when they are ready. What fails is told
-        once."""
+        """Have the machines of a cluster, with tables of this size, when they are ready. What fails is told once."""
         if (address, hash_mb) == self._wanted:
             return
         self._wanted = address, hash_mb
-        self._notices.works(_NAME)
+        self._notices.works(_SUBJECT)
         before, self._membership = self._membership, None
         if before is not None:
             before.leave()
@@ -58,27 +77,13 @@ class ClusterOption:
             self._membership.start()
             self._settled_at = time.monotonic()
 
-    def wait(self, is_wanted: Callable[[], bool]) -> None:
+    def await_ready(self, is_wanted: Callable[[], bool]) -> None:
         """Wait for machines that have been asked for just now, some seconds, as long as `is_wanted`."""
         membership = self._membership
         if membership is not None:
             end = self._settled_at + _WAIT_S
             while time.monotonic() < end and is_wanted() and not membership.has_tried.wait(_LOOK_S):
                 continue
-
-    def forget(self) -> None:
-        """As for another game."""
-        if self._membership is not None and self._membership.team is not None:
-            self._membership.team.forget()
-
-    def search(self, supervisor: Supervisor, request: SearchRequest) -> Result:
-        """With the machines that there are, or without any."""
-        team = None if self._membership is None else self._membership.team
-        if team is None:
-            return supervisor.search(request)
-        from psearch.remote.one_position.joint_search import search_together
-
-        return search_together(supervisor, team, request)
 
 
 class _Membership(threading.Thread):
@@ -104,7 +109,7 @@ class _Membership(threading.Thread):
         self._is_left.set()
 
     def run(self) -> None:
-        """The thread."""
+        """Connect, and again, until it is left; the thread."""
         if self._before is not None:
             self._before.join()
             self._before = None
@@ -128,13 +133,13 @@ class _Membership(threading.Thread):
             if team is not None:
                 team.close()
             if not self._is_left.is_set():
-                self._notices.fails(_NAME, f"{_NAME}: {error}; going on without")
+                self._notices.fails(_SUBJECT, f"{_SUBJECT}: {error}; going on without")
             return None
         except Exception as error:  # the engine goes on whatever it is
             self._notices.internal_error(error)
             return None
-        self._notices.works(_NAME)
+        self._notices.works(_SUBJECT)
         if team.members:
             names = ", ".join(f"{member.name} with {member.threads}" for member in team.members)
-            self._notices.tell(f"{_NAME}: {len(team.members)} more, threads of each: {names}")
+            self._notices.tell(f"{_SUBJECT}: {len(team.members)} more, threads of each: {names}")
         return team

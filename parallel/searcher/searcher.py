@@ -1,0 +1,224 @@
+"""From a request to a result: by workers of the size that is wanted, or the largest that the system grants, and by
+other machines where there are to be some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+from psearch.processes.pool import WorkerPool
+from psearch.processes.request import SearchRequest
+from psearch.processes.search_workers import INLINE
+from psearch.processes.supervisor import Supervisor
+from psearch.results import PsearchError, Result
+from psearch.searcher.machines import Machines
+from psearch.searcher.notices import Notices
+
+_SUBJECT = "workers"
+
+
+class Size(NamedTuple):
+    """What takes new workers when it changes."""
+
+    threads: int
+    hash_mb: int
+    trace: bool = False
+    """whether there is room for a trace"""
+    inline: bool = False
+    """no process is started: the calling thread searches"""
+    watched: bool = False
+    """whether the workers note what they do, for those who look on"""
+
+    def start(self) -> Supervisor:
+        """Start the workers. Raises PsearchError, or whatever the system refuses with."""
+        return Supervisor(self.threads, self.hash_mb, INLINE if self.inline else None, self.trace, self.watched)
+
+    def words(self) -> str:
+        """Name it in a message."""
+        if self.inline:
+            return f"no worker process and Hash {self.hash_mb}"
+        return f"Threads {self.threads} and Hash {self.hash_mb}"
+
+
+def smaller_sizes(size: Size) -> Iterator[Size]:
+    """What may be had when `size` cannot: less and less memory, then fewer processes, then none."""
+    size = size._replace(trace=False)
+    inline = Size(1, size.hash_mb, inline=True)
+    while size.hash_mb > 1:
+        size = size._replace(hash_mb=size.hash_mb // 2)
+        yield size
+    while size.threads > 1:
+        size = size._replace(threads=size.threads // 2)
+        yield size
+    yield inline
+    yield inline._replace(hash_mb=1)
+
+
+def search_here(request: SearchRequest) -> Result:
+    """Search in this thread, with the least table: the last resort. Raises whatever the system refuses with."""
+    with Size(1, 1, inline=True).start() as supervisor:
+        return supervisor.search(request)
+
+
+class Searcher:
+    """Searches one request at a time; a context manager.
+
+    Workers come with `start`, which raises when the system refuses, or with `settle`, which takes what it grants; other
+    machines with `join`, which waits for them, or `settle_machines`, which does not. notices: told what happens to
+    either. For one thread at a time; `close` is for any.
+    """
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+        self._machines = Machines(notices)
+        self._supervisor: Supervisor | None = None
+        self._size: Size | None = None
+        """of what there is"""
+        self._wanted: Size | None = None
+        """what was tried last: not tried again before it changes, or `retry`"""
+        self._is_fresh = True
+        """nothing has been searched since the table was cleared"""
+
+    def __enter__(self) -> Searcher:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers, here and on other machines. What is being done fails."""
+        if self._supervisor is not None:
+            self._supervisor.close()
+        self._machines.close()
+
+    # -- workers -----------------------------------------------------------------------------------------------------
+
+    def start(self, wanted: Size) -> Searcher:
+        """Have workers of this size, with an empty table. If the system refuses there are such as before, and what it
+        refused with is raised, as PsearchError."""
+        reason = self._take_first([wanted] if self._size is None else [wanted, self._size])
+        self._wanted = self._size
+        if reason is not None:
+            raise reason
+        return self
+
+    def settle(self, wanted: Size) -> None:
+        """Have workers of this size. If the system refuses: of the size before, or of the next smaller that it grants.
+
+        A failure is told once, also that there can be none at all.
+        """
+        former = self._size if self._supervisor is not None and self._supervisor.is_usable else None
+        if former is not None and wanted == self._wanted:
+            return
+        if wanted != self._wanted:
+            self._notices.works(_SUBJECT)
+        self._wanted = wanted
+        self._settle(wanted, former)
+
+    def _settle(self, wanted: Size, former: Size | None) -> None:
+        before = [former] if former is not None and former != wanted else []
+        reason = self._take_first((wanted, *before, *smaller_sizes(former or wanted)))
+        if self._size is None:
+            self._notices.fails(_SUBJECT, f"{reason}; there are no workers")
+        elif reason is not None:
+            had, is_other = self._size.trace, self._size.trace != wanted.trace
+            tracing = f", {'with' if had else 'without'} a trace" if is_other else ""
+            self._notices.fails(_SUBJECT, f"{reason}; going on with {self._size.words()}{tracing}")
+        elif self._notices.works(_SUBJECT):
+            self._notices.tell(f"{self._size.words()} can be had again")
+
+    def _take_first(self, sizes: Iterable[Size]) -> Exception | None:
+        """Start workers of the first size that is granted; returns why those before it were not."""
+        if self._supervisor is not None:
+            self._supervisor.close()  # first: the memory may not be there twice
+        self._supervisor = self._size = None
+        self._is_fresh = True
+        reason: Exception | None = None
+        for size in sizes:
+            try:
+                self._supervisor = size.start()
+            except Exception as error:  # whatever was refused and how: less may be granted
+                reason = reason or error
+                continue
+            self._size = size
+            break
+        return reason
+
+    def allow(self, threads: int) -> None:
+        """Have so many workers from now on, if there are fewer."""
+        self.supervisor.allow(threads)
+
+    def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
+        """Replace workers that are lost or late. What was found amiss, a line each. may_wait: see `Supervisor`."""
+        if self._supervisor is None or self._wanted is None:
+            return []
+        try:
+            return self._supervisor.restore(may_wait)
+        except Exception as error:  # not even one that searches in this thread
+            self._settle(self._wanted, None)
+            return [str(error)]
+
+    def retry(self) -> None:
+        """Try again for the size that was wanted, if it could not be had."""
+        if self._wanted is not None and self._size != self._wanted:
+            self._settle(self._wanted, self._size)
+
+    @property
+    def are_processes(self) -> bool:
+        """Whether processes search, or this one, for want of any."""
+        return self._supervisor is not None and self._supervisor.workers.are_processes
+
+    @property
+    def watched(self) -> int | None:
+        """A descriptor that is readable when workers want to be restored; None while there are no processes."""
+        pool = None if self._supervisor is None else self._supervisor.pool
+        return pool.fileno() if isinstance(pool, WorkerPool) and not pool.is_broken else None
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there are any workers."""
+        return self._supervisor is not None
+
+    @property
+    def supervisor(self) -> Supervisor:
+        """The workers, for what is no search. Raises PsearchError if there are none."""
+        if self._supervisor is None:
+            raise PsearchError("there are no workers")
+        return self._supervisor
+
+    # -- other machines ----------------------------------------------------------------------------------------------
+
+    def join(self, address: str, hash_mb: int, most_threads: int | None = None) -> None:
+        """Have other machines now; see `Machines`."""
+        self._machines.join(address, hash_mb, most_threads)
+
+    def settle_machines(self, address: str, hash_mb: int) -> None:
+        """Have other machines when they are ready; see `Machines`."""
+        self._machines.settle(address, hash_mb)
+
+    def await_machines(self, is_wanted: Callable[[], bool]) -> None:
+        """Wait for those that have been asked for just now, some seconds, as long as `is_wanted`."""
+        self._machines.await_ready(is_wanted)
+
+    # -- a search ----------------------------------------------------------------------------------------------------
+
+    def search(self, request: SearchRequest, alone: bool = False) -> Result:
+        """Search, with the other machines if there are any and it is not to be done alone.
+
+        Raises PsearchError if there are no workers, WorkerDied when nothing was found and nobody can go on.
+        """
+        supervisor, team = self.supervisor, None if alone else self._machines.team
+        self._is_fresh = False
+        if team is None:
+            return supervisor.search(request)
+        from psearch.remote.one_position.joint_search import search_together
+
+        return search_together(supervisor, team, request)
+
+    def forget(self) -> None:
+        """Forget what was learnt. Nothing to do, and no time to lose, before the first search."""
+        if self._supervisor is not None and self._supervisor.is_usable and not self._is_fresh:
+            self._supervisor.forget()
+            self._is_fresh = True
+        if self._machines.team is not None:
+            self._machines.team.forget()

@@ -1,0 +1,63 @@
+"""Numbers and texts that callers and users give, checked; whatever a wrong one is, the message is one short line."""
+
+from __future__ import annotations
+
+import numbers
+import re
+from typing import TypeGuard
+
+_WHOLE = re.compile("[+-]?[0-9]{1,30}")
+"""No underscores and no digits of other scripts, which `int` takes."""
+_LONGEST_SHOWN = 40
+"""characters"""
+
+
+def shown(value: object) -> str:
+    """Shorten a wrong argument to one line for a message."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python does not write whole numbers of more than 4,300 digits
+        text = "a number of thousands of digits"
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def whole_number(text: str) -> int | None:
+    """Read a whole number as a user or a program writes it; None if it is none.
+
+    >>> whole_number("-30"), whole_number("1_000"), whole_number("1.5"), whole_number("")
+    (-30, None, None, None)
+    """
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Tell whether it is a number that can be compared: Python's, numpy's, a fraction."""
+    return isinstance(value, numbers.Real)
+
+
+def whole(name: str, value: object, low: int, high: int) -> int:
+    """Convert an argument to a whole number of Python; takes numpy's and floats such as 1e6. Raises PsearchError."""
+    # no other order: a comparison with NaN is false
+    if is_real(value) and low <= value <= high and value == int(value):
+        return int(value)
+    raise _refusal(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
+
+
+def number(name: str, value: object, low: int, high: int) -> float:
+    """Convert an argument to a number of Python, not necessarily a whole one. Raises PsearchError."""
+    if is_real(value) and low <= value <= high:
+        return float(value)
+    raise _refusal(f"{name} must be a number from {low} to {high}, not {shown(value)}")
+
+
+def text_of(name: str, value: object) -> str:
+    """Check that an argument is a text. Raises PsearchError."""
+    if not isinstance(value, str):
+        raise _refusal(f"{name} must be a string, not {shown(value)}")
+    return value
+
+
+def _refusal(text: str) -> Exception:
+    from psearch.results import PsearchError  # late: `psearch --help` does without
+
+    return PsearchError(text)
