@@ -42,11 +42,6 @@ def fork_is_safe() -> bool:
     return threading.active_count() == 1
 
 
-def safe_start_method() -> str:
-    """For multiprocess: fork is quick and inherits the compiled kernels, but is unsafe once there are threads."""
-    return "fork" if fork_is_safe() else "spawn"
-
-
 def prepare_launch() -> None:
     """Start the fork server if this program will need one, without waiting: its kernels load while ours do."""
     if not fork_is_safe():

@@ -24,8 +24,9 @@ from typing import IO, Any
 
 from psearch.arena.owner import Owner
 from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.processes.task_messages import Alive, Ask, Give
 from psearch.remote.ray.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
-from psearch.remote.ray.driver_messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.identity import identity
 from psearch.remote.ray.sources import Sources
 from psearch.results import PsearchError

@@ -1,0 +1,348 @@
+"""Processes of this machine that do tasks: started, given work, listened to, ended, and replaced when they are lost.
+
+The messages are those of `psearch.remote.ray.link.Link`, which has such processes on the nodes of a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import select
+import struct
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from psearch.arena.owner import Owner
+from psearch.processes.starting.launcher import launch_process
+from psearch.processes.task_main import TARGET, Begin, NotBegun, Program
+from psearch.processes.task_messages import Alive, Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.worker_process import WorkerProcess, end, reap
+from psearch.results import PsearchError, WorkerDied
+
+_LOOK_S = 1.0
+"""Between two looks at how the processes are."""
+_HALTED_LOOKS = 2
+"""A process that is stopped at so many looks in a row is given up: the first may be in the moment in which a program
+that was stopped with all its group goes on."""
+_SILENT_LOOKS = 60
+"""A process that works and has said nothing at so many, though it says something every two seconds, has stalled."""
+_START_LOOKS = 120
+"""The same for one that begins: there may be kernels to compile."""
+_MOST_STILLBORN = 5
+"""Processes that end before they are ready, one after the other."""
+_LOSS_S = 0.2
+"""A process that is killed while others work is waited for so long; if it takes longer, then behind the next looks."""
+_END_S = 5.0
+"""The same where all are."""
+_READ_BYTES = 1 << 18
+_HEAD = struct.Struct("!i")
+_LONG_HEAD = struct.Struct("!Q")
+"""What `Connection` puts before a message: its length, or -1 and then its length."""
+
+
+@dataclass(eq=False)
+class _TaskProcess:
+    """A process, seen from the program."""
+
+    number: int
+    place: int
+    process: WorkerProcess
+    incoming: bytearray = field(default_factory=bytearray)
+    outgoing: bytearray = field(default_factory=bytearray)
+    """The program never waits for a process to read, or one that waits for the program would never do so."""
+    is_ready: bool = False
+    limits: deque[float | None] = field(default_factory=deque)
+    """seconds for each task that it has"""
+    began_at: float = 0.0
+    """the first of them"""
+    silent: int = 0
+    """looks since it has last said something, while it should"""
+    halted: int = 0
+    """looks at which it was stopped, in a row"""
+
+    def why_lost(self) -> str | None:
+        """Count a look at it; why it is to be given up, if it is."""
+        self.halted = self.halted + 1 if self.process.is_halted else 0
+        self.silent = self.silent + 1 if self.limits or not self.is_ready else 0
+        most = _SILENT_LOOKS if self.is_ready else _START_LOOKS
+        if self.halted >= _HALTED_LOOKS:
+            return "it was stopped"
+        return f"it has said nothing for {most} s" if self.silent >= most else None
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it has had its first task for longer than that may take."""
+        limit_s = self.limits[0] if self.limits else None
+        return limit_s is not None and time.monotonic() - self.began_at > limit_s
+
+
+class TaskProcesses:
+    """So many processes that do tasks; a context manager. For one thread.
+
+    make: picklable, see `task_main`; keep: a process that is lost is replaced, and is taken for lost, too, when it is
+    stopped or works and does not look; else all that are lost are told of, and no other comes; what: this is for
+    people; on_note: called with a line for them when a process is replaced; start_method: see `launch`. Raises
+    PsearchError when no process can be had.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Program], Callable[[Any], Any]],
+        count: int,
+        *,
+        keep: bool = False,
+        what: str = "group of processes",
+        on_note: Callable[[str], None] = lambda note: None,
+        start_method: str | None = None,
+    ) -> None:
+        self._make = pickle.dumps(make)
+        self._places = set(range(count))
+        """those without a process"""
+        self._keep = keep
+        self._on_note = on_note
+        self._start_method = start_method
+        self._started = 0
+        self._processes: dict[int, _TaskProcess] = {}
+        self._by_descriptor: dict[int, _TaskProcess] = {}
+        self._ending: list[WorkerProcess] = []
+        """killed, and not gone yet"""
+        self._messages: list[Any] = []
+        """to be given out"""
+        self._stillborn = 0
+        self._look_at = time.monotonic() + _LOOK_S
+        self._is_open = True
+        self._owner = Owner(what)
+        self._poll = select.epoll()
+        try:
+            self._start_missing()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> TaskProcesses:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def pids(self) -> list[int]:
+        """Return the process numbers that the system has given those that there are."""
+        return [one.process.pid for one in self._processes.values()]
+
+    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
+        """Send a task to a process, behind those that it has. Never waits; of one that is lost `messages` tells."""
+        self._owner.check()
+        one = self._processes.get(process)
+        if one is not None:
+            one.silent = 0
+            if not one.limits:
+                one.began_at = time.monotonic()
+            one.limits.append(limit_s)
+            self._put(one, Give(process, number, pickle.dumps(work, pickle.HIGHEST_PROTOCOL)))
+
+    def ask(self, process: int, number: int, question: Any) -> None:
+        """Ask a process something beside its work."""
+        self._owner.check()
+        one = self._processes.get(process)
+        if one is not None:
+            self._put(one, Ask(process, number, pickle.dumps(question)))
+
+    def dismiss(self, process: int, reason: str) -> None:
+        """Have a process ended; it is lost."""
+        self._owner.check()
+        one = self._processes.get(process)
+        if one is not None:
+            self._lose(one, reason)
+
+    def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
+        """What has been heard; waits for the first message, but no longer, and not much longer than until `awaited`, a
+        descriptor, can be read. Raises WorkerDied when no processes can be had any more, and what `make` raises."""
+        self._owner.check()
+        if awaited is None:
+            return self._wait(timeout_s)
+        try:
+            self._poll.register(awaited, select.EPOLLIN)
+        except PermissionError:  # a file, which can be read at any time
+            return self._wait(0.0)
+        try:
+            return self._wait(timeout_s)
+        finally:
+            self._poll.unregister(awaited)
+
+    def _wait(self, timeout_s: float) -> list[Any]:
+        """Wait until something has happened to a process, or where else the poll looks."""
+        until = time.monotonic() + timeout_s
+        while True:
+            now = time.monotonic()
+            pause_s = 0.0 if self._messages else min(until, self._look_at) - now
+            for descriptor, what in self._poll.poll(max(0.0, pause_s)):
+                one = self._by_descriptor.get(descriptor)
+                if one is not None:
+                    self._follow(one, what == select.EPOLLOUT)
+                else:
+                    until = now  # what is awaited, or a process that is gone since the poll
+            now = time.monotonic()
+            if now >= self._look_at:
+                self._look_at = now + _LOOK_S
+                self._look()
+            if self._messages or now >= until:
+                messages, self._messages = self._messages, []
+                return messages
+
+    def close(self) -> None:
+        """End all processes at once: what they are at is nobody's any more. May be called twice."""
+        if not self._is_open or not self._owner.is_here:
+            return
+        self._is_open = False
+        self._ending += [one.process for one in self._processes.values()]
+        for process in self._ending:
+            process.kill()
+        end(self._ending, _END_S)  # one that nobody has waited for stays in the system's list
+        self._ending.clear()
+        self._processes.clear()
+        self._by_descriptor.clear()
+        self._poll.close()
+
+    # -- beginning and end of a process --------------------------------------------------------------------------------
+
+    def _start_missing(self) -> None:
+        """Start as many as are wanted. Raises PsearchError when none at all can be had."""
+        while self._places:
+            try:
+                self._start(min(self._places))
+            except PsearchError:
+                if not self._processes or not self._keep:
+                    raise
+                return  # with those that there are, until the next look
+
+    def _start(self, place: int) -> None:
+        number = self._started
+        one = _TaskProcess(number, place, launch_process(number, TARGET, self._start_method))
+        self._started += 1
+        self._places.discard(place)
+        self._processes[number] = one
+        os.set_blocking(one.process.pipe.fileno(), False)
+        for descriptor in one.process.descriptors():
+            self._poll.register(descriptor, select.EPOLLIN)
+            self._by_descriptor[descriptor] = one
+        self._put(one, Begin(number, place, self._make))
+
+    def _lose(self, one: _TaskProcess, reason: str | None = None) -> None:
+        """A process has ended, or is ended now; another takes its place. Raises WorkerDied when that is of no use."""
+        del self._processes[one.number]
+        for descriptor in one.process.descriptors():
+            self._poll.unregister(descriptor)
+            del self._by_descriptor[descriptor]
+        one.process.kill()
+        one.process.join(_LOSS_S)
+        why = reason or f"it {one.process.ending}"
+        self._ending += reap([one.process])
+        if one.is_ready or not self._keep:
+            self._messages.append(ProcessLost(one.number, why))
+        if not self._keep:
+            return
+        self._on_note(f"process {one.process.pid} is replaced: {why}")
+        self._stillborn += not one.is_ready
+        if self._stillborn >= _MOST_STILLBORN:
+            raise WorkerDied(f"the processes that do the work end before they are ready, the last because {why}")
+        self._places.add(one.place)
+        self._start_missing()
+
+    # -- messages ------------------------------------------------------------------------------------------------------
+
+    def _put(self, one: _TaskProcess, message: object) -> None:
+        data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+        head = _HEAD.pack(len(data)) if len(data) < 2**31 - 1 else _HEAD.pack(-1) + _LONG_HEAD.pack(len(data))
+        one.outgoing += head + data
+        self._flush(one)
+
+    def _flush(self, one: _TaskProcess) -> None:
+        """Send what there is room for; the rest when there is more."""
+        descriptor = one.process.pipe.fileno()
+        try:
+            while one.outgoing:
+                del one.outgoing[: os.write(descriptor, one.outgoing)]
+        except BlockingIOError:
+            pass
+        except OSError:
+            one.outgoing.clear()  # it has ended, which the poll sees
+        self._poll.modify(descriptor, select.EPOLLIN | (select.EPOLLOUT if one.outgoing else 0))
+
+    def _follow(self, one: _TaskProcess, only_writable: bool) -> None:
+        """Something has happened at the pipe of a process, or it has ended."""
+        if only_writable:
+            self._flush(one)
+            return
+        has_ended = self._read(one)
+        for message in _taken(one.incoming):
+            self._hear(one, message)
+        if has_ended and one.number in self._processes:
+            self._lose(one)
+        elif one.outgoing:
+            self._flush(one)
+
+    def _read(self, one: _TaskProcess) -> bool:
+        """Read all that is there; whether it was the last."""
+        descriptor = one.process.pipe.fileno()
+        while True:
+            try:
+                data = os.read(descriptor, _READ_BYTES)
+            except BlockingIOError:
+                return not one.process.is_alive()
+            except OSError:
+                return True
+            if not data:
+                return True
+            one.incoming += data
+
+    def _hear(self, one: _TaskProcess, message: object) -> None:
+        one.silent = 0
+        match message:
+            case Alive():
+                return
+            case NotBegun(error):
+                raise error_of(error)
+            case ProcessJoined():
+                one.is_ready = True
+                self._stillborn = 0
+            case Answered() | Raised():
+                one.limits.popleft()
+                one.began_at = time.monotonic()
+        self._messages.append(message)
+
+    # -- how they are --------------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        """Give up processes that are late, and those that do not run any more, though they have not ended."""
+        self._ending = reap(self._ending)
+        for one in list(self._processes.values()):
+            reason = one.why_lost() if self._keep else None
+            if one.is_late:
+                reason = f"it did not finish within {one.limits[0]:.0f} s"
+            if reason is not None:
+                self._lose(one, reason)
+        if self._keep:
+            self._start_missing()
+
+
+def _taken(incoming: bytearray) -> list[Any]:
+    """Take the messages that are complete from what has come in."""
+    found = []
+    start = 0
+    while len(incoming) - start >= _HEAD.size:
+        (size,) = _HEAD.unpack_from(incoming, start)
+        begin = start + _HEAD.size
+        if size == -1:
+            if len(incoming) - begin < _LONG_HEAD.size:
+                break
+            (size,) = _LONG_HEAD.unpack_from(incoming, begin)
+            begin += _LONG_HEAD.size
+        if len(incoming) - begin < size:
+            break
+        found.append(pickle.loads(memoryview(incoming)[begin : begin + size]))
+        start = begin + size
+    del incoming[:start]
+    return found

@@ -1,0 +1,102 @@
+"""Shares tasks out to processes, none of which outlives this one."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from psearch.processes.task_main import unwatched
+from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.task_processes import TaskProcesses
+from psearch.results import WorkerDied
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+_WAIT_S = 0.5
+
+
+class BackEnd(Protocol):
+    """Processes that do tasks, here or on a cluster."""
+
+    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None: ...
+
+    def messages(self, timeout_s: float) -> list[Any]: ...
+
+
+def share_out(
+    make: Callable[[], Callable[[Task], Answer]], tasks: Sequence[Task], jobs: int
+) -> Generator[tuple[int, Answer], None, None]:
+    """Yield each task's place in the list and its answer, in the order in which they are done, by so many processes of
+    this machine.
+
+    `make` is called once in each process, and what it returns for each task there; all must be picklable, and nothing
+    of `__main__`. What a task raises is raised here; then, as after Ctrl-C here, the processes end at once. Raises
+    WorkerDied when one of them is killed.
+    """
+    with TaskProcesses(partial(unwatched, make), min(jobs, len(tasks))) as processes:
+        yield from share_out_to(processes, tasks)
+
+
+def share_out_to(
+    processes: BackEnd,
+    tasks: Iterable[Task],
+    most_tries: int = 1,
+    on_messages: Callable[[list[Any]], None] = lambda messages: None,
+    is_stopped: Callable[[], bool] = lambda: False,
+) -> Generator[tuple[int, Any], None, None]:
+    """Yield the same, by processes that there are. Each has one task at a time; tasks are read as they are given away.
+
+    A task whose process was lost is given to another, until that has happened `most_tries` times; with one try the loss
+    of any process is the end: WorkerDied. on_messages: called with all that was heard, twice a second at least;
+    is_stopped: whether to end early, asked as often.
+    """
+    source = enumerate(tasks)
+    again: list[tuple[int, Any]] = []
+    at: dict[int, tuple[int, Any]] = {}
+    """what each process is doing"""
+    free: set[int] = set()
+    losses: dict[int, int] = {}
+    """of each task's processes"""
+
+    def has_more() -> bool:
+        """Whether there is a task that nobody has been given; if so one is ready in `again`."""
+        if not again:
+            again.extend(one for one in (next(source, None),) if one is not None)
+        return bool(again)
+
+    def give() -> None:
+        while free and has_more():
+            process, (place, task) = free.pop(), again.pop()
+            at[process] = place, task
+            processes.give(process, place, task)
+
+    while (has_more() or at) and not is_stopped():
+        messages = processes.messages(_WAIT_S)
+        on_messages(messages)
+        for message in messages:
+            match message:
+                case ProcessJoined(process):
+                    free.add(process)
+                case ProcessLost() if most_tries == 1:
+                    raise WorkerDied("a process of the study ended; the study was stopped")
+                case ProcessLost(process, reason):
+                    free.discard(process)
+                    if (lost := at.pop(process, None)) is not None:
+                        place = lost[0]
+                        losses[place] = losses.get(place, 0) + 1
+                        if losses[place] == most_tries:
+                            raise WorkerDied(
+                                f"task {place + 1} was lost {most_tries} times with its process ({reason})"
+                            )
+                        again.append(lost)
+                case Answered(process, place, answer):
+                    del at[process]
+                    free.add(process)
+                    give()  # before the caller does whatever it does
+                    yield place, pickle.loads(answer)
+                case Raised(_, _, error):
+                    raise error_of(error)
+        give()
