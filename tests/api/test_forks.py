@@ -202,9 +202,9 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         for call in (lambda: crew.wait(0.0), lambda: crew.send(0, Batch([])), lambda: crew.assist(0, 2)):
             assert in_fork(call) == REFUSED.format("analysis")
         assert in_fork(crew.close) == "None"
-        (pid,) = crew.pids()
+        (pid,) = crew.processes.pids()
         crew.wait(0.5)
-        assert crew.pids() == [pid]
+        assert crew.processes.pids() == [pid]
     with Link("auto", cluster_tasks.make) as link:
         for call in (lambda: link.messages(0.0), lambda: link.give(0, 0, 0), lambda: link.ask(0, 0, 0)):
             assert in_fork(call) == REFUSED.format("connection to a cluster")

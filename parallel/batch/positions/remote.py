@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from psearch.batch.positions.crew import Done, Event, Joined, Lost
+from psearch.batch.positions.crew import Crew, Done, Event
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.remote.ray.driver_messages import Answered, HandJoined, HandLost, Raised
 from psearch.remote.ray.link import Link
 from psearch.remote.ray.standing import Standing
 
@@ -27,13 +25,15 @@ _AWAITED_S = 0.02
 """The link waits in a queue, and for nothing else at the same time."""
 
 
-class ClusterCrew:
-    """The hands of a cluster, as `Crew` has it; a context manager.
+class ClusterCrew(Crew):
+    """The hands of a cluster, which have the cores that Ray has given them, and no others: they do not assist.
 
     address: see `psearch.remote.ray.address`; most: hands at the same time; on_note: called with a line for people when
     a node or a hand comes to grief. Raises PsearchError when the cluster cannot be had. `standing` is for whoever shows
     it; `done` of its nodes are positions.
     """
+
+    processes: Link
 
     def __init__(
         self,
@@ -43,44 +43,32 @@ class ClusterCrew:
         on_note: Callable[[str], None] = lambda note: None,
     ) -> None:
         beside = BESIDE_MB * (1 if settings.threads == 1 else settings.threads + 1)
-        self._threads = settings.threads
-        self._link = Link(
-            address, partial(_begin, settings), settings.threads, (settings.hash_mb + beside) * 2**20, most
-        )
+        memory = (settings.hash_mb + beside) * 2**20
+        super().__init__(Link(address, partial(_begin, settings), settings.threads, memory, most), settings.threads)
         self.standing = Standing(on_note, time.monotonic())
-        self._batches = 0
 
-    def __enter__(self) -> ClusterCrew:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def send(self, hand: int, batch: Batch) -> None:
+    @staticmethod
+    def limit_s(batch: Batch) -> float | None:
         """See `Crew`."""
-        self._link.give(hand, self._batches, batch, _limit_s(batch))
-        self._batches += 1
-
-    def assist(self, hand: int, threads: int) -> None:
-        """Nothing: a hand has the cores that Ray has given it, and no others."""
+        seconds = 0.0
+        for piece in batch.pieces:
+            for _, task in piece.tasks:
+                if task.limits.movetime_ms is None:
+                    return None
+                seconds += task.limits.movetime_ms / 1000 * (_COMPARED if task.line else 1)
+        return _SLOWER * seconds + _LATE_S
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
         """See `Crew`."""
         events: list[Event] = []
-        for message in self._link.messages(timeout_s if awaited is None else min(timeout_s, _AWAITED_S)):
-            home = self.standing.home.get(getattr(message, "hand", -1))
+        for message in self.processes.messages(timeout_s if awaited is None else min(timeout_s, _AWAITED_S)):
             self.standing.follow(message, time.monotonic())
-            match message:
-                case HandJoined(hand, _, name):
-                    events.append(Joined(hand, name, self._threads))
-                case HandLost(hand, reason):
-                    events.append(Lost(hand, reason))
-                case Answered(hand, _, answer) if home is not None:
-                    outcomes: list[Outcome] = pickle.loads(answer)
-                    self.standing.count(hand, len(outcomes), time.monotonic())
-                    events.append(Done(hand, [replace(outcome, hand=home.name) for outcome in outcomes]))
-                case Raised(hand, _, error):  # not of a position: those are outcomes
-                    self._link.dismiss(hand, f"it raised {pickle.loads(error)!r}")
+            for event in self.events([message]):
+                if isinstance(event, Done):
+                    self.standing.count(event.hand, len(event.outcomes), time.monotonic())
+                    name = self.standing.home[event.hand].name
+                    event = replace(event, outcomes=[replace(outcome, hand=name) for outcome in event.outcomes])
+                events.append(event)
         self.standing.check(time.monotonic())
         return events
 
@@ -92,23 +80,8 @@ class ClusterCrew:
         """See `Crew`."""
         return self.standing.work_done()
 
-    def close(self) -> None:
-        """See `Crew`."""
-        self._link.close()
-
 
 def _begin(settings: HandSettings) -> Callable[[Batch], list[Outcome]]:
     """In each hand: what answers batches there."""
     hand = Hand(settings)
     return lambda batch: list(hand.work(batch))
-
-
-def _limit_s(batch: Batch) -> float | None:
-    """After how long a batch has hung; None where only its times tell how long it takes."""
-    seconds = 0.0
-    for piece in batch.pieces:
-        for _, task in piece.tasks:
-            if task.limits.movetime_ms is None:
-                return None
-            seconds += task.limits.movetime_ms / 1000 * (_COMPARED if task.line else 1)
-    return _SLOWER * seconds + _LATE_S

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 
+import farm_hands
 import pytest
 from timing import wait_until
 
@@ -39,7 +40,7 @@ def is_there(pid: int) -> bool:
 
 def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
     with LocalCrew(2, SETTINGS) as crew:
-        pids = crew.pids()
+        pids = crew.processes.pids()
         found = list(outcomes(crew, chains(60)))
     assert sorted(one.id for one in found) == list(range(60))
     assert len({(one.found.nodes, one.found.best) for one in found}) == 1
@@ -95,7 +96,7 @@ def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
             found.append(one)
             # the one before has been missed, and what it was at is done: else a quick machine kills it thrice
             if killed == crew.lost < 10 and len(found) >= last + 40:
-                os.kill(chance.choice([pid for pid in crew.pids() if is_there(pid)]), signal.SIGKILL)
+                os.kill(chance.choice([pid for pid in crew.processes.pids() if is_there(pid)]), signal.SIGKILL)
                 killed, last = killed + 1, len(found)
         assert crew.lost == 10
     assert sorted(one.id for one in found) == list(range(len(found)))
@@ -105,14 +106,14 @@ def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
 
 def test_a_hand_that_is_stopped_is_replaced() -> None:
     with LocalCrew(2, SETTINGS) as crew:
-        stopped = crew.pids()[0]
+        stopped = crew.processes.pids()[0]
         found = []
         for one in outcomes(crew, chains(300, 20_000)):
             found.append(one)
             if len(found) == 20:
                 os.kill(stopped, signal.SIGSTOP)
         assert crew.lost == 1
-        assert stopped not in crew.pids()
+        assert stopped not in crew.processes.pids()
     assert sorted(one.id for one in found) == list(range(300))
 
 
@@ -123,7 +124,7 @@ def test_the_hands_end_with_a_program_that_is_killed() -> None:
         crew = LocalCrew(2, SETTINGS)
         flow = outcomes(crew, chains(10_000, 100_000))
         next(flow)
-        os.write(writable, " ".join(map(str, crew.pids())).encode())
+        os.write(writable, " ".join(map(str, crew.processes.pids())).encode())
         for _ in flow:
             pass
         os._exit(0)
@@ -143,7 +144,7 @@ def test_from_a_program_with_threads() -> None:
     try:
         with LocalCrew(2, SETTINGS) as crew:
             assert sorted(one.id for one in outcomes(crew, chains(20))) == list(range(20))
-            os.kill(crew.pids()[0], signal.SIGKILL)
+            os.kill(crew.processes.pids()[0], signal.SIGKILL)
             assert sorted(one.id for one in outcomes_again(crew, 20)) == list(range(20))
     finally:
         done.set()
@@ -155,8 +156,11 @@ def outcomes_again(crew: LocalCrew, count: int) -> list:
     found: list = []
     while not crew.lost:
         crew.wait(0.1)
-    for hand in list(crew._hands):
-        crew.send(hand, Batch([Piece(0, True, [(number, task) for number, task in tasks_of(hand, crew, count)])]))
+    hands = sorted(crew.processes._processes)
+    for place, hand in enumerate(hands):
+        numbers = range(place, count, len(hands))
+        tasks = [(number, Task(number, "startpos", limits=Limits(nodes=500))) for number in numbers]
+        crew.send(hand, Batch([Piece(0, True, tasks)]))
     while len(found) < count:
         for event in crew.wait(1.0):
             if isinstance(event, Done):
@@ -165,13 +169,8 @@ def outcomes_again(crew: LocalCrew, count: int) -> list:
     return found
 
 
-def tasks_of(hand: int, crew: LocalCrew, count: int) -> list[tuple[int, Task]]:
-    place = sorted(crew._hands).index(hand)
-    return [(n, Task(n, "startpos", limits=Limits(nodes=500))) for n in range(place, count, len(crew._hands))]
-
-
 def test_those_that_end_before_they_are_ready_are_not_started_for_ever() -> None:
-    crew = LocalCrew(2, SETTINGS, target="farm_hands:stillborn")
+    crew = LocalCrew(2, SETTINGS, hand=farm_hands.Stillborn)
     with pytest.raises(WorkerDied, match="end before they are ready"), crew:
         list(outcomes(crew, chains(3)))
 
@@ -193,7 +192,7 @@ def test_bound_to_cores_and_nice() -> None:
     core = min(os.sched_getaffinity(0))
     with LocalCrew(1, SETTINGS, cores=[core], nice=3) as crew:
         next(outcomes(crew, chains(2)))
-        (pid,) = crew.pids()
+        (pid,) = crew.processes.pids()
         assert os.sched_getaffinity(pid) == {core}
         assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + 3
 
@@ -208,7 +207,7 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
     many = [
         (number, Task(number, "startpos", ("e2e4", "e7e5") * 1, limits=Limits(nodes=10))) for number in range(6_000)
     ]
-    with LocalCrew(1, SETTINGS, target="farm_hands:empty") as crew:
+    with LocalCrew(1, SETTINGS, hand=farm_hands.Empty) as crew:
         joined: list[Joined] = []
         while not joined:
             joined = [event for event in crew.wait(10.0) if isinstance(event, Joined)]

@@ -14,7 +14,7 @@ from psearch.batch.positions.crew import Done, Joined, Lost
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
-from psearch.batch.positions.remote import ClusterCrew, _limit_s
+from psearch.batch.positions.remote import ClusterCrew
 from psearch.bench import BENCH_POSITIONS
 from psearch.results import Limits
 
@@ -90,12 +90,12 @@ def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
     ],
 )
 def test_how_long_a_batch_may_take(limits: list[Limits], expected: float | None) -> None:
-    assert _limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
+    assert ClusterCrew.limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
 
 
 def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
     one = Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))
-    longer = _limit_s(batch(one))
+    longer = ClusterCrew.limit_s(batch(one))
     assert longer is not None and longer > 33.0
 
 
