@@ -11,7 +11,7 @@ import pickle
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from psearch.results import PsearchError
 
@@ -100,6 +100,26 @@ class Raised:
     number: int
     error: bytes
     """see `pickled_error`"""
+
+
+class BackEnd(Protocol):
+    """Processes that do tasks, here (`TaskProcesses`) or on a cluster (`Link`). For one thread."""
+
+    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
+        """Send a task to a process, behind those that it has. Never waits; of one that is lost `messages` tells."""
+
+    def ask(self, process: int, number: int, question: Any) -> None:
+        """Ask a process something beside its task."""
+
+    def dismiss(self, process: int, reason: str) -> None:
+        """Have a process ended; it is lost, and another comes."""
+
+    def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
+        """What has been heard; waits for the first message, but no longer, and not much longer than until `awaited`, a
+        descriptor, can be read. Raises PsearchError when no processes can be had any more."""
+
+    def close(self) -> None:
+        """End all processes at once. May be called twice."""
 
 
 # -- what they hold ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Processes of this machine that do tasks: started, given work, listened to, ended, and replaced when they are lost.
 
-The messages are those of `psearch.remote.ray.link.Link`, which has such processes on the nodes of a cluster.
+Their twin is `psearch.remote.ray.link.Link`, which has such processes on the nodes of a cluster.
 """
 
 from __future__ import annotations
@@ -82,10 +82,9 @@ class _TaskProcess:
 class TaskProcesses:
     """So many processes that do tasks; a context manager. For one thread.
 
-    make: picklable, see `task_main`; keep: a process that is lost is replaced, and is taken for lost, too, when it is
-    stopped or works and does not look; else all that are lost are told of, and no other comes; what: this is for
-    people; on_note: called with a line for them when a process is replaced; start_method: see `launch`. Raises
-    PsearchError when no process can be had.
+    make: picklable, see `task_main`; looks: whether it calls `Program.look`: then a process that is stopped, or works
+    and says nothing, is lost, too; what: this is for people; on_note: called with a line for them when a process is
+    replaced. Raises PsearchError when no process can be had.
     """
 
     def __init__(
@@ -93,17 +92,15 @@ class TaskProcesses:
         make: Callable[[Program], Callable[[Any], Any]],
         count: int,
         *,
-        keep: bool = False,
+        looks: bool = False,
         what: str = "group of processes",
         on_note: Callable[[str], None] = lambda note: None,
-        start_method: str | None = None,
     ) -> None:
         self._make = pickle.dumps(make)
         self._places = set(range(count))
         """those without a process"""
-        self._keep = keep
+        self._looks = looks
         self._on_note = on_note
-        self._start_method = start_method
         self._started = 0
         self._processes: dict[int, _TaskProcess] = {}
         self._by_descriptor: dict[int, _TaskProcess] = {}
@@ -133,7 +130,7 @@ class TaskProcesses:
         return [one.process.pid for one in self._processes.values()]
 
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
-        """Send a task to a process, behind those that it has. Never waits; of one that is lost `messages` tells."""
+        """See `BackEnd`."""
         self._owner.check()
         one = self._processes.get(process)
         if one is not None:
@@ -144,22 +141,21 @@ class TaskProcesses:
             self._put(one, Give(process, number, pickle.dumps(work, pickle.HIGHEST_PROTOCOL)))
 
     def ask(self, process: int, number: int, question: Any) -> None:
-        """Ask a process something beside its work."""
+        """See `BackEnd`."""
         self._owner.check()
         one = self._processes.get(process)
         if one is not None:
             self._put(one, Ask(process, number, pickle.dumps(question)))
 
     def dismiss(self, process: int, reason: str) -> None:
-        """Have a process ended; it is lost."""
+        """See `BackEnd`."""
         self._owner.check()
         one = self._processes.get(process)
         if one is not None:
             self._lose(one, reason)
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """What has been heard; waits for the first message, but no longer, and not much longer than until `awaited`, a
-        descriptor, can be read. Raises WorkerDied when no processes can be had any more, and what `make` raises."""
+        """See `BackEnd`. Raises what `make` raises, too."""
         self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
@@ -193,7 +189,7 @@ class TaskProcesses:
                 return messages
 
     def close(self) -> None:
-        """End all processes at once: what they are at is nobody's any more. May be called twice."""
+        """See `BackEnd`: what they are at is nobody's any more."""
         if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
@@ -214,13 +210,13 @@ class TaskProcesses:
             try:
                 self._start(min(self._places))
             except PsearchError:
-                if not self._processes or not self._keep:
+                if not self._processes:
                     raise
                 return  # with those that there are, until the next look
 
     def _start(self, place: int) -> None:
         number = self._started
-        one = _TaskProcess(number, place, launch_process(number, TARGET, self._start_method))
+        one = _TaskProcess(number, place, launch_process(number, TARGET))
         self._started += 1
         self._places.discard(place)
         self._processes[number] = one
@@ -240,10 +236,7 @@ class TaskProcesses:
         one.process.join(_LOSS_S)
         why = reason or f"it {one.process.ending}"
         self._ending += reap([one.process])
-        if one.is_ready or not self._keep:
-            self._messages.append(ProcessLost(one.number, why))
-        if not self._keep:
-            return
+        self._messages.append(ProcessLost(one.number, why))
         self._on_note(f"process {one.process.pid} is replaced: {why}")
         self._stillborn += not one.is_ready
         if self._stillborn >= _MOST_STILLBORN:
@@ -319,13 +312,12 @@ class TaskProcesses:
         """Give up processes that are late, and those that do not run any more, though they have not ended."""
         self._ending = reap(self._ending)
         for one in list(self._processes.values()):
-            reason = one.why_lost() if self._keep else None
+            reason = one.why_lost() if self._looks else None
             if one.is_late:
                 reason = f"it did not finish within {one.limits[0]:.0f} s"
             if reason is not None:
                 self._lose(one, reason)
-        if self._keep:
-            self._start_missing()
+        self._start_missing()
 
 
 def _taken(incoming: bytearray) -> list[Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from itertools import islice
+from typing import Any, TypeVar
 
 from psearch.processes.task_main import unwatched
-from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, error_of
 from psearch.processes.task_processes import TaskProcesses
 from psearch.results import WorkerDied
 
@@ -16,14 +18,6 @@ Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
 _WAIT_S = 0.5
-
-
-class BackEnd(Protocol):
-    """Processes that do tasks, here or on a cluster."""
-
-    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None: ...
-
-    def messages(self, timeout_s: float) -> list[Any]: ...
 
 
 def share_out(
@@ -54,26 +48,22 @@ def share_out_to(
     is_stopped: whether to end early, asked as often.
     """
     source = enumerate(tasks)
-    again: list[tuple[int, Any]] = []
+    waiting = list(islice(source, 1))
+    """to be given next; empty: there are no more"""
     at: dict[int, tuple[int, Any]] = {}
     """what each process is doing"""
     free: set[int] = set()
-    losses: dict[int, int] = {}
-    """of each task's processes"""
-
-    def has_more() -> bool:
-        """Whether there is a task that nobody has been given; if so one is ready in `again`."""
-        if not again:
-            again.extend(one for one in (next(source, None),) if one is not None)
-        return bool(again)
+    losses: Counter[int] = Counter()
+    """of processes with a task"""
 
     def give() -> None:
-        while free and has_more():
-            process, (place, task) = free.pop(), again.pop()
+        while free and waiting:
+            process, (place, task) = free.pop(), waiting.pop()
+            waiting.extend(islice(source, 0 if waiting else 1))
             at[process] = place, task
             processes.give(process, place, task)
 
-    while (has_more() or at) and not is_stopped():
+    while (waiting or at) and not is_stopped():
         messages = processes.messages(_WAIT_S)
         on_messages(messages)
         for message in messages:
@@ -84,14 +74,13 @@ def share_out_to(
                     raise WorkerDied("a process of the study ended; the study was stopped")
                 case ProcessLost(process, reason):
                     free.discard(process)
-                    if (lost := at.pop(process, None)) is not None:
-                        place = lost[0]
-                        losses[place] = losses.get(place, 0) + 1
+                    if process in at:
+                        waiting.append(at.pop(process))
+                        place = waiting[-1][0]
+                        losses[place] += 1
                         if losses[place] == most_tries:
-                            raise WorkerDied(
-                                f"task {place + 1} was lost {most_tries} times with its process ({reason})"
-                            )
-                        again.append(lost)
+                            what = f"task {place + 1} was lost {most_tries} times with its process"
+                            raise WorkerDied(f"{what} ({reason})")
                 case Answered(process, place, answer):
                     del at[process]
                     free.add(process)

@@ -1,21 +1,27 @@
-"""What a farm needs of those who do the work: hands that are processes, of this machine or of many."""
+"""Who does the work of a farm: hands that are processes, of this machine or of many."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
 
 if TYPE_CHECKING:
-    from psearch.processes.task_processes import TaskProcesses
-    from psearch.remote.ray.link import Link
+    from psearch.remote.ray.standing import Standing
 
 MOST_IN_FLIGHT = 2
 """batches at one hand: the one it is at, and the next, so that it never waits for the way"""
+_SLOWER = 3.0
+"""So many times its time a batch may take on a machine that is busy,"""
+_COMPARED = 4
+"""and so many times that where a move of a game may have to be compared, by nodes that make another time there,"""
+_LATE_S = 30.0
+"""and so many seconds more; then its hand has hung."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +54,15 @@ Event = Joined | Lost | Done
 
 
 class Crew:
-    """Hands that come and go; a context manager. For one thread. threads: of each hand."""
+    """Hands that come and go: processes, which do batches. A context manager, and for one thread.
 
-    def __init__(self, processes: TaskProcesses | Link, threads: int) -> None:
+    threads: of each hand; standing: of the cluster that they are on, for whoever shows it; `done` of its nodes are
+    positions. None: they are on this machine.
+    """
+
+    def __init__(self, processes: BackEnd, threads: int, standing: Standing | None = None) -> None:
         self.processes = processes
+        self.standing = standing
         self._threads = threads
         self._batches = 0
         self.lost = 0
@@ -66,28 +77,23 @@ class Crew:
     def send(self, hand: int, batch: Batch) -> None:
         """Give a hand a batch behind the one it may be at. Never waits long; a hand that is just lost is told of by
         `wait`."""
-        self.processes.give(hand, self._batches, batch, self.limit_s(batch))
+        self.processes.give(hand, self._batches, batch, None if self.standing is None else limit_s(batch))
         self._batches += 1
-
-    @staticmethod
-    def limit_s(batch: Batch) -> float | None:
-        """After how long a batch has hung; None where only its times tell how long it takes."""
-        return None
 
     def assist(self, hand: int, threads: int) -> None:
         """Let so many threads search what this hand is at, from now to the end of it, since others have nothing to do.
-        Those for whom it is too much do nothing."""
+        On a cluster nothing is done: a hand has the cores that Ray has given it, and no others."""
+        if self.standing is None:
+            self.processes.ask(hand, self._batches, threads)
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
         """What has happened since; waits for the first event, but no longer, and not much longer than until `awaited`,
         a descriptor, can be read. Raises WorkerDied when no hands can be had any more, PsearchError when the machines
         are gone."""
-        raise NotImplementedError
-
-    def events(self, messages: Iterable[object]) -> list[Event]:
-        """What the messages of processes say of hands."""
         events: list[Event] = []
-        for message in messages:
+        for message in self.processes.messages(timeout_s, awaited):
+            if self.standing is not None:
+                self.standing.follow(message, time.monotonic())
             match message:
                 case ProcessJoined(hand, _, name):
                     events.append(Joined(hand, name, self._threads))
@@ -95,19 +101,40 @@ class Crew:
                     self.lost += 1
                     events.append(Lost(hand, reason))
                 case Told(hand, _, answer) | Answered(hand, _, answer):
-                    events.append(Done(hand, pickle.loads(answer)))
+                    events.append(self._done(hand, pickle.loads(answer)))
                 case Raised(hand, _, error):  # not of a position: those are outcomes
                     self.processes.dismiss(hand, f"it raised {error_of(error)!r}")
+        if self.standing is not None:
+            self.standing.check(time.monotonic())
         return events
+
+    def _done(self, hand: int, outcomes: list[Outcome]) -> Done:
+        """On a cluster it is the node that has searched."""
+        if self.standing is not None:
+            self.standing.count(hand, len(outcomes), time.monotonic())
+            name = self.standing.home[hand].name
+            outcomes = [replace(outcome, hand=name) for outcome in outcomes]
+        return Done(hand, outcomes)
 
     def standing_line(self) -> str:
         """Who is at work, for people; empty where it is this machine."""
-        return ""
+        return "" if self.standing is None else self.standing.line(time.monotonic())
 
     def work_done(self) -> str:
         """What each machine has done, for people; empty where it is this machine."""
-        return ""
+        return "" if self.standing is None else self.standing.work_done()
 
     def close(self) -> None:
         """End all hands, in bounded time. May be called twice."""
         self.processes.close()
+
+
+def limit_s(batch: Batch) -> float | None:
+    """After how long a batch has hung; None where only its times tell how long it takes."""
+    seconds = 0.0
+    for piece in batch.pieces:
+        for _, task in piece.tasks:
+            if task.limits.movetime_ms is None:
+                return None
+            seconds += task.limits.movetime_ms / 1000 * (_COMPARED if task.line else 1)
+    return _SLOWER * seconds + _LATE_S
