@@ -25,24 +25,6 @@ _LATE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Joined:
-    """A hand is there, and warm. Its number is never given to another."""
-
-    hand: int
-    name: str
-    threads: int = 1
-    """that search one position"""
-
-
-@dataclass(frozen=True)
-class Lost:
-    """A hand is gone, with all that it was sent and has not answered; the reason is one line."""
-
-    hand: int
-    reason: str
-
-
-@dataclass(frozen=True)
 class Done:
     """Outcomes of a hand, in the order in which it was sent the tasks; one, or many at once."""
 
@@ -50,7 +32,7 @@ class Done:
     outcomes: Sequence[Outcome]
 
 
-Event = Joined | Lost | Done
+Event = ProcessJoined | ProcessLost | Done
 
 
 class Crew:
@@ -63,7 +45,7 @@ class Crew:
     def __init__(self, processes: BackEnd, threads: int, standing: Standing | None = None) -> None:
         self.processes = processes
         self.standing = standing
-        self._threads = threads
+        self.threads = threads
         self._batches = 0
         self.lost = 0
         """hands, so far"""
@@ -95,11 +77,11 @@ class Crew:
             if self.standing is not None:
                 self.standing.follow(message, time.monotonic())
             match message:
-                case ProcessJoined(hand, _, name):
-                    events.append(Joined(hand, name, self._threads))
-                case ProcessLost(hand, reason):
+                case ProcessJoined():
+                    events.append(message)
+                case ProcessLost():
                     self.lost += 1
-                    events.append(Lost(hand, reason))
+                    events.append(message)
                 case Told(hand, _, answer) | Answered(hand, _, answer):
                     events.append(self._done(hand, pickle.loads(answer)))
                 case Raised(hand, _, error):  # not of a position: those are outcomes

@@ -15,11 +15,12 @@ import farm_hands
 import pytest
 from timing import wait_until
 
-from psearch.batch.positions.crew import Crew, Done, Joined, Lost
+from psearch.batch.positions.crew import Crew, Done
 from psearch.batch.positions.crews import local_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Pause, Piece, Task
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
 
 SETTINGS = HandSettings(hash_mb=1)
@@ -165,7 +166,7 @@ def outcomes_again(crew: Crew, count: int) -> list:
         for event in crew.wait(1.0):
             if isinstance(event, Done):
                 found += event.outcomes
-            assert not isinstance(event, Lost)
+            assert not isinstance(event, ProcessLost)
     return found
 
 
@@ -208,11 +209,11 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
         (number, Task(number, "startpos", ("e2e4", "e7e5") * 1, limits=Limits(nodes=10))) for number in range(6_000)
     ]
     with local_crew(1, SETTINGS, hand=farm_hands.Empty) as crew:
-        joined: list[Joined] = []
+        joined: list[ProcessJoined] = []
         while not joined:
-            joined = [event for event in crew.wait(10.0) if isinstance(event, Joined)]
-        crew.send(joined[0].hand, Batch([Piece(0, True, many)]))
-        crew.send(joined[0].hand, Batch([Piece(1, True, [(number + 6_000, task) for number, task in many])]))
+            joined = [event for event in crew.wait(10.0) if isinstance(event, ProcessJoined)]
+        crew.send(joined[0].process, Batch([Piece(0, True, many)]))
+        crew.send(joined[0].process, Batch([Piece(1, True, [(number + 6_000, task) for number, task in many])]))
         time.sleep(0.5)
         found = 0
         while found < 12_000:

@@ -10,12 +10,13 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.batch.positions.crew import Crew, Done, Joined, Lost, limit_s
+from psearch.batch.positions.crew import Crew, Done, limit_s
 from psearch.batch.positions.crews import cluster_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
 from psearch.bench import BENCH_POSITIONS
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
 SETTINGS = HandSettings(hash_mb=1)
@@ -71,11 +72,11 @@ def test_what_a_hand_says_of_a_position_is_an_outcome(kernels: None, fake_ray: P
 
 def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
     with cluster_crew("auto", SETTINGS, most=1) as crew:
-        events = _until(crew, Joined)
-        crew.send(events[-1].hand, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
-        lost = _until(crew, Lost)[-1]
-        assert lost.hand == events[-1].hand and "Error" in lost.reason
-        hand = _until(crew, Joined)[-1].hand
+        events = _until(crew, ProcessJoined)
+        crew.send(events[-1].process, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
+        lost = _until(crew, ProcessLost)[-1]
+        assert lost.process == events[-1].process and "Error" in lost.reason
+        hand = _until(crew, ProcessJoined)[-1].process
         crew.send(hand, batch(*tasks(2)))
         done = _until(crew, Done)[-1]
         assert [one.number for one in done.outcomes] == [0, 1]
