@@ -39,8 +39,7 @@ _END_S = 5.0
 """The same where all are."""
 _READ_BYTES = 1 << 18
 _HEAD = struct.Struct("!i")
-_LONG_HEAD = struct.Struct("!Q")
-"""What `Connection` puts before a message: its length, or -1 and then its length."""
+"""What `Connection` puts before a message of less than 2 GiB: its length."""
 
 
 @dataclass(eq=False)
@@ -62,21 +61,6 @@ class _TaskProcess:
     """looks since it has last said something, while it should"""
     halted: int = 0
     """looks at which it was stopped, in a row"""
-
-    def why_lost(self) -> str | None:
-        """Count a look at it; why it is to be given up, if it is."""
-        self.halted = self.halted + 1 if self.process.is_halted else 0
-        self.silent = self.silent + 1 if self.limits or not self.is_ready else 0
-        most = _SILENT_LOOKS if self.is_ready else _START_LOOKS
-        if self.halted >= _HALTED_LOOKS:
-            return "it was stopped"
-        return f"it has said nothing for {most} s" if self.silent >= most else None
-
-    @property
-    def is_late(self) -> bool:
-        """Whether it has had its first task for longer than that may take."""
-        limit_s = self.limits[0] if self.limits else None
-        return limit_s is not None and time.monotonic() - self.began_at > limit_s
 
 
 class TaskProcesses:
@@ -248,8 +232,7 @@ class TaskProcesses:
 
     def _put(self, one: _TaskProcess, message: object) -> None:
         data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
-        head = _HEAD.pack(len(data)) if len(data) < 2**31 - 1 else _HEAD.pack(-1) + _LONG_HEAD.pack(len(data))
-        one.outgoing += head + data
+        one.outgoing += _HEAD.pack(len(data)) + data
         self._flush(one)
 
     def _flush(self, one: _TaskProcess) -> None:
@@ -312,12 +295,23 @@ class TaskProcesses:
         """Give up processes that are late, and those that do not run any more, though they have not ended."""
         self._ending = reap(self._ending)
         for one in list(self._processes.values()):
-            reason = one.why_lost() if self._looks else None
-            if one.is_late:
-                reason = f"it did not finish within {one.limits[0]:.0f} s"
+            reason = self._why_lost(one)
             if reason is not None:
                 self._lose(one, reason)
         self._start_missing()
+
+    def _why_lost(self, one: _TaskProcess) -> str | None:
+        limit_s = one.limits[0] if one.limits else None
+        if limit_s is not None and time.monotonic() - one.began_at > limit_s:
+            return f"it did not finish within {limit_s:.0f} s"
+        if not self._looks:
+            return None
+        one.halted = one.halted + 1 if one.process.is_halted else 0
+        one.silent = one.silent + 1 if one.limits or not one.is_ready else 0
+        most = _SILENT_LOOKS if one.is_ready else _START_LOOKS
+        if one.halted >= _HALTED_LOOKS:
+            return "it was stopped"
+        return f"it has said nothing for {most} s" if one.silent >= most else None
 
 
 def _taken(incoming: bytearray) -> list[Any]:
@@ -327,11 +321,6 @@ def _taken(incoming: bytearray) -> list[Any]:
     while len(incoming) - start >= _HEAD.size:
         (size,) = _HEAD.unpack_from(incoming, start)
         begin = start + _HEAD.size
-        if size == -1:
-            if len(incoming) - begin < _LONG_HEAD.size:
-                break
-            (size,) = _LONG_HEAD.unpack_from(incoming, begin)
-            begin += _LONG_HEAD.size
         if len(incoming) - begin < size:
             break
         found.append(pickle.loads(memoryview(incoming)[begin : begin + size]))
