@@ -15,7 +15,7 @@ import farm_hands
 import pytest
 from timing import wait_until
 
-from psearch.batch.positions.crew import Crew, Done
+from psearch.batch.positions.crew import Crew, Done, Event
 from psearch.batch.positions.crews import local_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
@@ -116,6 +116,18 @@ def test_a_hand_that_is_stopped_is_replaced() -> None:
         assert crew.lost == 1
         assert stopped not in crew.processes.pids()
     assert sorted(one.id for one in found) == list(range(300))
+
+
+def test_a_hand_that_raises_is_replaced() -> None:
+    broken = Batch([Piece(0, True, [(0, Task(0, 5, limits=Limits(depth=1)))])])  # type: ignore[arg-type]
+    with local_crew(1, SETTINGS) as crew:
+        events: list[Event] = []
+        while len(events) < 3:
+            events += crew.wait(10.0)
+            if len(events) == 1:
+                crew.send(0, broken)
+        assert [type(event) for event in events] == [ProcessJoined, ProcessLost, ProcessJoined]
+        assert "it raised " in events[1].reason and "Error" in events[1].reason  # type: ignore[union-attr]
 
 
 def test_the_hands_end_with_a_program_that_is_killed() -> None:
