@@ -132,6 +132,6 @@ class Program:
 
 
 def unwatched(make: Callable[[], Callable[[Any], Any]], program: Program) -> Callable[[Any], Any]:
-    """A `make` for tasks that know nothing of the program."""
+    """Make what does tasks that know nothing of the program."""
     program.end_with_it()
     return make()

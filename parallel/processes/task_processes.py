@@ -1,4 +1,4 @@
-"""Processes of this machine that do tasks: started, given work, listened to, ended, and replaced when they are lost.
+"""Starts processes of this machine that do tasks, gives them work, listens to them, and replaces those that are lost.
 
 Their twin is `psearch.remote.ray.link.Link`, which has such processes on the nodes of a cluster.
 """
@@ -211,7 +211,8 @@ class TaskProcesses:
         self._put(one, Begin(number, place, self._make))
 
     def _lose(self, one: _TaskProcess, reason: str | None = None) -> None:
-        """A process has ended, or is ended now; another takes its place. Raises WorkerDied when that is of no use."""
+        """End a process, if it has not ended, and start another in its place. Raises WorkerDied when that is of no
+        use."""
         del self._processes[one.number]
         for descriptor in one.process.descriptors():
             self._poll.unregister(descriptor)
@@ -248,7 +249,7 @@ class TaskProcesses:
         self._poll.modify(descriptor, select.EPOLLIN | (select.EPOLLOUT if one.outgoing else 0))
 
     def _follow(self, one: _TaskProcess, only_writable: bool) -> None:
-        """Something has happened at the pipe of a process, or it has ended."""
+        """Do what there is to do at the pipe of a process, which may have ended."""
         if only_writable:
             self._flush(one)
             return
@@ -301,6 +302,7 @@ class TaskProcesses:
         self._start_missing()
 
     def _why_lost(self, one: _TaskProcess) -> str | None:
+        """Return why a process is to be given up, if it is."""
         limit_s = one.limits[0] if one.limits else None
         if limit_s is not None and time.monotonic() - one.began_at > limit_s:
             return f"it did not finish within {limit_s:.0f} s"

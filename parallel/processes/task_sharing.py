@@ -17,7 +17,8 @@ from psearch.results import WorkerDied
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
 
-_WAIT_S = 0.5
+_WAIT_S = 0.2
+"""How soon a wish to stop is heard."""
 
 
 def share_out(
@@ -38,14 +39,15 @@ def share_out_to(
     processes: BackEnd,
     tasks: Iterable[Task],
     most_tries: int = 1,
+    limit_s: float | None = None,
     on_messages: Callable[[list[Any]], None] = lambda messages: None,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Any], None, None]:
     """Yield the same, by processes that there are. Each has one task at a time; tasks are read as they are given away.
 
     A task whose process was lost is given to another, until that has happened `most_tries` times; with one try the loss
-    of any process is the end: WorkerDied. on_messages: called with all that was heard, twice a second at least;
-    is_stopped: whether to end early, asked as often.
+    of any process is the end: WorkerDied. limit_s: for a task, then its process is lost; on_messages: called with all
+    that was heard, five times a second at least; is_stopped: whether to end early, asked as often.
     """
     source = enumerate(tasks)
     waiting = list(islice(source, 1))
@@ -61,7 +63,7 @@ def share_out_to(
             process, (place, task) = free.pop(), waiting.pop()
             waiting.extend(islice(source, 0 if waiting else 1))
             at[process] = place, task
-            processes.give(process, place, task)
+            processes.give(process, place, task, limit_s)
 
     while (waiting or at) and not is_stopped():
         messages = processes.messages(_WAIT_S)

@@ -14,14 +14,13 @@ from typing import Any
 
 from psearch.api.api_log import LOG
 from psearch.processes.task_main import Program
-from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.task_messages import Told
 from psearch.processes.task_processes import TaskProcesses
-from psearch.results import PsearchError
+from psearch.processes.task_sharing import share_out_to
+from psearch.results import PsearchError, WorkerDied
 
 LONGEST_S = 180.0
 """A job of more seconds is ended."""
-_WAIT_S = 0.1
-"""How soon a wish to stop is heard."""
 _NICE = 5
 """More than the search that the same page shows."""
 OnMessage = Callable[[str, dict[str, Any]], None]
@@ -79,23 +78,19 @@ class BackgroundJob:
         began_at = time.monotonic()
         try:
             with TaskProcesses(_begin, 1) as processes:
-                while not self._is_stopped:
-                    for message in processes.messages(_WAIT_S):
-                        match message:
-                            case ProcessJoined(process):
-                                began_at = time.monotonic()
-                                processes.give(process, 0, self._order, LONGEST_S)
-                            case ProcessLost() if time.monotonic() - began_at > LONGEST_S:
-                                raise PsearchError(f"this took more than {LONGEST_S:.0f} seconds, and was ended")
-                            case ProcessLost():
-                                raise PsearchError("the process that worked on this was killed")
-                            case Told(_, _, progress):
-                                self._on_message("progress", pickle.loads(progress))
-                            case Answered(_, _, result):
-                                last = "result", pickle.loads(result)
-                                return
-                            case Raised(_, _, error):
-                                raise error_of(error)
+                job = share_out_to(
+                    processes,
+                    [self._order],
+                    limit_s=LONGEST_S,
+                    on_messages=self._pass_on,
+                    is_stopped=lambda: self._is_stopped,
+                )
+                for _, result in job:
+                    last = "result", result
+        except WorkerDied:
+            is_late = time.monotonic() - began_at > LONGEST_S
+            text = f"this took more than {LONGEST_S:.0f} seconds, and was ended"
+            last = "error", {"text": text if is_late else "the process that worked on this was killed"}
         except PsearchError as error:
             last = "error", {"text": str(error)}
         except MemoryError:
@@ -105,3 +100,8 @@ class BackgroundJob:
             last = "error", {"text": f"this failed: {error!r}"}
         finally:
             self._on_message(*last)
+
+    def _pass_on(self, messages: list[Any]) -> None:
+        for message in messages:
+            if isinstance(message, Told):
+                self._on_message("progress", pickle.loads(message.answer))

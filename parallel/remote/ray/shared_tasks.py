@@ -32,7 +32,7 @@ def share_out_on(
     """Share tasks out as `psearch.processes.task_sharing.share_out` does, to the hands of a cluster.
 
     A task whose hand was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they are
-    given away. It ends early when `stopped` says so, which is asked twice a second. The rest: see `Link`.
+    given away. It ends early when `stopped` says so, which is asked five times a second. The rest: see `Link`.
     """
     standing = Standing(on_note, time.monotonic())
 
@@ -42,4 +42,4 @@ def share_out_on(
         standing.check(time.monotonic())
 
     with Link(address, make, cores, memory, most, sources=sources) as link:
-        yield from share_out_to(link, tasks, MOST_TRIES, follow, stopped)
+        yield from share_out_to(link, tasks, MOST_TRIES, on_messages=follow, is_stopped=stopped)
