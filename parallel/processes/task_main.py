@@ -1,8 +1,8 @@
 """A process that does tasks for the program, seen from inside; the program's side is `task_processes`.
 
-What it does is the program's: the first message holds a function `make`, which is called once, with a `Program`, and
-returns what is called with each task. A task that takes long calls `Program.look` now and then, or `make` calls
-`Program.end_with_it`.
+What it does is the program's: the first message holds a pickled function `make`, which is called once, with a
+`Program`, and returns what is called with each task. What `make` raises is told in place of `ProcessJoined`. A task
+that takes long calls `Program.look` now and then, or `make` calls `Program.end_with_it`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -33,22 +32,6 @@ from psearch.processes.task_messages import (
 TARGET = "psearch.processes.task_main:main"
 _BEAT_INTERVAL_S = 2.0
 """A process that works says so: one that says nothing has stalled."""
-
-
-@dataclass(frozen=True)
-class Begin:
-    """The first message to a process. place: see `Program`; make: pickled."""
-
-    process: int
-    place: int
-    make: bytes
-
-
-@dataclass(frozen=True)
-class NotBegun:
-    """`make` has raised this (`pickled_error`): no process can be had."""
-
-    error: bytes
 
 
 def main(pipe: Connection, parent: int) -> None:
@@ -77,17 +60,14 @@ class Program:
         self._said_at = 0.0
         self._do: Any = None
         self._life = ExitStack()
-        begin: Begin = pipe.recv()
-        self._number = begin.process
-        self._make = begin.make
-        self.place = begin.place
+        self._number, self.place, self._make = pipe.recv()
 
     def serve(self) -> None:
         """Begin, and do tasks until there is nobody to work for."""
         try:
             self._do = pickle.loads(self._make)(self)
         except Exception as error:
-            self._say(NotBegun(pickled_error(error)))
+            self._say(Raised(self._number, -1, pickled_error(error)))
             return
         self._say(ProcessJoined(self._number, "", str(os.getpid())))
         watched = open_pidfd(self._parent)

@@ -17,7 +17,7 @@ from typing import Any
 
 from psearch.arena.owner import Owner
 from psearch.processes.starting.launcher import launch_process
-from psearch.processes.task_main import TARGET, Begin, NotBegun, Program
+from psearch.processes.task_main import TARGET, Program
 from psearch.processes.task_messages import Alive, Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, error_of
 from psearch.processes.worker_process import WorkerProcess, end, reap
 from psearch.results import PsearchError, WorkerDied
@@ -208,7 +208,7 @@ class TaskProcesses:
         for descriptor in one.process.descriptors():
             self._poll.register(descriptor, select.EPOLLIN)
             self._by_descriptor[descriptor] = one
-        self._put(one, Begin(number, place, self._make))
+        self._put(one, (number, place, self._make))
 
     def _lose(self, one: _TaskProcess, reason: str | None = None) -> None:
         """End a process, if it has not ended, and start another in its place. Raises WorkerDied when that is of no
@@ -280,7 +280,7 @@ class TaskProcesses:
         match message:
             case Alive():
                 return
-            case NotBegun(error):
+            case Raised(_, _, error) if not one.is_ready:
                 raise error_of(error)
             case ProcessJoined():
                 one.is_ready = True

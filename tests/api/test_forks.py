@@ -16,7 +16,7 @@ import pytest
 from forks import in_fork
 
 import psearch
-from psearch.batch.positions.crews import local_crew
+from psearch.batch.positions.crew import make_crew
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch
 from psearch.processes.supervisor import Supervisor
@@ -198,7 +198,7 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         assert in_fork(supervisor.forget) == REFUSED.format("engine")
         assert in_fork(supervisor.close) == "None"
         assert supervisor.restore() == []
-    with local_crew(1, HandSettings(hash_mb=1)) as crew:
+    with make_crew(1, HandSettings(hash_mb=1)) as crew:
         for call in (lambda: crew.wait(0.0), lambda: crew.send(0, Batch([])), lambda: crew.assist(0, 2)):
             assert in_fork(call) == REFUSED.format("analysis")
         assert in_fork(crew.close) == "None"

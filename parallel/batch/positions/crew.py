@@ -1,15 +1,25 @@
-"""Who does the work of a farm: hands that are processes, of this machine or of many."""
+"""Who does the work of a farm: hands that are processes, of this machine or on the nodes of a cluster
+(docs/guides/cluster.md)."""
 
 from __future__ import annotations
 
 import pickle
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from psearch.api.api_log import LOG
+from psearch.arena.blocks import MIB
+from psearch.arena.control_groups import available_memory
+from psearch.batch.positions.hand import Hand, HandSettings
+from psearch.batch.positions.hand_process import HandProcess
 from psearch.batch.positions.jobs import Batch, Outcome
 from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.task_processes import TaskProcesses
+from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import load_kernels
 
 if TYPE_CHECKING:
     from psearch.remote.ray.standing import Standing
@@ -22,6 +32,8 @@ _COMPARED = 4
 """and so many times that where a move of a game may have to be compared, by nodes that make another time there,"""
 _LATE_S = 30.0
 """and so many seconds more; then its hand has hung."""
+_BESIDE_MB = 200
+"""MiB that a hand of a cluster needs beside its table, and each of its processes if it has some"""
 
 
 @dataclass(frozen=True)
@@ -120,3 +132,44 @@ def limit_s(batch: Batch) -> float | None:
                 return None
             seconds += task.limits.movetime_ms / 1000 * (_COMPARED if task.line else 1)
     return _SLOWER * seconds + _LATE_S
+
+
+def make_crew(
+    hands: int,
+    settings: HandSettings,
+    cores: Sequence[int] | None = None,
+    nice: int = 0,
+    cluster: str | None = None,
+    on_note: Callable[[str], None] = LOG.warning,
+    hand: type[Hand] = Hand,
+) -> Crew:
+    """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
+
+    cores: their numbers, each hand is bound to as many of them as it has threads, None: to none; nice: added to the
+    niceness of the hands; cluster: see `psearch.remote.ray.address`, hands there have the cores that Ray gives them;
+    on_note: called with a line for people when a hand or a node was lost; hand: what searches. Raises PsearchError when
+    there is not enough memory, and when no process or no cluster can be had.
+    """
+    if cluster is not None:
+        from psearch.remote.ray.link import Link
+        from psearch.remote.ray.standing import Standing
+
+        beside = _BESIDE_MB * (1 if settings.threads == 1 else settings.threads + 1)
+        memory = (settings.hash_mb + beside) * MIB
+        link = Link(cluster, partial(_begin, settings), settings.threads, memory, hands)
+        return Crew(link, settings.threads, Standing(on_note, time.monotonic()))
+    needed, available = hands * settings.hash_mb * MIB, available_memory()
+    if needed > available:
+        raise PsearchError(
+            f"not enough memory: {hands} searches with a hash of {settings.hash_mb} MB each need {needed // MIB:,} MB, "
+            f"{max(available, 0) // MIB:,} MB are available"
+        )
+    load_kernels()  # compiled once, not by each hand
+    make = partial(HandProcess, settings, tuple(cores or ()), nice, hand)
+    return Crew(TaskProcesses(make, hands, looks=True, what="analysis", on_note=on_note), settings.threads)
+
+
+def _begin(settings: HandSettings) -> Callable[[Batch], list[Outcome]]:
+    """In each hand of a cluster: what answers batches there."""
+    hand = Hand(settings)
+    return lambda batch: list(hand.work(batch))

@@ -15,8 +15,7 @@ import farm_hands
 import pytest
 from timing import wait_until
 
-from psearch.batch.positions.crew import Crew, Done, Event
-from psearch.batch.positions.crews import local_crew
+from psearch.batch.positions.crew import Crew, Done, Event, make_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Pause, Piece, Task
@@ -40,7 +39,7 @@ def is_there(pid: int) -> bool:
 
 
 def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
-    with local_crew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         pids = crew.processes.pids()
         found = list(outcomes(crew, chains(60)))
     assert sorted(one.id for one in found) == list(range(60))
@@ -59,7 +58,7 @@ def test_more_input_is_heard_of_at_once() -> None:
             assert os.read(reader, 1) == b"."
             yield from chains(1)
 
-    with local_crew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         os.write(writer, b".")
         found: list[float] = []
         for some in rounds(crew, chains_of_input(), awaited=reader):
@@ -83,7 +82,7 @@ def test_more_input_is_heard_of_at_once() -> None:
 
 def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
     chance = random.Random(5)
-    with local_crew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
 
         def enough() -> Iterator[Chain]:
             endless = chains(1_000_000, 8_000)
@@ -106,7 +105,7 @@ def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
 
 
 def test_a_hand_that_is_stopped_is_replaced() -> None:
-    with local_crew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         stopped = crew.processes.pids()[0]
         found = []
         for one in outcomes(crew, chains(300, 20_000)):
@@ -120,7 +119,7 @@ def test_a_hand_that_is_stopped_is_replaced() -> None:
 
 def test_a_hand_that_raises_is_replaced() -> None:
     broken = Batch([Piece(0, True, [(0, Task(0, 5, limits=Limits(depth=1)))])])  # type: ignore[arg-type]
-    with local_crew(1, SETTINGS) as crew:
+    with make_crew(1, SETTINGS) as crew:
         events: list[Event] = []
         while len(events) < 3:
             events += crew.wait(10.0)
@@ -134,7 +133,7 @@ def test_the_hands_end_with_a_program_that_is_killed() -> None:
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
-        crew = local_crew(2, SETTINGS)
+        crew = make_crew(2, SETTINGS)
         flow = outcomes(crew, chains(10_000, 100_000))
         next(flow)
         os.write(writable, " ".join(map(str, crew.processes.pids())).encode())
@@ -155,7 +154,7 @@ def test_from_a_program_with_threads() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with local_crew(2, SETTINGS) as crew:
+        with make_crew(2, SETTINGS) as crew:
             assert sorted(one.id for one in outcomes(crew, chains(20))) == list(range(20))
             os.kill(crew.processes.pids()[0], signal.SIGKILL)
             assert sorted(one.id for one in outcomes_again(crew, 20)) == list(range(20))
@@ -183,27 +182,27 @@ def outcomes_again(crew: Crew, count: int) -> list:
 
 
 def test_those_that_end_before_they_are_ready_are_not_started_for_ever() -> None:
-    crew = local_crew(2, SETTINGS, hand=farm_hands.Stillborn)
+    crew = make_crew(2, SETTINGS, hand=farm_hands.Stillborn)
     with pytest.raises(WorkerDied, match="end before they are ready"), crew:
         list(outcomes(crew, chains(3)))
 
 
 def test_too_much_memory_is_refused_at_once() -> None:
     with pytest.raises(PsearchError, match="not enough memory: 2 searches with a hash of 8000000 MB"):
-        local_crew(2, HandSettings(hash_mb=8_000_000))
+        make_crew(2, HandSettings(hash_mb=8_000_000))
 
 
 def test_what_a_hand_refuses_is_told() -> None:
     with (
         pytest.raises(PsearchError, match="cannot read endgame tables"),
-        local_crew(1, HandSettings(hash_mb=1, syzygy="/nowhere")) as crew,
+        make_crew(1, HandSettings(hash_mb=1, syzygy="/nowhere")) as crew,
     ):
         list(outcomes(crew, chains(1)))
 
 
 def test_bound_to_cores_and_nice() -> None:
     core = min(os.sched_getaffinity(0))
-    with local_crew(1, SETTINGS, cores=[core], nice=3) as crew:
+    with make_crew(1, SETTINGS, cores=[core], nice=3) as crew:
         next(outcomes(crew, chains(2)))
         (pid,) = crew.processes.pids()
         assert os.sched_getaffinity(pid) == {core}
@@ -211,7 +210,7 @@ def test_bound_to_cores_and_nice() -> None:
 
 
 def test_a_core_that_is_not_there() -> None:
-    with pytest.raises(PsearchError, match="cannot run on cores 9999"), local_crew(1, SETTINGS, cores=[9999]) as crew:
+    with pytest.raises(PsearchError, match="cannot run on cores 9999"), make_crew(1, SETTINGS, cores=[9999]) as crew:
         list(outcomes(crew, chains(1)))
 
 
@@ -220,7 +219,7 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
     many = [
         (number, Task(number, "startpos", ("e2e4", "e7e5") * 1, limits=Limits(nodes=10))) for number in range(6_000)
     ]
-    with local_crew(1, SETTINGS, hand=farm_hands.Empty) as crew:
+    with make_crew(1, SETTINGS, hand=farm_hands.Empty) as crew:
         joined: list[ProcessJoined] = []
         while not joined:
             joined = [event for event in crew.wait(10.0) if isinstance(event, ProcessJoined)]
@@ -234,7 +233,7 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
 
 def test_a_game_moves_on_to_more_threads_when_hands_have_nothing_to_do() -> None:
     positions = [Chain([Task("long", "startpos", limits=Limits(movetime_ms=3_000))])]
-    with local_crew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         (one,) = outcomes(crew, positions, assist=2)
     assert one.found.threads == 2
     assert one.found.time_s < 4.0

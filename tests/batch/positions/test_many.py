@@ -25,7 +25,7 @@ from timing import least, wait_until
 import psearch
 from psearch.batch.positions import given_positions as positions
 from psearch.batch.positions import many
-from psearch.batch.positions.crews import local_crew
+from psearch.batch.positions.crew import make_crew
 from psearch.batch.positions.hand import Hand
 from psearch.results import Limits, PsearchError
 
@@ -66,7 +66,7 @@ def with_hands(monkeypatch: pytest.MonkeyPatch, hand: type[Hand]) -> None:
     monkeypatch.setattr(
         many,
         "make_crew",
-        lambda hands, settings, cores, nice, cluster: local_crew(hands, settings, hand=hand),
+        lambda hands, settings, cores, nice, cluster: make_crew(hands, settings, hand=hand),
     )
 
 

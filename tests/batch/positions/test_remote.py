@@ -10,8 +10,7 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.batch.positions.crew import Crew, Done, limit_s
-from psearch.batch.positions.crews import cluster_crew
+from psearch.batch.positions.crew import Crew, Done, limit_s, make_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
@@ -42,7 +41,7 @@ def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> Non
             found = hand.answer(0, task).found
             assert found is not None
             expected[task.id] = (found.best, found.nodes, found.lines)
-    with cluster_crew("auto", SETTINGS) as crew:
+    with make_crew(64, SETTINGS, cluster="auto") as crew:
         answers = list(outcomes(crew, (Chain([task]) for task in wanted)))
         nodes = crew.standing.nodes
         assert sum(node.done for node in nodes.values()) == len(wanted)
@@ -54,7 +53,7 @@ def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> Non
 def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -> None:
     wanted = tasks(400, 300)
     notes: list[str] = []
-    with cluster_crew("auto", SETTINGS, on_note=notes.append) as crew:
+    with make_crew(64, SETTINGS, cluster="auto", on_note=notes.append) as crew:
         answers = []
         for one in outcomes(crew, (Chain([task]) for task in wanted), ordered=True):
             answers.append(one.id)
@@ -65,13 +64,13 @@ def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -
 
 
 def test_what_a_hand_says_of_a_position_is_an_outcome(kernels: None, fake_ray: Path) -> None:
-    with cluster_crew("auto", SETTINGS) as crew:
+    with make_crew(64, SETTINGS, cluster="auto") as crew:
         (one,) = outcomes(crew, [Chain([Task("x", "8/8/8/8/8/8/8/8 w - - 0 1", limits=Limits(depth=1))])])
     assert one.error is not None and "the board is empty" in one.error
 
 
 def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
-    with cluster_crew("auto", SETTINGS, most=1) as crew:
+    with make_crew(1, SETTINGS, cluster="auto") as crew:
         events = _until(crew, ProcessJoined)
         crew.send(events[-1].process, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
         lost = _until(crew, ProcessLost)[-1]

@@ -305,8 +305,8 @@ import sys
 sys.path.insert(0, {support!r})
 from psearch.faces.cli.main import main
 import farm_hands
-from psearch.batch.positions.crews import local_crew
-local_crew.__kwdefaults__["hand"] = farm_hands.Poisoned
+from psearch.batch.positions.crew import make_crew
+make_crew.__defaults__ = (*make_crew.__defaults__[:-1], farm_hands.Poisoned)
 sys.exit(main())
 """
 
