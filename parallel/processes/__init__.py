@@ -11,5 +11,8 @@ where no process can be had this one searches alone (`inline`).
 Below that `pool` talks to the workers of one arena, and `wake` ends its waits from outside. They are made by
 `starting`; `worker_process` is one of them seen from the program, `lifetime` ends each with its parent, and
 `program_signals` keeps from them what is for the program.
-`job_pool` shares tasks out to processes that are no search workers. See docs/design/processes.md.
+
+Processes that do other tasks are `task_processes` from the program and `task_main` from the child, with the messages of
+`task_messages`, which those of a cluster have, too; `task_sharing` deals out a list of tasks to either. See
+docs/design/processes.md.
 """

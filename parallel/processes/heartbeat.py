@@ -8,17 +8,14 @@ import time
 import numpy as np
 
 from psearch.processes.inline import InlinePool
-from psearch.processes.lifetime import process_state
 from psearch.processes.pool import WorkerPool
 
 _INTERVAL_S = 0.15
 """A look wakes the supervising process, and most of the time nothing else does."""
 _HALTED_LOOKS = 2
-"""For one that is halted by a signal: it may have been the whole program, which has just been continued."""
+"""For one that is halted: it may have been the whole program, which has just been continued."""
 _SILENT_LOOKS = 100
 """Fifteen seconds for any other: 512 workers on one core have a turn in three, and a disk may be slow."""
-_HALTED = "T"
-_ENDED_OR_HALTED = ("T", "t", "Z", "X")
 
 
 class Heartbeat:
@@ -56,14 +53,10 @@ class Heartbeat:
         self._beats = beats
         for index in self._pool.busy:
             is_silent = self._silent[index] >= _SILENT_LOOKS and not self._only_halts
-            if is_silent or (self._silent[index] >= _HALTED_LOOKS and _state(self._pool, index) == _HALTED):
+            if is_silent or (self._silent[index] >= _HALTED_LOOKS and self._pool.workers[index].is_halted):
                 raise self._pool.give_up_silent(index)
 
 
 def find_halted(pool: WorkerPool | InlinePool) -> int | None:
-    """A busy worker that is halted now, be it by a signal or by a debugger."""
-    return next((index for index in pool.busy if _state(pool, index) in _ENDED_OR_HALTED), None)
-
-
-def _state(pool: WorkerPool | InlinePool, index: int) -> str | None:
-    return process_state(pool.workers[index].pid)
+    """Return a busy worker that is halted now."""
+    return next((index for index in pool.busy if pool.workers[index].is_halted), None)

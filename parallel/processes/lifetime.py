@@ -82,7 +82,7 @@ def process_state(pid: int) -> str | None:
 
 
 @contextmanager
-def ended_with_parent(parent: int, link: socket.socket | None = None) -> Iterator[None]:
+def ended_with_parent(parent: int, link: socket.socket | Connection | None = None) -> Iterator[None]:
     """Within this, the process ends at once when its parent does, or when the other end of `link` is closed.
 
     For what may take long and does not look (a compilation, perft): a thread waits meanwhile, and is gone afterwards.

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
 from psearch.processes.starting.launcher import launch
 from psearch.processes.wake import Wake
 from psearch.processes.worker_main import DONE, GO, QUIT, READY
-from psearch.processes.worker_process import WorkerProcess
+from psearch.processes.worker_process import DEATH_TIMEOUT_S, WorkerProcess, end
 from psearch.results import PsearchError, WorkerDied
 
 _START_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 1.0
 _QUIT_TIMEOUT_S = 1.0
-_DEATH_TIMEOUT_S = 0.2
-"""Until a process that was killed has ended: longer only in the depths of the kernel."""
 _WAKE = -1
 """Among the events of the poll: the wait was ended from outside."""
 
@@ -32,7 +30,7 @@ class LostWorker(WorkerDied):
         self._worker = worker
 
     def __str__(self) -> str:
-        self._worker.join(_DEATH_TIMEOUT_S)
+        self._worker.join(DEATH_TIMEOUT_S)
         return f"worker {self.index} {self._worker.ending}"
 
 
@@ -67,10 +65,9 @@ class WorkerPool:
             self._poll.register(wake.fileno(), select.EPOLLIN)
             launch(arena, self.workers, start_method, may_go_on)
             for index, worker in enumerate(self.workers):
-                for descriptor in (worker.pipe.fileno(), worker.sentinel):
-                    if descriptor is not None:
-                        self._poll.register(descriptor, select.EPOLLIN)
-                        self._indexes[descriptor] = index
+                for descriptor in worker.descriptors():
+                    self._poll.register(descriptor, select.EPOLLIN)
+                    self._indexes[descriptor] = index
         except OSError as error:
             self.is_broken = True
             self.close()
@@ -192,24 +189,3 @@ class WorkerPool:
         deadline = time.monotonic() + _QUIT_TIMEOUT_S
         for worker in self.workers:
             worker.join(deadline - time.monotonic())
-
-
-def end(killed: Sequence[WorkerProcess]) -> None:
-    """Wait for the ends of processes that were killed, until one is late, and give their descriptors back."""
-    patience_s = _DEATH_TIMEOUT_S
-    for worker in killed:
-        worker.join(patience_s)
-        if worker.is_alive():  # the kernel does not let it go, nor others perhaps
-            patience_s = 0.0
-        worker.close()
-
-
-def reap(ended: Sequence[WorkerProcess]) -> list[WorkerProcess]:
-    """Give back what is left of processes that were killed. Those that have not ended yet are returned."""
-    left = []
-    for worker in ended:
-        if worker.is_alive():
-            left.append(worker)
-        else:
-            worker.close()
-    return left

@@ -16,9 +16,9 @@ from contextlib import ExitStack, contextmanager
 from psearch.arena.arena import Arena, MemoryShortage
 from psearch.processes.heartbeat import find_halted
 from psearch.processes.inline import InlinePool
-from psearch.processes.pool import WorkerPool, end, reap
+from psearch.processes.pool import WorkerPool
 from psearch.processes.wake import Wake
-from psearch.processes.worker_process import WorkerProcess
+from psearch.processes.worker_process import WorkerProcess, end, reap
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import request_stop
 

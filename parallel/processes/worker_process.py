@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 
 from psearch.arena import system_calls
@@ -16,6 +16,8 @@ from psearch.processes.lifetime import GONE, open_pidfd, process_state
 from psearch.results import PsearchError
 
 _REAP_INTERVAL_S = 0.002
+DEATH_TIMEOUT_S = 0.2
+"""Until a process that was killed has ended: longer only in the depths of the kernel."""
 
 
 def check_time(may_go_on: Callable[[], bool] | None) -> None:
@@ -60,6 +62,15 @@ class WorkerProcess(ABC):
 
     def is_alive(self) -> bool:
         return self.exitcode is None
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether it is stopped now, by a signal or by a debugger."""
+        return process_state(self.pid) in ("T", "t")
+
+    def descriptors(self) -> list[int]:
+        """Return what a poll looks at: its pipe, and its sentinel if it has one."""
+        return [self.pipe.fileno(), *([] if self.sentinel is None else [self.sentinel])]
 
     def join(self, timeout_s: float) -> None:
         """Wait until it has ended, but no longer than `timeout_s` seconds."""
@@ -108,3 +119,23 @@ class ForkedWorker(WorkerProcess):
 
     def _has_number(self) -> bool:
         return self.is_alive()  # the program may have another thread that waits for any child
+
+
+def end(killed: Sequence[WorkerProcess], patience_s: float = DEATH_TIMEOUT_S) -> None:
+    """Wait for the ends of processes that were killed, until one is late, and give their descriptors back."""
+    for worker in killed:
+        worker.join(patience_s)
+        if worker.is_alive():  # the kernel does not let it go, nor others perhaps
+            patience_s = 0.0
+        worker.close()
+
+
+def reap(ended: Sequence[WorkerProcess]) -> list[WorkerProcess]:
+    """Give back what is left of processes that were killed. Those that have not ended yet are returned."""
+    left = []
+    for worker in ended:
+        if worker.is_alive():
+            left.append(worker)
+        else:
+            worker.close()
+    return left

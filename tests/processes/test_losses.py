@@ -17,8 +17,8 @@ from timing import When, least, seconds_of, wait_for_ends, wait_until
 
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
-from psearch.processes import heartbeat
 from psearch.processes import search_workers as workers
+from psearch.processes import worker_process
 from psearch.processes.control import SearchControl
 from psearch.processes.lifetime import process_state
 from psearch.processes.request import SearchRequest
@@ -75,7 +75,7 @@ def freeze(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
         os.kill(pid, signal.SIGSTOP)
 
     monkeypatch.setattr(WorkerProcess, "kill", lambda worker: None if worker.pid in frozen else kill(worker))
-    monkeypatch.setattr(heartbeat, "process_state", lambda pid: "D" if pid in frozen else process_state(pid))
+    monkeypatch.setattr(worker_process, "process_state", lambda pid: "D" if pid in frozen else process_state(pid))
     yield freeze
     for pid in frozen:
         os.kill(pid, signal.SIGKILL)

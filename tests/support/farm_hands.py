@@ -1,21 +1,21 @@
-"""Hand processes for tests: one that dies of a position, one that answers without a search, one that cannot begin."""
+"""Hands for tests: one that dies of a position, one that answers without a search, one that cannot begin."""
 
 from __future__ import annotations
 
 import os
 import signal
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
-from psearch.batch.positions.hand_process import HandProcess
 from psearch.batch.positions.jobs import Found, Line, Outcome, Task
 
 POISON = "4k3/8/8/8/8/8/P7/4K3 w - - 0 1"
 FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.001, 0, 0, [])
 
 
-class _Poisoned(Hand):
+class Poisoned(Hand):
+    """Dies of `POISON`."""
+
     def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
         if task.fen == POISON:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -27,7 +27,9 @@ class _NotSearched(Searched):
         return Outcome(self.number, self.id, FOUND)
 
 
-class _Empty(Hand):
+class Empty(Hand):
+    """Answers at once, without a search."""
+
     def __init__(self, settings: HandSettings) -> None:
         self.name = ""
 
@@ -41,26 +43,8 @@ class _Empty(Hand):
         return _NotSearched(number, task.id, "")
 
 
-class _PoisonedProcess(HandProcess):
-    def make(self, settings: HandSettings) -> Hand:
-        return _Poisoned(settings)
+class Stillborn(Hand):
+    """Ends its process before it is ready."""
 
-
-class _EmptyProcess(HandProcess):
-    def make(self, settings: HandSettings) -> Hand:
-        return _Empty(settings)
-
-
-def poisoned(pipe: Connection, parent: int) -> None:
-    """Dies of `POISON`."""
-    _PoisonedProcess(pipe, parent).run()
-
-
-def empty(pipe: Connection, parent: int) -> None:
-    """Answers at once, without a search."""
-    _EmptyProcess(pipe, parent).run()
-
-
-def stillborn(pipe: Connection, parent: int) -> None:
-    """Ends before it is ready."""
-    raise SystemExit(7)
+    def __init__(self, settings: HandSettings) -> None:
+        raise SystemExit(7)

@@ -3,9 +3,9 @@ command line.
 
 Begin with `jobs`: what is searched, and what comes of it, as plain data (`boards` has its positions as boards).
 `dispatch` decides who gets what, and what is done again after a loss; it is plain logic that neither waits nor has a
-clock of its own. `crew` is what it needs of those who do the work, `flow` leads one to the other. A `hand` answers
-positions one by one, and by `comparing` says whether a move of a game was worse than another; `local` are hands that
-are processes of this machine, each of which runs `hand_process`, and `remote` those of a cluster; `crews` chooses.
+clock of its own. `crew` are those who do the work, here or on a cluster, and `flow` leads from one to the other. A
+`hand` answers positions one by one, in a `hand_process` where it is on this machine, and by `comparing` says whether a
+move of a game was worse than another.
 
 `many` is `psearch.analyse_many`, with the `given_positions` that it takes and the `answers` that it gives.
 """

@@ -12,8 +12,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done, Event, Joined, Lost
+from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done, Event
 from psearch.batch.positions.jobs import Batch, Chain, Outcome, Pause, Piece, Task
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
 """A position whose hand was lost so often is bad, and not tried again."""
@@ -83,10 +84,10 @@ class _Worker:
 
     __slots__ = ("assisted", "chain", "flight", "marked_at", "name", "number", "rate_s", "size")
 
-    def __init__(self, event: Joined, rate_s: float | None) -> None:
-        self.number = event.hand
+    def __init__(self, event: ProcessJoined, threads: int, rate_s: float | None) -> None:
+        self.number = event.process
         self.name = event.name
-        self.assisted = event.threads
+        self.assisted = threads
         """threads that it has been allowed"""
         self.chain: _Open | None = None
         """of which it has some and will get more"""
@@ -117,11 +118,11 @@ class Dispatcher:
 
     Behind a `Pause` in `chains` it reads on at the next call of `orders`.
 
-    ordered: outcomes come in the order of the input, else as they are done; assist: threads that may search in all,
-    where fewer positions are left than hands, 0: hands help nobody; most_held: outcomes that may wait for others, where
-    order matters, before no more chains are begun; on_finished: called with each outcome as soon as it is there; clock:
-    seconds. What the iterables of `chains` raise goes through `orders`. After each event of the crew, and at the
-    beginning: `take`, `orders`, `assists`, `results`.
+    ordered: outcomes come in the order of the input, else as they are done; threads: of each hand; assist: threads that
+    may search in all, where fewer positions are left than hands, 0: hands help nobody; most_held: outcomes that may
+    wait for others, where order matters, before no more chains are begun; on_finished: called with each outcome as soon
+    as it is there; clock: seconds. What the iterables of `chains` raise goes through `orders`. After each event of the
+    crew, and at the beginning: `take`, `orders`, `assists`, `results`.
     """
 
     def __init__(
@@ -129,6 +130,7 @@ class Dispatcher:
         chains: Iterable[Chain | Pause],
         *,
         ordered: bool = False,
+        threads: int = 1,
         assist: int = 0,
         most_held: int = _MOST_HELD,
         on_finished: Callable[[Outcome], None] = lambda outcome: None,
@@ -138,6 +140,7 @@ class Dispatcher:
         self.pause: Pause | None = None
         """why `orders` has not read as much as it would have liked, if so"""
         self._ordered = ordered
+        self._threads = threads
         self._assist = assist
         self._most_held = most_held
         self._on_finished = on_finished
@@ -183,12 +186,12 @@ class Dispatcher:
     def take(self, event: Event) -> None:
         """Something has happened to a hand."""
         match event:
-            case Joined():
-                self._workers[event.hand] = _Worker(event, self._rate_s)
-                self._short.add(event.hand)
+            case ProcessJoined(hand):
+                self._workers[hand] = _Worker(event, self._threads, self._rate_s)
+                self._short.add(hand)
             case Done():
                 self._take_outcomes(event)
-            case Lost():
+            case ProcessLost():
                 self._take_back(event)
 
     def _take_outcomes(self, event: Done) -> None:
@@ -211,11 +214,11 @@ class Dispatcher:
             self._rate_s = worker.took(len(event.outcomes), self._clock())
         self._leave_chain(worker)
 
-    def _take_back(self, event: Lost) -> None:
-        worker = self._workers.pop(event.hand, None)
+    def _take_back(self, event: ProcessLost) -> None:
+        worker = self._workers.pop(event.process, None)
         if worker is None:
             return
-        self._short.discard(event.hand)
+        self._short.discard(event.process)
         chains: dict[int, _Open] = {}
         if worker.chain is not None:
             chains[worker.chain.number] = worker.chain

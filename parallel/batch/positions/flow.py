@@ -31,7 +31,7 @@ def rounds(
     and what reading `chains` does.
     """
     seen: list[Outcome] = []
-    dispatcher = Dispatcher(chains, ordered=ordered, assist=assist, on_finished=seen.append)
+    dispatcher = Dispatcher(chains, ordered=ordered, threads=crew.threads, assist=assist, on_finished=seen.append)
     while not is_stopped():
         for hand, batch in dispatcher.orders():
             crew.send(hand, batch)

@@ -21,7 +21,7 @@ from psearch.api.checked_arguments import check_cluster
 from psearch.arena.control_groups import usable_cores
 from psearch.arena.owner import Owner
 from psearch.batch.positions.answers import PositionResult
-from psearch.batch.positions.crews import make_crew
+from psearch.batch.positions.crew import make_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings

@@ -141,7 +141,7 @@ def _kept(journal: AnalysisJournal, total: int | None) -> str:
 
 def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
     """No more hands than there are positions to search, if that is known."""
-    from psearch.batch.positions.crews import make_crew
+    from psearch.batch.positions.crew import make_crew
     from psearch.batch.positions.hand import HandSettings
 
     jobs = jobs_of(options)

@@ -15,8 +15,7 @@ from psearch.api.asynchronous import in_thread
 from psearch.batch.analysis.analyser import PositionAnswer, answer_of, position_task
 from psearch.batch.analysis.games import annotate, positions
 from psearch.batch.analysis.judgement import MARK_NAMES, judge_game
-from psearch.batch.positions.crew import Crew
-from psearch.batch.positions.crews import make_crew
+from psearch.batch.positions.crew import Crew, make_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Task

@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 
@@ -43,13 +43,7 @@ def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
     process with a single Python thread. Raises OSError when there is no room for another process.
     """
 
-    def run(parent: int) -> None:
-        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
-        drop_blocks_but(arena.descriptors())
-        _close_all_but(pipe)
-        worker_main(arena, index, pipe, parent)
-
-    return _fork(run)
+    return _fork(lambda parent: worker_main(arena, index, pipe, parent), pipe, arena.descriptors())
 
 
 def imported(target: str) -> Callable[[Connection, int], None]:
@@ -67,16 +61,15 @@ def fork_process(target: str, pipe: Connection) -> int:
     function = imported(target)
 
     def run(parent: int) -> None:
-        gc.freeze()  # as in a worker, but this one has a life of its own, and garbage
-        drop_blocks_but([])
-        _close_all_but(pipe)
+        gc.freeze()
+        gc.enable()  # this one has a life of its own, and garbage
         function(pipe, parent)
 
-    return _fork(run)
+    return _fork(run, pipe)
 
 
-def _fork(run: Callable[[int], None]) -> int:
-    """run: what the new process does, given the number of this one."""
+def _fork(run: Callable[[int], None], pipe: Connection, blocks: Sequence[int] = ()) -> int:
+    """run: what the new process does, given the number of this one; blocks: descriptors of the memory that it keeps."""
     parent = os.getpid()
     is_bound = outlives_its_forks()
     with signals_blocked(GROUP_SIGNALS):
@@ -85,23 +78,26 @@ def _fork(run: Callable[[int], None]) -> int:
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
         if pid == 0:
-            _be_forked(run, parent, is_bound)
+            _be_forked(lambda: run(parent), pipe, blocks, is_bound)
         return pid
 
 
-def _be_forked(run: Callable[[int], None], parent: int, is_bound: bool) -> None:
+def _be_forked(run: Callable[[], None], pipe: Connection, blocks: Sequence[int], is_bound: bool) -> None:
     """The forked process: never returns into what the program was doing, nor runs its exit handlers.
 
     is_bound: the kernel is to end it with the thread that forked it.
     """
     status = 1
     try:
+        gc.disable()  # what the program had may not be finalized here: files removed, descriptors closed
         if is_bound:
             end_with_forking_thread()
         ignore_blocked(GROUP_SIGNALS)
         _reset_handlers()
         _prefer_for_oom_killer()
-        run(parent)
+        drop_blocks_but(blocks)
+        _close_all_but(pipe)
+        run()
         status = 0
     except BaseException:
         if sys.__stderr__ is not None:

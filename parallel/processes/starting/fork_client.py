@@ -206,10 +206,7 @@ class ForkServer:
             try:
                 for index in range(arena.workers):
                     check_time(may_go_on)
-                    ours, theirs = Pipe()
-                    with theirs:
-                        pid = self.request("fork", [theirs.fileno()], index=index)["pid"]
-                    workers.append(_ServedWorker(index, pid, ours, self))
+                    workers.append(self._fork(index))
             finally:
                 self.request("detach")
 
@@ -217,10 +214,13 @@ class ForkServer:
         """Fork a process that runs a function; see `fork_process`. index: the caller's number for it."""
         with self._launching:
             self.wait_until_ready()
-            ours, theirs = Pipe()
-            with theirs:
-                pid = self.request("run", [theirs.fileno()], target=target)["pid"]
-            return _ServedWorker(index, pid, ours, self)
+            return self._fork(index, target)
+
+    def _fork(self, index: int, target: str = "") -> WorkerProcess:
+        ours, theirs = Pipe()
+        with theirs:
+            pid = self.request("fork", [theirs.fileno()], index=index, target=target)["pid"]
+        return _ServedWorker(index, pid, ours, self)
 
     def close(self) -> None:
         """End it, with all its workers."""

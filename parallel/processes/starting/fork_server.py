@@ -114,26 +114,20 @@ class _ForkServer:
         self.arena = Arena.attach(**layout, descriptors=descriptors)
         return {}
 
-    def _fork(self, descriptors: list[int], index: int) -> dict[str, Any]:
-        if self.arena is None:
-            raise AssertionError("a worker was requested before memory was attached")
+    def _fork(self, descriptors: list[int], index: int, target: str = "") -> dict[str, Any]:
+        """Fork a worker of the memory that is attached, or else a process that calls `target`."""
         pipe = Connection(descriptors[0])
         try:
-            pid = fork_worker(self.arena, index, pipe)
-        finally:
-            pipe.close()  # only the worker holds it: that it ends is what the program sees
-        self.children.add(pid)
-        return {"pid": pid}
-
-    def _run(self, descriptors: list[int], target: str) -> dict[str, Any]:
-        """Fork a process of another kind."""
-        pipe = Connection(descriptors[0])
-        try:
-            pid = fork_process(target, pipe)
+            if target:
+                pid = fork_process(target, pipe)
+            elif self.arena is not None:
+                pid = fork_worker(self.arena, index, pipe)
+            else:
+                raise AssertionError("a worker was requested before memory was attached")
         except ImportError as error:
             return {"error": f"cannot import {target}: {error}"}
         finally:
-            pipe.close()
+            pipe.close()  # only the process holds it: that it ends is what the program sees
         self.children.add(pid)
         return {"pid": pid}
 

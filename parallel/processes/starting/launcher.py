@@ -12,7 +12,8 @@ import resource
 import threading
 import time
 from collections.abc import Callable
-from multiprocessing.connection import Pipe
+from functools import partial
+from multiprocessing.connection import Connection, Pipe
 
 from psearch.arena.arena import Arena
 from psearch.arena.system_calls import refusal
@@ -40,11 +41,6 @@ def fork_is_safe() -> bool:
     that hold Python's locks (one that embeds it) says `start_method="forkserver"`.
     """
     return threading.active_count() == 1
-
-
-def safe_start_method() -> str:
-    """For multiprocess: fork is quick and inherits the compiled kernels, but is unsafe once there are threads."""
-    return "fork" if fork_is_safe() else "spawn"
 
 
 def prepare_launch() -> None:
@@ -109,13 +105,7 @@ def launch_process(index: int, target: str, start_method: str | None = None) -> 
             from psearch.processes.starting.fork_client import fork_server
 
             return fork_server().run(index, target)
-        ours, theirs = Pipe()
-        with theirs:
-            try:
-                return ForkedWorker(index, fork_process(target, theirs), ours)
-            except BaseException:
-                ours.close()
-                raise
+        return _forked(index, partial(fork_process, target))
     except (OSError, MemoryError) as error:
         raise PsearchError(f"cannot start a process: {refusal(error)}") from error
 
@@ -133,10 +123,18 @@ def _wait_until_ready(start_method: str | None, may_go_on: Callable[[], bool]) -
 def _fork_workers(arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None) -> None:
     for index in range(arena.workers):
         check_time(may_go_on)
-        ours, theirs = Pipe()
-        with theirs:
-            pid = fork_worker(arena, index, theirs)
-        workers.append(ForkedWorker(index, pid, ours))
+        workers.append(_forked(index, partial(fork_worker, arena, index)))
+
+
+def _forked(index: int, fork: Callable[[Connection], int]) -> WorkerProcess:
+    """Fork a process, and keep this end of its pipe."""
+    ours, theirs = Pipe()
+    with theirs:
+        try:
+            return ForkedWorker(index, fork(theirs), ours)
+        except BaseException:
+            ours.close()
+            raise
 
 
 def _allow_open_files(more: int) -> None:

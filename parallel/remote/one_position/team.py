@@ -14,11 +14,11 @@ from psearch.arena.table_exchange import TableExchange
 from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.defaults import MAX_THREADS
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
 from psearch.remote.one_position.entry_sharing import Sharing
 from psearch.remote.one_position.joint_messages import Finished, Forget, MachineSettings, News, Orders, Search
 from psearch.remote.one_position.machine import Machine
 from psearch.remote.one_position.machine_messages import Parcel
-from psearch.remote.ray.driver_messages import Answered, HandJoined, HandLost, Raised, Told
 from psearch.remote.ray.link import Link
 from psearch.remote.ray.standing import Standing
 from psearch.results import PsearchError
@@ -210,12 +210,12 @@ class Team:
         for message in messages:
             self._standing.follow(message, time.monotonic())
             match message:
-                case HandJoined(hand, node, name):
+                case ProcessJoined(hand, node, name):
                     threads = min(self._standing.nodes[node].cores, self._most_threads or MAX_THREADS, MAX_THREADS)
                     member = self._members[hand] = Member(hand + 1, hand, name, threads)
                     self._make_forget(member)
                     yield MemberJoined(member)
-                case HandLost(hand, _):
+                case ProcessLost(hand, _):
                     self._members.pop(hand, None)
                 case Told(hand, _, answer) if hand in self._members:
                     member = self._members[hand]
@@ -228,7 +228,7 @@ class Team:
                         member.search = 0
                     yield Heard(member, finished.news, finished)
                 case Raised(hand, _, raised):
-                    link.dismiss(hand, f"it raised {pickle.loads(raised)!r}")
+                    link.dismiss(hand, f"it raised {error_of(raised)!r}")
 
     def _make_forget(self, member: Member) -> None:
         if self._link is not None:

@@ -8,12 +8,10 @@ from __future__ import annotations
 import pickle
 import signal
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from psearch.remote.ray.reasons import one_line
+from psearch.processes.task_messages import one_line, performed
 from psearch.remote.ray.sources import Sources, provide
-from psearch.results import PsearchError
 
 BEATS = "beats"
 """the concurrency group in which a hand says that it lives while it works"""
@@ -42,11 +40,11 @@ class HandActor:
 
     def do(self, work: bytes) -> tuple[bool, bytes]:
         """Whether a pickled piece of work was done, and the pickled answer, or exception."""
-        return _done(self._do, work)
+        return performed(self._do, work)
 
     def beside(self, question: bytes) -> tuple[bool, bytes]:
         """The same of a question, by another thread."""
-        return _done(self._do.beside, question)
+        return performed(self._do.beside, question)
 
     def beat(self) -> None:
         """Asked beside the work, by another thread: whoever answers has not stalled."""
@@ -54,20 +52,3 @@ class HandActor:
     # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
     beat.__dict__["__ray_concurrency_group__"] = BEATS
     beside.__dict__["__ray_concurrency_group__"] = BESIDE
-
-
-def _done(what: Callable[[Any], Any], text: bytes) -> tuple[bool, bytes]:
-    try:
-        return True, pickle.dumps(what(pickle.loads(text)))
-    except Exception as error:
-        return False, _pickled(error)
-
-
-def _pickled(error: Exception) -> bytes:
-    """Exceptions that cannot be pickled, or read again, become PsearchErrors."""
-    try:
-        text = pickle.dumps(error)
-        pickle.loads(text)
-    except Exception:
-        return pickle.dumps(PsearchError(f"{type(error).__name__}: {one_line(error)}"))
-    return text

@@ -1,4 +1,4 @@
-"""What the program and its driver tell each other; plain data, pickled."""
+"""What the program and its driver tell each other beside `psearch.processes.task_messages`; plain data, pickled."""
 
 from __future__ import annotations
 
@@ -35,34 +35,10 @@ class HandsWanted:
 
 
 @dataclass(frozen=True)
-class Give:
-    """A piece of work for a hand. It does one after the other."""
-
-    hand: int
-    number: int
-    """of the work, given by the program; answers have it"""
-    work: bytes
-    """pickled"""
-    limit_s: float | None = None
-    """what takes longer has hung, and the hand is ended"""
-
-
-@dataclass(frozen=True)
-class Ask:
-    """A question to a hand, answered beside its work."""
-
-    hand: int
-    number: int
-    """of the question, given by the program; the answer has it"""
-    question: bytes
-    """pickled"""
-
-
-@dataclass(frozen=True)
 class Dismiss:
     """End a hand; another begins in its place if there is reason for it."""
 
-    hand: int
+    process: int
     reason: str
 
 
@@ -79,11 +55,6 @@ class Connected:
     """The cluster is there; what it consists of follows."""
 
     address: str
-
-
-@dataclass(frozen=True)
-class Alive:
-    """The driver runs. Said every few seconds."""
 
 
 @dataclass(frozen=True)
@@ -125,51 +96,3 @@ class NodeLost:
 
     node: str
     name: str
-
-
-@dataclass(frozen=True)
-class HandJoined:
-    """A hand is warm and can be given work."""
-
-    hand: int
-    node: str
-    name: str
-    """of the node"""
-
-
-@dataclass(frozen=True)
-class HandLost:
-    """A hand is gone, with what it was given; the reason is one line."""
-
-    hand: int
-    reason: str
-
-
-@dataclass(frozen=True)
-class Answered:
-    """A piece of work is done."""
-
-    hand: int
-    number: int
-    answer: bytes
-    """pickled"""
-
-
-@dataclass(frozen=True)
-class Told:
-    """The answer to a question."""
-
-    hand: int
-    number: int
-    answer: bytes
-    """pickled"""
-
-
-@dataclass(frozen=True)
-class Raised:
-    """A piece of work ended with an exception; the hand is as good as before."""
-
-    hand: int
-    number: int
-    error: bytes
-    """pickled"""

@@ -24,8 +24,9 @@ from typing import IO, Any
 
 from psearch.arena.owner import Owner
 from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.processes.task_messages import Alive, Ask, Give
 from psearch.remote.ray.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
-from psearch.remote.ray.driver_messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.identity import identity
 from psearch.remote.ray.sources import Sources
 from psearch.results import PsearchError
@@ -37,6 +38,8 @@ _START_S = 60.0
 _SILENCE_S = 60.0
 """A driver that has not said anything for so long is given up."""
 _CLOSE_S = 6.0
+_AWAITED_S = 0.02
+"""`messages` waits in a queue, and for nothing else at the same time."""
 _LOOK_S = 0.1
 """between two looks at what Ray says on stderr while it connects, and at whether that is wanted"""
 _STARTED_BY = "PSEARCH_CONNECTING"
@@ -122,27 +125,27 @@ class Link:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def give(self, hand: int, number: int, work: Any, limit_s: float | None = None) -> None:
-        """Send a piece of work to a hand."""
-        self._put(Give(hand, number, pickle.dumps(work), limit_s))
+    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
+        """See `BackEnd`."""
+        self._put(Give(process, number, pickle.dumps(work), limit_s))
 
-    def ask(self, hand: int, number: int, question: Any) -> None:
-        """Ask a hand something beside its work."""
-        self._put(Ask(hand, number, pickle.dumps(question)))
+    def ask(self, process: int, number: int, question: Any) -> None:
+        """See `BackEnd`."""
+        self._put(Ask(process, number, pickle.dumps(question)))
 
-    def dismiss(self, hand: int, reason: str) -> None:
-        """Have a hand ended."""
-        self._put(Dismiss(hand, reason))
+    def dismiss(self, process: int, reason: str) -> None:
+        """See `BackEnd`."""
+        self._put(Dismiss(process, reason))
 
     def _put(self, message: object) -> None:
         self._owner.check()
         self._outgoing.put(message)
 
-    def messages(self, timeout_s: float) -> list[Any]:
-        """What has been heard; waits for the first one. Raises PsearchError when the cluster is gone."""
+    def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
+        """See `BackEnd`."""
         self._owner.check()
         messages: list[Any] = []
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + (timeout_s if awaited is None else min(timeout_s, _AWAITED_S))
         while True:
             try:
                 message = self._incoming.get(timeout=0 if messages else max(0.0, end - time.monotonic()))

@@ -13,12 +13,12 @@ from importlib import import_module
 from typing import Any
 
 from psearch.arena.control_groups import usable_cores
+from psearch.processes.task_messages import one_line
 from psearch.remote.ray import probe
 from psearch.remote.ray.actor import BEATS, BESIDE, HandActor
 from psearch.remote.ray.address import CLIENT, LOCAL
 from psearch.remote.ray.driver_messages import HandsWanted
 from psearch.remote.ray.ray_nodes import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
-from psearch.remote.ray.reasons import one_line
 
 # without types: many of its names are made when it is imported
 ray: Any = import_module("ray")

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from psearch.remote.ray.driver_messages import Alive, Ask, Close, Connected, Dismiss, Failed, Give, HandsWanted
+from psearch.processes.task_messages import Alive, Ask, Give, one_line
+from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.loopback import stay_on_loopback
 from psearch.remote.ray.ray_nodes import Outcome, RayNodes, Ref
-from psearch.remote.ray.reasons import one_line
 
 ALIVE_S = 2.0
 """between two signs of life to the program"""

@@ -12,24 +12,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
+from psearch.processes.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told, one_line
 from psearch.remote.ray.address import CLIENT, LOCAL
-from psearch.remote.ray.driver_messages import (
-    Answered,
-    Ask,
-    Dismiss,
-    Give,
-    HandJoined,
-    HandLost,
-    HandsWanted,
-    NodeJoined,
-    NodeLost,
-    NodeRefused,
-    NodesKnown,
-    Raised,
-    Told,
-)
+from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.identity import difference
-from psearch.remote.ray.reasons import one_line
 
 Ref = Hashable
 """Stands for something that a node will answer."""
@@ -209,7 +195,7 @@ class RayNodes:
 
     def give(self, message: Give) -> None:
         """Work for a hand; for one that was lost, which the program has been told or will be, nothing is done."""
-        hand = self._hands.get(message.hand)
+        hand = self._hands.get(message.process)
         if hand is None:
             return
         ref = self._cluster.do(hand.actor, message.work)
@@ -221,14 +207,14 @@ class RayNodes:
 
     def ask(self, message: Ask) -> None:
         """A question to a hand; one that was lost is asked nothing."""
-        hand = self._hands.get(message.hand)
+        hand = self._hands.get(message.process)
         if hand is not None:
             ref = self._cluster.ask(hand.actor, message.question)
             self._await(hand, ref, partial(self._told, hand, message.number))
 
     def dismiss(self, message: Dismiss) -> None:
         """End a hand."""
-        hand = self._hands.get(message.hand)
+        hand = self._hands.get(message.process)
         if hand is not None:
             self._lose(hand, message.reason)
 
@@ -347,7 +333,7 @@ class RayNodes:
                 node.failures = 0
                 hand.is_warm = True
                 hand.heard_at = hand.asked_at = self._time
-                self._tell(HandJoined(hand.number, node.facts.node, node.facts.name))
+                self._tell(ProcessJoined(hand.number, node.facts.node, node.facts.name))
             case Threw(error):
                 self._lose(hand, one_line(error))
             case Gone(reason):
@@ -398,7 +384,7 @@ class RayNodes:
         node = hand.node
         self._forget(hand)
         if hand.is_warm:
-            self._tell(HandLost(hand.number, reason))
+            self._tell(ProcessLost(hand.number, reason))
             return
         node.failures += 1
         node.rests_until = self._time + 2.0**node.failures

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.remote.ray.driver_messages import HandJoined, HandLost, NodeJoined, NodeLost, NodeRefused, NodesKnown
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.ray_nodes import NODE_GONE
 from psearch.results import PsearchError
 
@@ -99,10 +100,10 @@ class Standing:
             case NodeLost(node, name):
                 self.nodes.pop(node, None)
                 self._on_note(f"node {name} is gone")
-            case HandJoined(hand, node, _):
+            case ProcessJoined(hand, node, _):
                 self.home[hand] = self.nodes[node]
                 self.home[hand].hands.add(hand)
-            case HandLost(hand, reason):
+            case ProcessLost(hand, reason):
                 home = self.home.pop(hand)
                 home.hands.discard(hand)
                 if reason != NODE_GONE:

@@ -39,10 +39,11 @@ from psearch.batch.analysis.suite_results import (
 )
 from psearch.batch.positions.boards import board_of
 from psearch.batch.positions.comparing import noise_cp
-from psearch.batch.positions.crew import Done, Event, Joined
+from psearch.batch.positions.crew import Done, Event
 from psearch.batch.positions.jobs import Batch, Choice, Comparison, Found, Line, Outcome, Task
 from psearch.core.records import MAX_HISTORY
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
+from psearch.processes.task_messages import ProcessJoined
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite
@@ -937,11 +938,13 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
 class StandInCrew:
     """Two hands that answer each batch when they are waited for, the last that was sent first."""
 
+    threads = 1
+
     def __init__(self) -> None:
         self.searched: list[str] = []
         self.stops_after: int | None = None
         self.poison = ""
-        self._events: list[Event] = [Joined(0, "a"), Joined(1, "b")]
+        self._events: list[Event] = [ProcessJoined(0, "", "a"), ProcessJoined(1, "", "b")]
         self._batches: list[tuple[int, Batch]] = []
 
     def send(self, hand: int, batch: Batch) -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done, Joined, Lost
+from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done
 from psearch.batch.positions.dispatch import MOST_TRIES, Dispatcher
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.jobs import Batch, Chain, Found, Line, Outcome, Pause, Task
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
 FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.0, 0, 0, [])
@@ -42,11 +43,13 @@ def outcome(number: int, task: Task) -> Outcome:
 class FakeCrew:
     """Hands that search in virtual time, and are lost, stall and come as `chance` has it."""
 
+    threads = 1
+
     def __init__(self, hands: int, chance: random.Random, clock: Clock, poison: frozenset[str] = frozenset()) -> None:
         self.chance, self.clock, self.poison = chance, clock, poison
         self.hands: dict[int, list[tuple[int, Task, int, bool]]] = {}
         self.sizes: dict[int, deque[int]] = {}
-        self.events: list[Joined | Lost | Done] = []
+        self.events: list[ProcessJoined | ProcessLost | Done] = []
         self.late: list[Done] = []
         self.next = 0
         self.deaths: Counter[str | int] = Counter()
@@ -62,7 +65,7 @@ class FakeCrew:
         self.hands[self.next] = []
         self.sizes[self.next] = deque()
         self.histories[self.next] = []
-        self.events.append(Joined(self.next, f"hand {self.next}"))
+        self.events.append(ProcessJoined(self.next, "", f"hand {self.next}"))
         self.next += 1
 
     def send(self, hand: int, batch: Batch) -> None:
@@ -84,10 +87,10 @@ class FakeCrew:
         if work and self.chance.random() < 0.3:  # its last answer comes when it is taken for lost
             done = [outcome(work[0][0], work[0][1])]
             self.late.append(Done(hand, done))
-        self.events.append(Lost(hand, "it was lost"))
+        self.events.append(ProcessLost(hand, "it was lost"))
         self.join()
 
-    def wait(self, timeout_s: float, awaited: int | None = None) -> list[Joined | Lost | Done]:
+    def wait(self, timeout_s: float, awaited: int | None = None) -> list[ProcessJoined | ProcessLost | Done]:
         events, self.events = self.events, []
         if events:
             return events
@@ -103,7 +106,7 @@ class FakeCrew:
             self.deaths[work[0][1].id] += 1
             self.hands.pop(hand)
             self.join()
-            return [Lost(hand, "it exited with code 1")]
+            return [ProcessLost(hand, "it exited with code 1")]
         if self.chance.random() < self.loss:
             self.lose(hand)
             return []
@@ -270,8 +273,8 @@ def test_batches_take_about_a_second_and_are_small_at_the_end() -> None:
 def test_one_long_search_after_the_other_is_not_queued_where_another_hand_could_take_it() -> None:
     clock = Clock()
     dispatcher = Dispatcher(lazily(3, [0]), clock=clock)
-    dispatcher.take(Joined(0, "a"))
-    dispatcher.take(Joined(1, "b"))
+    dispatcher.take(ProcessJoined(0, "", "a"))
+    dispatcher.take(ProcessJoined(1, "", "b"))
     assert [(hand, batch.size) for hand, batch in dispatcher.orders()] == [(0, 1), (1, 1)]
     assert dispatcher.orders() == []
     clock.now = 60.0
@@ -284,7 +287,7 @@ def test_a_slow_first_position_holds_back_those_behind_it_and_does_not_fill_the_
     read = [0]
     dispatcher = Dispatcher(lazily(10_000, read), ordered=True, most_held=50, clock=clock)
     for hand in range(2):
-        dispatcher.take(Joined(hand, "hand"))
+        dispatcher.take(ProcessJoined(hand, "", "hand"))
     at_work: dict[int, deque[tuple[int, Task]]] = {0: deque(), 1: deque()}
     for _ in range(2_000):
         for hand, batch in dispatcher.orders():
@@ -301,14 +304,14 @@ def test_a_slow_first_position_holds_back_those_behind_it_and_does_not_fill_the_
 def test_what_a_hand_was_at_goes_alone_and_what_was_behind_it_does_not() -> None:
     clock = Clock()
     dispatcher = Dispatcher(lazily(8, [0]), clock=clock)
-    dispatcher.take(Joined(0, "a"))
+    dispatcher.take(ProcessJoined(0, "", "a"))
     sent = dispatcher.orders()
     clock.now = 0.1
     dispatcher.take(Done(0, [outcome(number, one) for number, one in sent[0][1].pieces[0].tasks]))
     sent = sent[1:] + dispatcher.orders()
-    dispatcher.take(Lost(0, "gone"))
+    dispatcher.take(ProcessLost(0, "gone"))
     assert dispatcher.orders() == []
-    dispatcher.take(Joined(1, "b"))
+    dispatcher.take(ProcessJoined(1, "", "b"))
     again = dispatcher.orders()
     assert [batch.size for _, batch in again] == [1]  # the suspect, and nothing behind it
     assert again[0][1].pieces[0].tasks[0][0] == sent[0][1].pieces[0].tasks[0][0]
@@ -318,10 +321,10 @@ def test_what_a_hand_was_at_goes_alone_and_what_was_behind_it_does_not() -> None
 def test_an_answer_that_comes_twice_counts_once() -> None:
     clock = Clock()
     dispatcher = Dispatcher(lazily(1, [0]), clock=clock)
-    dispatcher.take(Joined(0, "a"))
+    dispatcher.take(ProcessJoined(0, "", "a"))
     dispatcher.orders()
-    dispatcher.take(Lost(0, "gone"))
-    dispatcher.take(Joined(1, "b"))
+    dispatcher.take(ProcessLost(0, "gone"))
+    dispatcher.take(ProcessJoined(1, "", "b"))
     assert len(dispatcher.orders()) == 1
     dispatcher.take(Done(0, [outcome(0, task(0))]))
     assert [one.id for one in dispatcher.results()] == [0]
@@ -334,7 +337,7 @@ def test_hands_without_work_help_those_that_have_some() -> None:
     clock = Clock()
     dispatcher = Dispatcher(lazily(3, [0]), assist=8, clock=clock)
     for hand in range(8):
-        dispatcher.take(Joined(hand, "hand"))
+        dispatcher.take(ProcessJoined(hand, "", "hand"))
     assert len(dispatcher.orders()) == 3
     assert dispatcher.assists() == []  # too soon
     clock.now = 1.0
@@ -349,7 +352,7 @@ def test_no_help_while_there_may_be_more_to_read() -> None:
     clock = Clock()
     dispatcher = Dispatcher(lazily(300, [0]), assist=2, clock=clock)
     for hand in range(2):
-        dispatcher.take(Joined(hand, "hand"))
+        dispatcher.take(ProcessJoined(hand, "", "hand"))
     dispatcher.orders()
     clock.now = 1.0
     assert dispatcher.assists() == []
@@ -415,7 +418,7 @@ def test_behind_a_pause_nothing_is_read_until_the_next_round() -> None:
     clock = Clock()
     dispatcher = Dispatcher(chains(), assist=4, clock=clock)
     for hand in range(4):
-        dispatcher.take(Joined(hand, "hand"))
+        dispatcher.take(ProcessJoined(hand, "", "hand"))
     for number in range(3):
         assert [batch.size for _, batch in dispatcher.orders()] == [1]
         assert dispatcher.pause is Pause.INPUT

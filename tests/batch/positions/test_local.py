@@ -11,14 +11,15 @@ import threading
 import time
 from collections.abc import Iterator
 
+import farm_hands
 import pytest
 from timing import wait_until
 
-from psearch.batch.positions.crew import Done, Joined, Lost
+from psearch.batch.positions.crew import Crew, Done, Event, make_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Pause, Piece, Task
-from psearch.batch.positions.local import LocalCrew
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
 
 SETTINGS = HandSettings(hash_mb=1)
@@ -38,8 +39,8 @@ def is_there(pid: int) -> bool:
 
 
 def test_every_position_is_searched_and_the_hands_are_gone_afterwards() -> None:
-    with LocalCrew(2, SETTINGS) as crew:
-        pids = crew.pids()
+    with make_crew(2, SETTINGS) as crew:
+        pids = crew.processes.pids()
         found = list(outcomes(crew, chains(60)))
     assert sorted(one.id for one in found) == list(range(60))
     assert len({(one.found.nodes, one.found.best) for one in found}) == 1
@@ -57,7 +58,7 @@ def test_more_input_is_heard_of_at_once() -> None:
             assert os.read(reader, 1) == b"."
             yield from chains(1)
 
-    with LocalCrew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         os.write(writer, b".")
         found: list[float] = []
         for some in rounds(crew, chains_of_input(), awaited=reader):
@@ -81,7 +82,7 @@ def test_more_input_is_heard_of_at_once() -> None:
 
 def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
     chance = random.Random(5)
-    with LocalCrew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
 
         def enough() -> Iterator[Chain]:
             endless = chains(1_000_000, 8_000)
@@ -95,7 +96,7 @@ def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
             found.append(one)
             # the one before has been missed, and what it was at is done: else a quick machine kills it thrice
             if killed == crew.lost < 10 and len(found) >= last + 40:
-                os.kill(chance.choice([pid for pid in crew.pids() if is_there(pid)]), signal.SIGKILL)
+                os.kill(chance.choice([pid for pid in crew.processes.pids() if is_there(pid)]), signal.SIGKILL)
                 killed, last = killed + 1, len(found)
         assert crew.lost == 10
     assert sorted(one.id for one in found) == list(range(len(found)))
@@ -104,26 +105,38 @@ def test_hands_that_are_killed_again_and_again_cost_nothing() -> None:
 
 
 def test_a_hand_that_is_stopped_is_replaced() -> None:
-    with LocalCrew(2, SETTINGS) as crew:
-        stopped = crew.pids()[0]
+    with make_crew(2, SETTINGS) as crew:
+        stopped = crew.processes.pids()[0]
         found = []
         for one in outcomes(crew, chains(300, 20_000)):
             found.append(one)
             if len(found) == 20:
                 os.kill(stopped, signal.SIGSTOP)
         assert crew.lost == 1
-        assert stopped not in crew.pids()
+        assert stopped not in crew.processes.pids()
     assert sorted(one.id for one in found) == list(range(300))
+
+
+def test_a_hand_that_raises_is_replaced() -> None:
+    broken = Batch([Piece(0, True, [(0, Task(0, 5, limits=Limits(depth=1)))])])  # type: ignore[arg-type]
+    with make_crew(1, SETTINGS) as crew:
+        events: list[Event] = []
+        while len(events) < 3:
+            events += crew.wait(10.0)
+            if len(events) == 1:
+                crew.send(0, broken)
+        assert [type(event) for event in events] == [ProcessJoined, ProcessLost, ProcessJoined]
+        assert "it raised " in events[1].reason and "Error" in events[1].reason  # type: ignore[union-attr]
 
 
 def test_the_hands_end_with_a_program_that_is_killed() -> None:
     readable, writable = os.pipe()
     child = os.fork()
     if child == 0:
-        crew = LocalCrew(2, SETTINGS)
+        crew = make_crew(2, SETTINGS)
         flow = outcomes(crew, chains(10_000, 100_000))
         next(flow)
-        os.write(writable, " ".join(map(str, crew.pids())).encode())
+        os.write(writable, " ".join(map(str, crew.processes.pids())).encode())
         for _ in flow:
             pass
         os._exit(0)
@@ -141,65 +154,63 @@ def test_from_a_program_with_threads() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with LocalCrew(2, SETTINGS) as crew:
+        with make_crew(2, SETTINGS) as crew:
             assert sorted(one.id for one in outcomes(crew, chains(20))) == list(range(20))
-            os.kill(crew.pids()[0], signal.SIGKILL)
+            os.kill(crew.processes.pids()[0], signal.SIGKILL)
             assert sorted(one.id for one in outcomes_again(crew, 20)) == list(range(20))
     finally:
         done.set()
         thread.join()
 
 
-def outcomes_again(crew: LocalCrew, count: int) -> list:
+def outcomes_again(crew: Crew, count: int) -> list:
     """With another dispatcher, which has not seen the hands come."""
     found: list = []
     while not crew.lost:
         crew.wait(0.1)
-    for hand in list(crew._hands):
-        crew.send(hand, Batch([Piece(0, True, [(number, task) for number, task in tasks_of(hand, crew, count)])]))
+    hands = sorted(crew.processes._processes)
+    for place, hand in enumerate(hands):
+        numbers = range(place, count, len(hands))
+        tasks = [(number, Task(number, "startpos", limits=Limits(nodes=500))) for number in numbers]
+        crew.send(hand, Batch([Piece(0, True, tasks)]))
     while len(found) < count:
         for event in crew.wait(1.0):
             if isinstance(event, Done):
                 found += event.outcomes
-            assert not isinstance(event, Lost)
+            assert not isinstance(event, ProcessLost)
     return found
 
 
-def tasks_of(hand: int, crew: LocalCrew, count: int) -> list[tuple[int, Task]]:
-    place = sorted(crew._hands).index(hand)
-    return [(n, Task(n, "startpos", limits=Limits(nodes=500))) for n in range(place, count, len(crew._hands))]
-
-
 def test_those_that_end_before_they_are_ready_are_not_started_for_ever() -> None:
-    crew = LocalCrew(2, SETTINGS, target="farm_hands:stillborn")
+    crew = make_crew(2, SETTINGS, hand=farm_hands.Stillborn)
     with pytest.raises(WorkerDied, match="end before they are ready"), crew:
         list(outcomes(crew, chains(3)))
 
 
 def test_too_much_memory_is_refused_at_once() -> None:
     with pytest.raises(PsearchError, match="not enough memory: 2 searches with a hash of 8000000 MB"):
-        LocalCrew(2, HandSettings(hash_mb=8_000_000))
+        make_crew(2, HandSettings(hash_mb=8_000_000))
 
 
 def test_what_a_hand_refuses_is_told() -> None:
     with (
         pytest.raises(PsearchError, match="cannot read endgame tables"),
-        LocalCrew(1, HandSettings(hash_mb=1, syzygy="/nowhere")) as crew,
+        make_crew(1, HandSettings(hash_mb=1, syzygy="/nowhere")) as crew,
     ):
         list(outcomes(crew, chains(1)))
 
 
 def test_bound_to_cores_and_nice() -> None:
     core = min(os.sched_getaffinity(0))
-    with LocalCrew(1, SETTINGS, cores=[core], nice=3) as crew:
+    with make_crew(1, SETTINGS, cores=[core], nice=3) as crew:
         next(outcomes(crew, chains(2)))
-        (pid,) = crew.pids()
+        (pid,) = crew.processes.pids()
         assert os.sched_getaffinity(pid) == {core}
         assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + 3
 
 
 def test_a_core_that_is_not_there() -> None:
-    with pytest.raises(PsearchError, match="cannot run on cores 9999"), LocalCrew(1, SETTINGS, cores=[9999]) as crew:
+    with pytest.raises(PsearchError, match="cannot run on cores 9999"), make_crew(1, SETTINGS, cores=[9999]) as crew:
         list(outcomes(crew, chains(1)))
 
 
@@ -208,12 +219,12 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
     many = [
         (number, Task(number, "startpos", ("e2e4", "e7e5") * 1, limits=Limits(nodes=10))) for number in range(6_000)
     ]
-    with LocalCrew(1, SETTINGS, target="farm_hands:empty") as crew:
-        joined: list[Joined] = []
+    with make_crew(1, SETTINGS, hand=farm_hands.Empty) as crew:
+        joined: list[ProcessJoined] = []
         while not joined:
-            joined = [event for event in crew.wait(10.0) if isinstance(event, Joined)]
-        crew.send(joined[0].hand, Batch([Piece(0, True, many)]))
-        crew.send(joined[0].hand, Batch([Piece(1, True, [(number + 6_000, task) for number, task in many])]))
+            joined = [event for event in crew.wait(10.0) if isinstance(event, ProcessJoined)]
+        crew.send(joined[0].process, Batch([Piece(0, True, many)]))
+        crew.send(joined[0].process, Batch([Piece(1, True, [(number + 6_000, task) for number, task in many])]))
         time.sleep(0.5)
         found = 0
         while found < 12_000:
@@ -222,7 +233,7 @@ def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
 
 def test_a_game_moves_on_to_more_threads_when_hands_have_nothing_to_do() -> None:
     positions = [Chain([Task("long", "startpos", limits=Limits(movetime_ms=3_000))])]
-    with LocalCrew(2, SETTINGS) as crew:
+    with make_crew(2, SETTINGS) as crew:
         (one,) = outcomes(crew, positions, assist=2)
     assert one.found.threads == 2
     assert one.found.time_s < 4.0

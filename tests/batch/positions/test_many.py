@@ -25,7 +25,8 @@ from timing import least, wait_until
 import psearch
 from psearch.batch.positions import given_positions as positions
 from psearch.batch.positions import many
-from psearch.batch.positions.local import LocalCrew
+from psearch.batch.positions.crew import make_crew
+from psearch.batch.positions.hand import Hand
 from psearch.results import Limits, PsearchError
 
 LIMIT = chess.engine.Limit(nodes=2_000)
@@ -61,11 +62,11 @@ def openings() -> list[chess.Board]:
     return boards
 
 
-def with_hands(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+def with_hands(monkeypatch: pytest.MonkeyPatch, hand: type[Hand]) -> None:
     monkeypatch.setattr(
         many,
         "make_crew",
-        lambda hands, settings, cores, nice, cluster: LocalCrew(hands, settings, target=f"farm_hands:{target}"),
+        lambda hands, settings, cores, nice, cluster: make_crew(hands, settings, hand=hand),
     )
 
 
@@ -372,7 +373,7 @@ def test_a_handler_of_a_signal_may_close() -> None:
 
 
 def test_a_position_that_kills_is_bad_after_three_tries(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, "poisoned")
+    with_hands(monkeypatch, farm_hands.Poisoned)
     entries = ["startpos"] * 30 + [("poison", farm_hands.POISON)] + ["startpos"] * 30
     found = list(psearch.analyse_many(entries, LIMIT, workers=2))
     assert len(found) == 61
@@ -382,7 +383,7 @@ def test_a_position_that_kills_is_bad_after_three_tries(monkeypatch: pytest.Monk
 
 
 def test_ten_thousand_positions_a_few_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, "empty")
+    with_hands(monkeypatch, farm_hands.Empty)
     read = 0
 
     def lazily() -> Iterator[str]:
@@ -400,7 +401,7 @@ def test_ten_thousand_positions_a_few_in_memory(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.slow
 def test_a_million_positions_in_flat_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    with_hands(monkeypatch, "empty")
+    with_hands(monkeypatch, farm_hands.Empty)
     used = []
     for number, _ in enumerate(psearch.analyse_many(itertools.repeat("startpos", 1_000_000), LIMIT, workers=2)):
         if number % 100_000 == 50_000:

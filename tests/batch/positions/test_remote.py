@@ -10,12 +10,12 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.batch.positions.crew import Done, Joined, Lost
+from psearch.batch.positions.crew import Crew, Done, limit_s, make_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
-from psearch.batch.positions.remote import ClusterCrew, _limit_s
 from psearch.bench import BENCH_POSITIONS
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
 SETTINGS = HandSettings(hash_mb=1)
@@ -41,7 +41,7 @@ def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> Non
             found = hand.answer(0, task).found
             assert found is not None
             expected[task.id] = (found.best, found.nodes, found.lines)
-    with ClusterCrew("auto", SETTINGS) as crew:
+    with make_crew(64, SETTINGS, cluster="auto") as crew:
         answers = list(outcomes(crew, (Chain([task]) for task in wanted)))
         nodes = crew.standing.nodes
         assert sum(node.done for node in nodes.values()) == len(wanted)
@@ -53,7 +53,7 @@ def test_answers_are_those_of_this_machine(kernels: None, fake_ray: Path) -> Non
 def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -> None:
     wanted = tasks(400, 300)
     notes: list[str] = []
-    with ClusterCrew("auto", SETTINGS, on_note=notes.append) as crew:
+    with make_crew(64, SETTINGS, cluster="auto", on_note=notes.append) as crew:
         answers = []
         for one in outcomes(crew, (Chain([task]) for task in wanted), ordered=True):
             answers.append(one.id)
@@ -64,18 +64,18 @@ def test_a_node_that_goes_takes_nothing_with_it(kernels: None, fake_ray: Path) -
 
 
 def test_what_a_hand_says_of_a_position_is_an_outcome(kernels: None, fake_ray: Path) -> None:
-    with ClusterCrew("auto", SETTINGS) as crew:
+    with make_crew(64, SETTINGS, cluster="auto") as crew:
         (one,) = outcomes(crew, [Chain([Task("x", "8/8/8/8/8/8/8/8 w - - 0 1", limits=Limits(depth=1))])])
     assert one.error is not None and "the board is empty" in one.error
 
 
 def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
-    with ClusterCrew("auto", SETTINGS, most=1) as crew:
-        events = _until(crew, Joined)
-        crew.send(events[-1].hand, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
-        lost = _until(crew, Lost)[-1]
-        assert lost.hand == events[-1].hand and "Error" in lost.reason
-        hand = _until(crew, Joined)[-1].hand
+    with make_crew(1, SETTINGS, cluster="auto") as crew:
+        events = _until(crew, ProcessJoined)
+        crew.send(events[-1].process, batch(Task(0, 5, limits=Limits(depth=1))))  # type: ignore[arg-type]
+        lost = _until(crew, ProcessLost)[-1]
+        assert lost.process == events[-1].process and "Error" in lost.reason
+        hand = _until(crew, ProcessJoined)[-1].process
         crew.send(hand, batch(*tasks(2)))
         done = _until(crew, Done)[-1]
         assert [one.number for one in done.outcomes] == [0, 1]
@@ -90,16 +90,16 @@ def test_a_hand_that_raises_is_replaced(kernels: None, fake_ray: Path) -> None:
     ],
 )
 def test_how_long_a_batch_may_take(limits: list[Limits], expected: float | None) -> None:
-    assert _limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
+    assert limit_s(batch(*(Task(0, "startpos", limits=one) for one in limits))) == expected
 
 
 def test_a_move_that_may_have_to_be_compared_takes_longer() -> None:
     one = Task(0, "startpos", limits=Limits(movetime_ms=1000), line=("e2e4",))
-    longer = _limit_s(batch(one))
+    longer = limit_s(batch(one))
     assert longer is not None and longer > 33.0
 
 
-def _until(crew: ClusterCrew, kind: type) -> list:  # type: ignore[type-arg]
+def _until(crew: Crew, kind: type) -> list:  # type: ignore[type-arg]
     events: list = []  # type: ignore[type-arg]
     end = time.monotonic() + 30
     while not events or not isinstance(events[-1], kind):

@@ -304,8 +304,9 @@ POISONED = """
 import sys
 sys.path.insert(0, {support!r})
 from psearch.faces.cli.main import main
-from psearch.batch.positions.local import LocalCrew
-LocalCrew.__init__.__kwdefaults__["target"] = "farm_hands:poisoned"
+import farm_hands
+from psearch.batch.positions.crew import make_crew
+make_crew.__defaults__ = (*make_crew.__defaults__[:-1], farm_hands.Poisoned)
 sys.exit(main())
 """
 

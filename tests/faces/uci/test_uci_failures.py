@@ -17,7 +17,7 @@ from uci_client import Client, infos, workers_of
 from uci_talk import Talk
 
 from psearch.faces.uci import resources
-from psearch.processes import heartbeat, supervisor
+from psearch.processes import supervisor, worker_process
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, WorkerDied
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -217,7 +217,7 @@ def test_nobody_waits_for_workers_that_are_late(talk: Talk, monkeypatch: pytest.
 
     monkeypatch.setattr(workers, "Supervisor", Kept)
     monkeypatch.setattr(supervisor, "_SETTLE_PATIENCE_S", 1000.0)
-    monkeypatch.setattr(heartbeat, "process_state", lambda pid: "D")  # halted, but not by a signal
+    monkeypatch.setattr(worker_process, "process_state", lambda pid: "D")  # halted, but not by a signal
     talk.send("setoption name Threads value 2")
     talk.ready()
     for is_asked in (True, False):

@@ -15,11 +15,13 @@ import chess
 import pytest
 from positions import KIWIPETE
 
+from psearch.lab.watching import job as job_module
 from psearch.lab.watching.cells import ABORTED
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import MOST_CELLS, Experiment, run, timeline
 from psearch.lab.watching.trace_reading import MOST_CHARACTERS, read_trace
 from psearch.options import SearchOptions
+from psearch.processes.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
@@ -154,14 +156,20 @@ def test_a_job_is_stopped_at_once() -> None:
     assert told.messages[-1] == ("stopped", {})
 
 
-def test_a_job_that_is_killed_says_so() -> None:
+def test_a_job_that_is_killed_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[TaskProcesses] = []
+
+    class Noted(TaskProcesses):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(job_module, "TaskProcesses", Noted)
     told = Told()
-    job = BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000}, told)
+    BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000}, told)
     while not told.messages:
         time.sleep(0.01)
-    process = job._process
-    assert process is not None
-    os.kill(process.pid, signal.SIGKILL)
+    os.kill(made[0].pids()[0], signal.SIGKILL)
     assert told.over.wait(60)
     assert told.messages[-1] == ("error", {"text": "the process that worked on this was killed"})
 
@@ -183,9 +191,7 @@ def test_a_job_that_cannot_be_done_says_why(task: str, arguments: dict[str, Any]
 
 
 def test_a_job_takes_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    from psearch.lab.watching import job
-
-    monkeypatch.setattr(job, "LONGEST_S", 0.3)
+    monkeypatch.setattr(job_module, "LONGEST_S", 0.3)
     told = Told()
     BackgroundJob("experiment", {**ARGUMENTS, "nodes": 3_000_000, "workers": 64}, told)
     assert told.over.wait(60)

@@ -9,22 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from psearch.processes.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told
 from psearch.remote.ray import ray_nodes as fleets
-from psearch.remote.ray.driver_messages import (
-    Answered,
-    Ask,
-    Dismiss,
-    Give,
-    HandJoined,
-    HandLost,
-    HandsWanted,
-    NodeJoined,
-    NodeLost,
-    NodeRefused,
-    NodesKnown,
-    Raised,
-    Told,
-)
+from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.ray_nodes import Gone, NodeFacts, Outcome, RayNodes, Threw, Value
 
 OURS = {"psearch": "1", "code": "abc", "python": "3.11.7"}
@@ -200,10 +187,10 @@ def test_a_hand_is_asked_beside_its_work() -> None:
     world.fleet.ask(Ask(0, 9, b"question"))
     world.answer("ask", Value((True, b"")))
     world.pass_time(10, beats=False)
-    assert not world.take(HandLost)
+    assert not world.take(ProcessLost)
     world.fleet.ask(Ask(0, 10, b"question"))
     world.answer("ask", Gone("its process ended"))
-    assert world.take(HandLost) == [HandLost(0, "its process ended")]
+    assert world.take(ProcessLost) == [ProcessLost(0, "its process ended")]
 
 
 def test_hands_of_several_cores_and_their_memory() -> None:
@@ -292,13 +279,13 @@ def test_later_nodes_are_used_and_those_that_leave_are_told_of() -> None:
     world.node("b", cores=2)
     world.take()
     world.settle()
-    joined = world.take(HandJoined)
+    joined = world.take(ProcessJoined)
     assert [message.node for message in joined] == ["b", "b"]
     del world.cluster.alive["b"]
     world.tick()
     assert world.take() == [
-        HandLost(joined[0].hand, "its node is gone"),
-        HandLost(joined[1].hand, "its node is gone"),
+        ProcessLost(joined[0].process, "its node is gone"),
+        ProcessLost(joined[1].process, "its node is gone"),
         NodeLost("b", "b"),
     ]
     assert world.cluster.running() == ["a"]
@@ -308,28 +295,28 @@ def test_answers_and_exceptions_come_with_their_numbers() -> None:
     world = World()
     world.node("a")
     world.settle()
-    (hand,) = world.take(HandJoined)
-    world.fleet.give(Give(hand.hand, 7, b"x"))
+    (hand,) = world.take(ProcessJoined)
+    world.fleet.give(Give(hand.process, 7, b"x"))
     world.answer("do", Value((True, b"y")))
-    world.fleet.give(Give(hand.hand, 8, b"x"))
+    world.fleet.give(Give(hand.process, 8, b"x"))
     world.answer("do", Value((False, b"z")))
-    assert world.take() == [Answered(hand.hand, 7, b"y"), Raised(hand.hand, 8, b"z")]
+    assert world.take() == [Answered(hand.process, 7, b"y"), Raised(hand.process, 8, b"z")]
 
 
 def test_a_lost_hand_is_told_of_once_and_another_begins() -> None:
     world = World()
     world.node("a")
     world.settle()
-    (hand,) = world.take(HandJoined)
+    (hand,) = world.take(ProcessJoined)
     for number in (1, 2):
-        world.fleet.give(Give(hand.hand, number, b""))
+        world.fleet.give(Give(hand.process, number, b""))
     world.pass_time(2)
     assert world.answer("do", Gone("its process ended")) == 2
     world.settle()
     messages = world.take()
-    assert messages[0] == HandLost(hand.hand, "its process ended")
-    assert [type(message) for message in messages[1:]] == [HandJoined] and messages[1].hand != hand.hand
-    world.fleet.give(Give(hand.hand, 3, b""))
+    assert messages[0] == ProcessLost(hand.process, "its process ended")
+    assert [type(message) for message in messages[1:]] == [ProcessJoined] and messages[1].process != hand.process
+    world.fleet.give(Give(hand.process, 3, b""))
     assert world.answer("do", Value((True, b""))) == 0, "work for who is not there goes nowhere"
 
 
@@ -338,16 +325,16 @@ def test_a_hand_that_does_not_answer_is_ended() -> None:
     world.node("a")
     world.node("b")
     world.settle()
-    stalled, _ = world.take(HandJoined)
-    world.fleet.give(Give(stalled.hand, 1, b""))
+    stalled, _ = world.take(ProcessJoined)
+    world.fleet.give(Give(stalled.process, 1, b""))
     actor = min(world.cluster.actors)
     for _ in range(60):
         world.tick(0.5)
         for ref in world.fleet.refs:
             if world.cluster.asked[ref][0] == "beat" and world.cluster.asked[ref][1] != actor:
                 world.fleet.resolve(ref, Value(None))
-    (lost,) = world.take(HandLost)
-    assert lost.hand == stalled.hand and "did not answer for 15 s" in lost.reason
+    (lost,) = world.take(ProcessLost)
+    assert lost.process == stalled.process and "did not answer for 15 s" in lost.reason
     assert actor in world.cluster.ended
 
 
@@ -355,16 +342,16 @@ def test_work_has_its_time_from_when_it_begins() -> None:
     world = World()
     world.node("a")
     world.settle()
-    (hand,) = world.take(HandJoined)
+    (hand,) = world.take(ProcessJoined)
     for number in (1, 2):
-        world.fleet.give(Give(hand.hand, number, b"", limit_s=10))
+        world.fleet.give(Give(hand.process, number, b"", limit_s=10))
     world.pass_time(8)
     ref = next(ref for ref in world.fleet.refs if world.cluster.asked[ref][0] == "do")
     world.fleet.resolve(ref, Value((True, b"")))
     world.pass_time(8)
-    assert world.take() == [Answered(hand.hand, 1, b"")]
+    assert world.take() == [Answered(hand.process, 1, b"")]
     world.pass_time(4)
-    (lost,) = world.take(HandLost)
+    (lost,) = world.take(ProcessLost)
     assert "did not finish within 10 s" in lost.reason
 
 
@@ -376,7 +363,7 @@ def test_a_stopped_program_takes_nobody_for_stalled() -> None:
     world.pass_time(5)
     world.tick(3600)
     world.pass_time(5)
-    assert not world.take(HandLost)
+    assert not world.take(ProcessLost)
 
 
 def test_a_node_whose_hands_end_before_they_are_warm_is_given_up() -> None:
@@ -424,7 +411,7 @@ def test_hands_that_wait_for_a_busy_node_are_not_counted_on() -> None:
     assert sorted(world.cluster.running()) == ["busy", "free"]
     world.answer("start", Value(None), "free")
     world.answer("start", Value(None), "busy")
-    assert len(world.take(HandJoined)) == 1
+    assert len(world.take(ProcessJoined)) == 1
     assert world.cluster.running() == ["free"]
 
 
@@ -432,12 +419,12 @@ def test_dismissed_and_closed() -> None:
     world = World()
     world.node("a", cores=2)
     world.settle()
-    first, _ = world.take(HandJoined)
-    world.fleet.dismiss(Dismiss(first.hand, "not wanted"))
-    assert world.take() == [HandLost(first.hand, "not wanted")]
+    first, _ = world.take(ProcessJoined)
+    world.fleet.dismiss(Dismiss(first.process, "not wanted"))
+    assert world.take() == [ProcessLost(first.process, "not wanted")]
     world.tick()
     world.fleet.close()
-    assert not world.cluster.running() and not world.take(HandLost)
+    assert not world.cluster.running() and not world.take(ProcessLost)
 
 
 @settings(max_examples=80, deadline=None)
@@ -454,10 +441,10 @@ def test_whatever_happens_every_piece_of_work_has_one_end(data: st.DataObject) -
     def read() -> None:
         for message in world.take():
             match message:
-                case HandJoined(hand):
+                case ProcessJoined(hand):
                     assert hand not in warm
                     warm.add(hand)
-                case HandLost(hand):
+                case ProcessLost(hand):
                     assert hand in warm and hand not in lost
                     lost.add(hand)
                 case Answered(hand, done) | Raised(hand, done):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from psearch.remote.ray.driver_messages import HandJoined, HandLost, NodeJoined, NodeLost, NodeRefused
+from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused
 from psearch.remote.ray.standing import Standing
 from psearch.results import PsearchError
 
@@ -15,13 +16,13 @@ def test_nodes_hands_and_rates() -> None:
     assert standing.line(0.0) == "0 nodes, 0 processes"
     for number, name in enumerate("abcde"):
         standing.follow(NodeJoined(name, name, 1, 1), 0.0)
-        standing.follow(HandJoined(number, name, name), 0.0)
+        standing.follow(ProcessJoined(number, name, name), 0.0)
     for second in range(60):
         for number in range(5):
             standing.count(number, number * 40 if second < 30 else number, float(second))
     assert standing.line(60.0) == "5 nodes, 5 processes: e 4.0/s, d 3.0/s, c 2.0/s, others 1.0/s"
     assert len(standing.home[0].marks) <= 20
-    standing.follow(HandLost(4, "its process ended"), 60.0)
+    standing.follow(ProcessLost(4, "its process ended"), 60.0)
     standing.follow(NodeLost("e", "e"), 60.0)
     assert standing.line(60.0).startswith("4 nodes, 4 processes: d 3.0/s")
     assert standing.work_done() == "e 4,920, d 3,690, c 2,460, b 1,230, a 0"

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from psearch.processes.job_pool import share_out
+from psearch.processes.task_sharing import share_out
 from psearch.results import PsearchError, WorkerDied
 
 SLEEP_S = 500.0
-PROGRAM = """
-import os, sys, time
-from psearch.processes import job_pool
+TASKS = """
+import os, time
 
 def say(*words):
-    # one write a line: two processes share the pipe, and print makes a second one of the line's end
-    os.write(1, (" ".join(map(str, words)) + "\\n").encode())
+    # one write a line: the fork server has no stdout for its processes
+    with open(os.environ["SAID"], "ab", buffering=0) as file:
+        file.write((" ".join(map(str, words)) + "\\n").encode())
 
 def make():
     say("begun", os.getpid())
@@ -34,14 +34,19 @@ def work(task):
         raise ValueError("of the task")
     time.sleep(task)
     return task
-
-if __name__ == "__main__":
-    job_pool.safe_start_method = lambda: sys.argv[1]
-    tasks = [task if task == "fail" else float(task) for task in sys.argv[2:]]
-    for place, answer in job_pool.share_out(make, tasks, 2):
-        say("done", place)
 """
-METHODS = pytest.mark.parametrize("method", ["fork", "spawn"])
+PROGRAM = """
+import sys
+from program_tasks import make, say
+from psearch.processes import task_sharing
+from psearch.processes.starting import launcher
+
+launcher._usual_method = lambda: sys.argv[1]
+tasks = [task if task == "fail" else float(task) for task in sys.argv[2:]]
+for place, answer in task_sharing.share_out(make, tasks, 2):
+    say("done", place)
+"""
+METHODS = pytest.mark.parametrize("method", ["fork", "forkserver"])
 
 
 def is_gone(pid: int) -> bool:
@@ -73,8 +78,9 @@ Start = Callable[..., Run]
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
     """Begins a run, and waits until its processes have begun and so many tasks are done."""
-    path = tmp_path / "program.py"
+    path, said_in = tmp_path / "program.py", tmp_path / "said"
     path.write_text(PROGRAM)
+    (tmp_path / "program_tasks.py").write_text(TASKS)
     started: list[subprocess.Popen[str]] = []
 
     def run(*words: str, done: int = 0) -> Run:
@@ -84,14 +90,16 @@ def start(tmp_path: Path) -> Iterator[Start]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            env={**os.environ, "SAID": str(said_in)},
         )
         started.append(process)
-        assert process.stdout is not None
-        said: dict[str, list[int]] = {"begun": [], "done": []}
-        while len(said["begun"]) < 2 or len(said["done"]) < done:
-            word, _, number = process.stdout.readline().partition(" ")
-            said[word].append(int(number))
-        return Run(process, said["begun"])
+        begun: list[int] = []
+        while len(begun) < 2 or said_in.read_text().count("done") < done:
+            assert process.poll() is None or len(begun) == 2
+            time.sleep(0.02)
+            lines = said_in.read_text().splitlines() if said_in.exists() else []
+            begun = [int(line.split()[1]) for line in lines if line.startswith("begun")]
+        return Run(process, begun)
 
     yield run
     for process in started:
@@ -177,14 +185,14 @@ def test_an_error_is_reported_once(start: Start, method: str) -> None:
     run = start(method, f"{SLEEP_S}", "0", "fail", "0")
     _, errors = run.process.communicate(timeout=120)
     assert errors.splitlines()[-1] == "ValueError: of the task"
-    assert "BrokenProcessPool" not in errors and "Exception in thread" not in errors
+    assert "in work" in errors and "Exception in thread" not in errors
     wait_until_gone(run.pids, 0.0)
 
 
 @METHODS
 @pytest.mark.parametrize("number", [0, 1])
 def test_a_killed_process_ends_the_others(start: Start, method: str, number: int) -> None:
-    """The one that is at work, or the one that waits for more and holds the lock of the queue."""
+    """The one that is at work, or the one that waits for more."""
     run = start(method, "0", f"{SLEEP_S}", done=1)
     os.kill(run.pids[number], signal.SIGKILL)
     _, errors = run.process.communicate(timeout=120)
