@@ -10,7 +10,7 @@ import chess
 import numpy as np
 import pytest
 from inspect_node import NodeProbe, TableEntry, TableProbe
-from naive import NaiveSearch, negamax
+from naive import NaiveSearch
 from paths import DATA
 from positions import absurd, games
 from serial import Found, found, search
@@ -21,7 +21,7 @@ from psearch.arena.validate import describe, leftovers
 from psearch.core import records
 from psearch.core.chess.board.bridge import from_chess_move, set_position, to_chess_move
 from psearch.core.chess.pruning.modes import MODES, PLAIN, SOUND, Pruning, parse_pruning, pruning_text
-from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, INFINITE, MATE
+from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE
 from psearch.core.records import SOUND_GATES, SOUND_RAW
 from psearch.core.techniques import TECHNIQUE_NAMES
 from psearch.core.terms import REST_BOUND
@@ -219,11 +219,9 @@ def wrong_bounds(arena: Arena, pruning: Pruning) -> tuple[int, int]:
         arena.clear_learning()
         search(arena, board, 3, replace(SearchOptions.plain(policy="serial"), tt=True, pruning=pruning))
         set_position(arena.tables, twin.frames["position"][:1], board)
-        twin.keys[0] = twin.frames[0]["position"]["key"]
         for first in board.legal_moves:
             board.push(first)
             set_position(arena.tables, twin.frames["position"][1:2], board)
-            twin.keys[1] = twin.frames[1]["position"]["key"]
             for second in board.legal_moves:
                 board.push(second)
                 set_position(arena.tables, twin.frames["position"][2:3], board)
@@ -231,18 +229,10 @@ def wrong_bounds(arena: Arena, pruning: Pruning) -> tuple[int, int]:
                 entry = TableEntry.unpack(word, 2) if word else None
                 if entry is not None and entry.depth == 1:
                     checked += 1
-                    wrong += not allows(entry, frontier_value(twin))
+                    wrong += not allows(entry, twin.value_at(2, 1, 3))
                 board.pop()
             board.pop()
     return checked, wrong
-
-
-def frontier_value(twin: NaiveSearch) -> int:
-    """Of the position at ply 2 of a search of 3 plies."""
-    budget = np.array([10_000_000])
-    addresses = twin.tables.ctypes.data, twin.evaluation.ctypes.data, twin.frames.ctypes.data
-    no_game = np.zeros(1, np.uint64)
-    return int(negamax(*addresses, twin.keys, no_game, 0, 3, 2, 1, -INFINITE, INFINITE, True, budget))
 
 
 def allows(entry: TableEntry, value: int) -> bool:

@@ -1,8 +1,8 @@
 """A group of kernels for tests that look into single ones; what it has is in `inspect_node`, `inspect_position` (moves,
-attacks) and `inspect_pruning` (the decisions of selective search)."""
+attacks), `inspect_pruning` (the decisions of selective search) and `inspect_naive` (negamax, to compare with)."""
 
 from __future__ import annotations
 
 from psearch.core.toolchain.groups import Group
 
-INSPECT = Group("inspect", "inspect_node", "inspect_position", "inspect_pruning")
+INSPECT = Group("inspect", "inspect_naive", "inspect_node", "inspect_position", "inspect_pruning")

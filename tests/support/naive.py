@@ -6,19 +6,14 @@ import math
 from fractions import Fraction
 
 import chess
-import numba
 import numpy as np
+from inspect_naive import TOO_MANY, naive_dtype, naive_value
 
 from psearch.arena.setup import history_keys
 from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins, insufficient_material, make_move
 from psearch.core.chess.evaluation import weights
-from psearch.core.chess.evaluation.evaluate import evaluate
 from psearch.core.chess.ordering.see import SEE_VALUES
-from psearch.core.constants import INFINITE, MATE
-from psearch.core.records import FRAME_SIZE, MAX_PLY, evaluation_dtype, frame_dtype
-from psearch.core.views import evaluation_at, frame_at, tables_at
+from psearch.core.records import MAX_PLY, evaluation_dtype, frame_dtype
 
 # -- chess ---------------------------------------------------------------------------------------------------
 
@@ -61,128 +56,28 @@ class NaiveSearch:
 
     def __init__(self, tables: np.ndarray, prune: bool = True, max_nodes: int = 1 << 60) -> None:
         self.tables = tables
-        self.prune = prune
         self.max_nodes = max_nodes
-        self.nodes = 0
-        self.evaluation = np.zeros(1, evaluation_dtype)
         self.frames = np.zeros(MAX_PLY, frame_dtype)
-        self.keys = np.zeros(MAX_PLY, np.uint64)
+        self._evaluation = np.zeros(1, evaluation_dtype)
+        self._record = np.zeros(1, naive_dtype)
+        self._record["prune"] = prune
+        for name, memory in (("tables", tables), ("evaluation", self._evaluation), ("frames", self.frames)):
+            self._record[name] = memory.ctypes.data
 
     def value(self, board: chess.Board, depth: int) -> int | None:
         """Value of the root for the side to move; None if it takes more than `max_nodes`."""
-        self.nodes = 0
         set_position(self.tables, self.frames["position"][:1], board)
         history = [int(key) for key in history_keys(self.tables, board)]
-        games = np.array(history or [0], np.uint64)
-        value = naive_negamax(
-            self.tables.ctypes.data,
-            self.evaluation.ctypes.data,
-            self.frames.ctypes.data,
-            self.keys,
-            games,
-            len(history),
-            depth,
-            self.prune,
-            self.max_nodes,
-        )
+        self._record["game_count"] = len(history)
+        self._record["games"][0, : len(history)] = history
+        value = self.value_at(0, depth, depth)
         return None if value == TOO_MANY else value
 
-
-TOO_MANY = 1 << 40
-
-
-@numba.njit
-def naive_repetition(keys, games, game_count, ply, reversible):
-    """Seen before in the search, below the root; or twice before, the game included."""
-    seen = 0
-    for back in range(1, reversible + 1):
-        if back <= ply:
-            earlier = keys[ply - back]
-        elif back - ply <= game_count:
-            earlier = games[back - ply - 1]
-        else:
-            break
-        if earlier == keys[ply]:
-            seen += 1
-            if back < ply or seen == 2:
-                return True
-    return False
-
-
-@numba.njit
-def negamax(tables, evaluation, frames, keys, games, game_count, root_depth, ply, depth, alpha, beta, prune, budget):
-    budget[0] -= 1
-    if budget[0] < 0:
-        return TOO_MANY
-    tb = tables_at(tables)
-    frame = frame_at(frames + ply * FRAME_SIZE)
-    pos = frame.position
-    keys[ply] = pos.key
-    in_check = pos.checkers != np.uint64(0)
-    find_pins(tb, pos)
-    captures = generate_captures(tb, pos, frame.node, 0)
-    count = generate_quiets(tb, pos, frame.node, captures)
-    if ply > 0:
-        if pos.rule50 >= 100 and not (in_check and count == 0):
-            return 0
-        if insufficient_material(pos) or naive_repetition(keys, games, game_count, ply, pos.reversible):
-            return 0
-        if ply >= MAX_PLY - 1:
-            return 0 if in_check else evaluate(tb, evaluation_at(evaluation), pos)
-    best = -INFINITE
-    if depth <= 0 and not in_check:
-        best = evaluate(tb, evaluation_at(evaluation), pos)
-        count = captures
-    elif count == 0:
-        return ply - MATE if in_check else 0
-    for i in range(count):
-        if prune and max(best, alpha) >= beta:
-            break
-        child = frame_at(frames + (ply + 1) * FRAME_SIZE)
-        make_move(tb, pos, child.position, frame.node.moves[i] & 0xFFFF)
-        deeper = 0
-        if depth > 0:
-            gives_check = child.position.checkers != np.uint64(0)
-            deeper = depth if gives_check and ply < 2 * root_depth else depth - 1
-        below = negamax(
-            tables,
-            evaluation,
-            frames,
-            keys,
-            games,
-            game_count,
-            root_depth,
-            ply + 1,
-            deeper,
-            -beta,
-            -max(alpha, best),
-            prune,
-            budget,
-        )
-        if below == TOO_MANY:
-            return TOO_MANY
-        best = max(best, -below)
-    return best
-
-
-@numba.njit
-def naive_negamax(tables, evaluation, frames, keys, games, game_count, root_depth, prune, max_nodes):
-    budget = np.array([max_nodes])
-    return negamax(
-        tables,
-        evaluation,
-        frames,
-        keys,
-        games,
-        game_count,
-        root_depth,
-        0,
-        root_depth,
-        -INFINITE,
-        INFINITE,
-        prune,
-        budget,
-    )
+    def value_at(self, ply: int, depth: int, root_depth: int) -> int:
+        """Value of the position in the frame at a ply; the frames above hold what came before."""
+        self._record["budget"] = self.max_nodes
+        self._record["root_depth"] = root_depth
+        return naive_value(self._record.ctypes.data, ply, depth)
 
 
 # -- evaluation ----------------------------------------------------------------------------------------------
