@@ -6,6 +6,7 @@ An await that is cancelled stops what it waits for. A loop that is closed, or an
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,7 +20,7 @@ from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.infos import result_dicts
 from psearch.api.question import ask
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.options import DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
@@ -57,12 +58,14 @@ class AsyncEngine:
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
+        evaluation: str = DEFAULT_EVALUATION,
+        net: str | os.PathLike[str] | None = None,
         watched: bool = False,
         cluster: str | None = None,
     ) -> None:
-        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
         make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
-        self._make = partial(make, watched=watched, cluster=cluster)
+        self._make = partial(make, evaluation=evaluation, net=net, watched=watched, cluster=cluster)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()

@@ -16,10 +16,11 @@ from psearch.batch.analysis.analyser import Analyser, Form
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
-from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
+from psearch.options import network_named
 from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.text.source import Source, read_source
@@ -209,6 +210,8 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -
         "hash": hash_mb,
         "policy": options.policy,
         "pruning": options.pruning,
+        **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
+        "network": network_named(options.net).name,
         **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,
     }

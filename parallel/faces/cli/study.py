@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
-from psearch.faces.cli.arguments import add_hash, add_json, check_hash
+from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
-from psearch.searcher.declared import PRUNING
 
 if TYPE_CHECKING:
     from psearch.files.raw_log import RawLog
@@ -57,7 +56,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="P,Q",
         help=f"when nodes are split: {', '.join(_POLICIES)} (default {DEFAULT_POLICY})",
     )
-    PRUNING.add_to(parser)
+    add_pruning(parser)
     add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")

@@ -13,6 +13,7 @@ import chess
 from psearch.core.toolchain.groups import Progress
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
 from psearch.faces.uci.uci_options import OptionValues
+from psearch.options import network_named
 from psearch.processes.starting.launcher import prepare_launch
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -41,6 +42,7 @@ class Resources:
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
+        self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
@@ -65,10 +67,16 @@ class Resources:
         self._trace.settle(values.text("Trace"))
         self._prober.settle(values.text("SyzygyPath"))
         self._book.settle(values.text("BookFile"))
+        self._network.settle(values.text("EvalFile"))
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None))
             self.searcher.settle_machines(values.text("Cluster"), hash_mb)
+
+    @property
+    def network(self) -> str:
+        """The file of the network that evaluates; empty: that of the package."""
+        return self._network.value or ""
 
     # -- for a search ------------------------------------------------------------------------------------------------
 

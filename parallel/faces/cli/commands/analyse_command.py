@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_on, check_hash, without_dashes
+from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, check_hash, without_dashes
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import HASH, POLICY, PRUNING, SYZYGY, THREADS
+from psearch.searcher.declared import HASH, POLICY, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analysis_session import Input
@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_limits(parser, "for each position")
     HASH.add_to(parser, f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)")
     POLICY.add_to(parser)
-    PRUNING.add_to(parser)
+    add_pruning(parser)
+    add_net(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
