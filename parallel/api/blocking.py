@@ -45,8 +45,8 @@ class Engine:
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
     network than the one that psearch comes with; watched: the workers note what they do, for those who look on while
-    they search (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all of its cores
-    (docs/guides/cluster.md).
+    they search (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all
+    of its cores (docs/guides/cluster.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
