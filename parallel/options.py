@@ -20,7 +20,8 @@ _MOST = 2**31 - 1
 
 
 def pruning_named(text: str) -> Pruning:
-    """The parameters of a mode and changes to it, as a user writes them (`parse_pruning`). Raises PsearchError."""
+    """Return the parameters of a mode and changes to it, as a user writes them (`parse_pruning`). Raises
+    PsearchError."""
     try:
         return parse_pruning(text)
     except ValueError as error:
@@ -61,7 +62,8 @@ class SearchOptions:
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:
-        """No table, nothing selective: any number of workers in any order must find the negamax value."""
+        """Return options with no table and nothing selective: any number of workers in any order must find the negamax
+        value."""
         return cls(
             tt=False,
             pruning=MODES["plain"],

@@ -103,7 +103,7 @@ class Info:
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
 
     def as_dict(self) -> chess.engine.InfoDict:
-        """The same as python-chess's engines report it: a dictionary with a key for everything that is known."""
+        """Return the same as python-chess's engines report it: a dictionary with a key for everything that is known."""
         info: chess.engine.InfoDict = {
             "depth": self.depth,
             "seldepth": self.seldepth,

@@ -70,7 +70,7 @@ def _goes_before(ctx, wk, other, lowest):
 
 @kernel(i64(Context))
 def elected(ctx):
-    """Number of the worker whose answer is taken; 0 if none has finished a depth."""
+    """Return number of the worker whose answer is taken; 0 if none has finished a depth."""
     count = header_of(ctx).worker_count
     lowest = np.int64(INFINITE)
     for i in range(count):

@@ -47,7 +47,7 @@ class Place:
 
 
 def positions(work: PgnGame) -> Iterator[Place]:
-    """The positions of a game from the last to the first, so that the table knows what the moves led to.
+    """Yield the positions of a game from the last to the first, so that the table knows what the moves led to.
 
     A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
     whole game is in memory, beside what the caller keeps.
@@ -60,7 +60,7 @@ def positions(work: PgnGame) -> Iterator[Place]:
 
 
 def count_positions(work: PgnGame) -> int:
-    """How many there are."""
+    """Return how many there are."""
     return sum(1 for _ in _positions(work))
 
 

@@ -23,22 +23,22 @@ _MOST_SECONDS = 60
 
 
 def add_position(parser: argparse.ArgumentParser) -> None:
-    """`FEN`, as one argument or as several words; `position_words` gives them."""
+    """Add `FEN`, as one argument or as several words; `position_words` gives them."""
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
 
 
 def position_words(options: argparse.Namespace) -> list[str]:
-    """The words of `FEN`."""
+    """Return the words of `FEN`."""
     return without_dashes(options.fen)
 
 
 def without_dashes(words: list[str]) -> list[str]:
-    """The words without `--`, which some versions of argparse leave in."""
+    """Return the words without `--`, which some versions of argparse leave in."""
     return [word for word in words if word != "--"]
 
 
 def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """Everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
+    """Add everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
     add_threads(parser)
     add_limits(parser, scope)
     add_hash(parser, None)
@@ -47,14 +47,14 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
 
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
-    """`--policy` and `--pruning`. Raises PsearchError for what no search can be told."""
+    """Return the options that `--policy` and `--pruning` set. Raises PsearchError for what no search can be told."""
     from psearch.options import SearchOptions, pruning_named
 
     return SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:
-    """`--threads N`."""
+    """Add `--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
     parser.set_defaults(threads_given=False)
     words = f"{THREADS.words} (default: the usable cores, here {cores})"
@@ -76,7 +76,7 @@ class _Threads(argparse.Action):
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
-    """`--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
+    """Add `--depth D`, `--movetime TIME` and `--nodes N`; the first that is reached ends the search."""
     after = f" {scope}" if scope else ""
     DEPTH.add_to(parser, f"{DEPTH.words}{after}, {DEPTH.low} to {DEPTH.high}")
     words = f"{MOVETIME.words}{after}, or a time like 5s, 500ms, 2m"
@@ -102,7 +102,7 @@ class _MoveTime(argparse.Action):
 
 
 def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
-    """The limits that were given, else the default time."""
+    """Return the limits that were given, else the default time."""
     from psearch.results import Limits
 
     limits = Limits(options.depth, options.movetime, options.nodes)
@@ -110,13 +110,14 @@ def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
 
 
 def add_hash(parser: argparse.ArgumentParser, default: int | None) -> None:
-    """`--hash MB`; None: a share of the free memory, for `hash_or_default`."""
+    """Add `--hash MB`; None: a share of the free memory, for `hash_or_default`."""
     share = f"1/16 of the free memory, here {default_hash_mb()}; {DEFAULT_HASH_MB} with --depth or --nodes"
     HASH.add_to(parser, f"{HASH.words} (default: {default or share})", default=default)
 
 
 def hash_or_default(options: argparse.Namespace) -> int:
-    """`--hash`, or its default: to a depth or node count the same everywhere, else what the memory gives.
+    """Return the size that `--hash` sets, or its default: to a depth or node count the same everywhere, else what the
+    memory gives.
 
     Raises PsearchError for what cannot fit.
     """
@@ -137,10 +138,10 @@ def check_hash(hash_mb: int) -> None:
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
-    """`--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
+    """Add `--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
     CLUSTER.add_to(parser, f"{what}: {CLUSTER.words}")
 
 
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:
-    """`--json`."""
+    """Add `--json`."""
     parser.add_argument("--json", action="store_true", help=f"print one JSON object instead of {instead_of}")

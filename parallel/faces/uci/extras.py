@@ -20,7 +20,7 @@ def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
 
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
-    """The line that `eval` prints."""
+    """Return the line that `eval` prints."""
     value = static_evaluation(supervisor.arena.tables, board)
     if value is None:
         return "info string no static evaluation: in check"

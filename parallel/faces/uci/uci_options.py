@@ -85,7 +85,7 @@ _BY_KEY = {option.key: option for option in OPTIONS}
 
 
 def files_are_allowed() -> bool:
-    """What the environment says."""
+    """Return what the environment says."""
     return os.environ.get(NO_FILES, "0") in ("", "0")
 
 
@@ -111,15 +111,15 @@ class OptionValues:
         return option
 
     def declared(self) -> list[Option]:
-        """The options that do something, in order."""
+        """Return the options that do something, in order."""
         return [option for option in OPTIONS if self.files or not option.is_path]
 
     def copy(self) -> OptionValues:
-        """As they are now; later changes do not show."""
+        """Copy them as they are now; later changes do not show."""
         return OptionValues(self.files, dict(self._values))
 
     def search_options(self) -> SearchOptions:
-        """How to search."""
+        """Return how to search."""
         from psearch.options import SearchOptions, pruning_named
 
         pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))

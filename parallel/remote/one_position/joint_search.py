@@ -35,7 +35,7 @@ _HISTORY = 100
 
 
 def search_together(supervisor: Supervisor, team: Team, request: SearchRequest) -> Result:
-    """As `Supervisor.search`, with the help of the others who are ready, or get ready meanwhile."""
+    """Search, as `Supervisor.search` does, with the help of the others who are ready, or get ready meanwhile."""
     if not any(request.board.legal_moves) or not team.is_there:
         return supervisor.search(request)
     return _JointSearch(supervisor, team, request).run()

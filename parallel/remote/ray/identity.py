@@ -20,12 +20,13 @@ _DIGITS = 12
 
 @cache
 def identity() -> dict[str, str]:
-    """Version, digest of the code, version of Python, and the machine, by name."""
+    """Return version, digest of the code, version of Python, and the machine, by name."""
     return {"psearch": __version__, "code": _digest(), "python": platform.python_version(), "machine": _machine()}
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """Why what a node is does not do, in one line; None: it does. Of Python only major and minor version count."""
+    """Return why what a node is does not do, in one line; None: it does. Of Python only major and minor version
+    count."""
     if "psearch" not in theirs:
         return theirs.get("problem", "psearch is not installed there: install there what this machine has")
     if theirs["psearch"] != ours["psearch"]:

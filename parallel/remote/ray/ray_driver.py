@@ -165,7 +165,7 @@ def end(folder: str) -> None:
 
 
 def explain(error: BaseException, address: str) -> str:
-    """Why there is no connection, in one line."""
+    """Return why there is no connection, in one line."""
     texts = []
     link: BaseException | None = error
     while link is not None:

@@ -67,7 +67,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch simulate`."""
+    """Add the arguments of `psearch simulate`."""
     parser.add_argument(
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
