@@ -105,8 +105,8 @@ class Costs:
         return nodes * (self.node + self.qnode) / 2e9
 
     def told(self, here: str, file: str = "those of the log") -> str:
-        """Return whose costs these are, in a line below a table. here: the machine, as `machine` has it, where it is made;
-        file: where they come from if they are not the defaults."""
+        """Return whose costs these are, in a line below a table. here: the machine, as `machine` has it, where it is
+        made; file: where they come from if they are not the defaults."""
         if replace(self, jitter=0.0) == Costs():
             return (
                 f"costs: the defaults ({self.machine}, {_DEFAULTS_MEASURED}); with those of this machine (psearch "
