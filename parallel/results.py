@@ -218,7 +218,7 @@ class BestLine:
         }
 
     def _repr_html_(self) -> str | None:
-        """For notebooks: the board with the best move, and the lines."""
+        """Draw for notebooks: the board with the best move, and the lines."""
         if self.board is None:
             return None
         import chess.svg

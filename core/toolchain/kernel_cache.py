@@ -221,7 +221,7 @@ def read_sealed(folder: Folder, name: str) -> bytes | None:
 
 
 def _digest(name: str, content: bytes) -> bytes:
-    """Of a file under its own name: one that was copied over another is not the other."""
+    """Return the digest of a file under its own name: one that was copied over another is not the other."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 

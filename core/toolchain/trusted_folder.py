@@ -174,7 +174,7 @@ def open_folder(path: str, make: bool = False) -> Folder:
 
 
 def _parts(path: str) -> list[str]:
-    """Of a path, the last one first."""
+    """Return the parts of a path, the last one first."""
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
@@ -190,7 +190,7 @@ def _open_component(folder: int, name: str, make: bool) -> int:
 
 
 def _check_way(status: os.stat_result, descriptor: int, above: os.stat_result | None) -> None:
-    """Of a component on the way. above: the folder that it lies in."""
+    """Check a component on the way. above: the folder that it lies in."""
     open_above = above is not None and _is_open(above)
     if status.st_uid not in _own() and (open_above or not _stands_for_root(status.st_uid)):
         raise NotTrusted(descriptor, "belongs to somebody else")
@@ -205,7 +205,7 @@ def _check_way(status: os.stat_result, descriptor: int, above: os.stat_result | 
 
 
 def _check_alone(status: os.stat_result, descriptor: int) -> None:
-    """Of the folder itself: what is enough on the way to it is not enough here."""
+    """Check the folder itself: what is enough on the way to it is not enough here."""
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if status.st_uid not in _own():
@@ -215,7 +215,7 @@ def _check_alone(status: os.stat_result, descriptor: int) -> None:
 
 
 def _own() -> tuple[int, int]:
-    """Who may own what is trusted."""
+    """Return who may own what is trusted."""
     return _ROOT, os.geteuid()
 
 

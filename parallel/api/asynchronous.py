@@ -261,7 +261,7 @@ class AsyncEngine:
         return self._first_settings if self._engine is None else self._engine._settings
 
     def _recorder(self) -> Recorder | None:
-        """As `Engine._recorder`; None also before the workers have started."""
+        """Return what `Engine._recorder` is; None also before the workers have started."""
         return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:

@@ -178,7 +178,7 @@ def _not_a_line(file: Path, number: int) -> PsearchError:
 
 
 def _text_lines(file: Path) -> Iterator[str]:
-    """Of a log, compressed or not."""
+    """Yield the lines of a log, compressed or not."""
     try:
         with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as lines:
             yield from iter(lambda: lines.readline(_LONGEST_LINE), "")

@@ -223,7 +223,7 @@ class Reports:
         return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
 
     def _worker_stats(self) -> list[WorkerStats]:
-        """Of the present workers; what those before them did is added by number."""
+        """Return the figures of the present workers; what those before them did is added by number."""
         counters = self.arena.worker["counters"]
         idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
         columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares

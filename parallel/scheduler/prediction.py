@@ -139,7 +139,7 @@ def record_outcome(wk, node, cut):
 
 @kernel(i64(i64))
 def _bin(p):
-    """Of a probability, in reliability curves."""
+    """Return the bin of a probability, in reliability curves."""
     check(0 <= p <= CERTAIN, "what is put into a bin is a probability")
     return min(p * BINS // CERTAIN, BINS - 1)
 

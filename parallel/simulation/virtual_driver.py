@@ -288,8 +288,8 @@ def _cost_of_others(sim, now):
 
 @kernel(i64(Simulation, Worker, i64, i64, boolean))
 def _cost_of_words(sim, wk, nodes, epoch, was_idle):
-    """Of the words that workers read at every node, if another one has written them: the abort epoch, and, in the main
-    search, how many workers are idle.
+    """Return the cost of the words that workers read at every node, if another one has written them: the abort epoch,
+    and, in the main search, how many workers are idle.
 
     nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
     """

@@ -146,5 +146,5 @@ def _needs_chess960(board: chess.Board, castling: str) -> bool:
 
 
 def _quote(text: str, limit: int = 80) -> str:
-    """As the user wrote it, on one line, printable, and not endless."""
+    """Quote as the user wrote it, on one line, printable, and not endless."""
     return ascii(text if len(text) <= limit else text[: limit - 3] + "...")

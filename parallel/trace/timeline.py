@@ -94,7 +94,7 @@ def _move_name(code: int) -> str:
 
 
 def _node_args(event: Event) -> dict[str, Any]:
-    """Of the open node that an event is about."""
+    """Return the arguments of the open node that an event is about."""
     if event.frame < 0:
         return {"split": "root", "ply": 0}
     return {

@@ -34,7 +34,7 @@ def target_machine() -> Any:
 
 
 def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
-    """For each entry a C function: 64-bit integers in and out.
+    """Make a C function for each entry: 64-bit integers in and out.
 
     numba's functions return a status, and their value through a pointer. A status other than 0 is an exception, which
     no kernel raises but in a build with checks: the process ends.

@@ -117,7 +117,8 @@ class Build:
         return None if self.folder is None else kernel_cache.read_sealed(self.folder, self._bitcode_name(symbol))
 
     def _keep_bitcode(self, symbol: str) -> None:
-        """For the next change of another kernel. Not told when there is no room: so will be the object's fate."""
+        """Keep bitcode for the next change of another kernel. Not told when there is no room: so will be the object's
+        fate."""
         if self.folder is not None:
             with contextlib.suppress(OSError):
                 kernel_cache.write_sealed(self.folder, self._bitcode_name(symbol), self.bitcodes[symbol])

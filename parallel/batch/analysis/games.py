@@ -109,7 +109,7 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
 
 
 def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSummary], annotator: str) -> None:
-    """Who analysed and what came out, in place of what an earlier analysis has left."""
+    """Set tags that say who analysed and what came out, in place of what an earlier analysis has left."""
     # several names are separated by colons (PGN standard, 9.9.1 and 8.1.1.4)
     others = [name for name in headers.get("Annotator", "").split(":") if name and not name.startswith("psearch ")]
     headers["Annotator"] = ":".join([*others, annotator])

@@ -52,7 +52,7 @@ class PositionResult(BestLine):
         return self.id, self.index, self.error, self.hand, self._task, self._found
 
     def _repr_html_(self) -> str | None:
-        """For notebooks: the board with the best move, and the lines."""
+        """Draw for notebooks: the board with the best move, and the lines."""
         return None if self._found is None else super()._repr_html_()
 
     @property

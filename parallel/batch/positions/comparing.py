@@ -219,7 +219,7 @@ class Comparer:
 
 
 def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | None:
-    """Of the last one, two, three depths the one that speaks least against the move: the surest of these."""
+    """Return of the last one, two, three depths the one that speaks least against the move: the surest of these."""
     least = [
         replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
         for depths in range(1, len(pairs) + 1)

@@ -238,7 +238,7 @@ class GameTree:
         }
 
     def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
-        """Of a node at this distance from the root, whose position stands on the board."""
+        """Return the facts of a node at this distance from the root, whose position stands on the board."""
         facts = {
             "id": self._numbers[node],
             "ply": self.game.ply() + depth,

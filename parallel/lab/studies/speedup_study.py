@@ -108,7 +108,7 @@ def find_depth(
 
 
 def _forget(engine: Supervisor, history: int) -> None:
-    """As new, but for a history of this seed."""
+    """Forget everything, but for a history of this seed."""
     engine.forget()
     perturb_history(engine.arena, history)
 

@@ -191,7 +191,7 @@ def _step(moves_done: int) -> int:
 def _described(
     raw: _Raw, line: NodeLine, reached: list[tuple[int, int]], below: int, predictions: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    """For JSON."""
+    """Describe a node for JSON."""
     finished = max(0, raw.handed_out - raw.inside)
     bound = BOUND_NONE if raw.bound == BOUND_EXACT else raw.bound
     depth = min(max(raw.depth, 0), DEPTHS - 1)

@@ -97,7 +97,7 @@ class _JointSearch:
             return Result(answer.pv[0], info_of(answer.lines[0], self._board.turn), notes=[str(error)])
 
     def _shares(self) -> dict[int, int]:
-        """Of a limit of nodes, by machine, as the machines have threads; none without a limit."""
+        """Return the shares of a limit of nodes, by machine, as the machines have threads; none without a limit."""
         nodes = self._request.limits.nodes
         if nodes is None:
             return {}
@@ -229,7 +229,7 @@ class _JointSearch:
             self._request.on_info(shown)
 
     def _is_news(self, report: MachineReport) -> bool:
-        """Who is first at a depth is heard of it to its end."""
+        """Tell whether a report is shown: the machine that is first at a depth is shown until that depth ends."""
         shown = self._shown
         if shown is None or report.depth > shown.depth:
             return True

@@ -278,7 +278,8 @@ class _MachinesSearch:
         )
 
     def _first_move(self) -> Answer | None:
-        """For want of a report: the time is over before one iteration. Machine 0 has searched nothing else then."""
+        """Return any move for want of a report: the time is over before one iteration. Machine 0 has searched nothing
+        else then."""
         header = self._machines[0].simulator.arena.header[0]
         move = to_chess_move(int(header["best_move"]), self._board)
         return Answer(0, int(header["score"]), 0, (move,)) if move in self._board.legal_moves else None

@@ -47,7 +47,7 @@ def _machine() -> str:
 
 
 def _digest() -> str:
-    """Of every source file: its name and its bytes."""
+    """Return a digest of every source file: its name and its bytes."""
     digest = hashlib.sha256()
     for root in _ROOTS:
         folder = Path(importlib.import_module(root).__path__[0])

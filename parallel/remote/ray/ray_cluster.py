@@ -106,7 +106,7 @@ class RayCluster:
 
 
 def _outcome(future: Future[Any]) -> Outcome:
-    """Of a call that is done."""
+    """Return the outcome of a call that is done."""
     try:
         return Value(future.result())
     except errors.RayTaskError as error:

@@ -283,7 +283,7 @@ class RayNodes:
         return self._wanted.cores is None and facts.is_ours and self._wanted.address != LOCAL
 
     def _is_here(self, theirs: Mapping[str, str]) -> bool:
-        """The same by what the node says, for Ray's client is connected to no node."""
+        """Tell the same by what the node says, for Ray's client is connected to no node."""
         if self._wanted.cores is not None or not self._wanted.address.startswith(CLIENT):
             return False
         return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")

@@ -220,7 +220,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
 
 
 def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Share | None:
-    """Who does the searches, if it is a cluster."""
+    """Return who does the searches, if it is a cluster."""
     if options.on is None:
         return None
     from psearch.remote.ray.shared_tasks import share_out_on
@@ -260,7 +260,7 @@ def _study(options: argparse.Namespace) -> Study:
 
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:
-    """Of every search. What the user left open is filled in, for the log."""
+    """Return the options of every search. What the user left open is filled in, for the log."""
     from psearch.options import SearchOptions, pruning_named
 
     how = SearchOptions(pruning=pruning_named(options.pruning))
