@@ -1,4 +1,4 @@
-"""Ray as the fleet sees it. Imported in the driver only."""
+"""Ray as `ray_nodes` sees it. Imported in the driver only."""
 
 from __future__ import annotations
 

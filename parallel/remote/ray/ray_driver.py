@@ -82,7 +82,7 @@ class _ProgramGone(Exception):
 
 
 class _Session:
-    """A fleet that is run until the program has enough: whatever the program says and whatever a node answers is an
+    """Nodes that are led until the program has enough: whatever the program says and whatever a node answers is an
     event, and wakes the one thread that deals with them."""
 
     def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted, events: queue.SimpleQueue[Any]) -> None:

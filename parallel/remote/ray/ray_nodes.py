@@ -78,7 +78,7 @@ Outcome = Value | Threw | Gone
 
 
 class Cluster(Protocol):
-    """What the fleet needs to have done. Nothing here waits."""
+    """What `RayNodes` needs to have done. Nothing here waits."""
 
     def nodes(self) -> Sequence[NodeFacts] | None:
         """Return all that live; None: no news since the last call."""
