@@ -12,7 +12,8 @@ from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
 
 
 def term_pairs(term: Term) -> tuple[tuple[int, int], ...]:
-    """The weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted it."""
+    """Return the weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted
+    it."""
     return weights.TERM_VALUES.get(term.name, ((0, 0),) * term.count)
 
 

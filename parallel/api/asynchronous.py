@@ -107,7 +107,7 @@ class AsyncEngine:
         await in_thread(self._close)
 
     async def quit(self) -> None:
-        """The same as `close`."""
+        """Do what `close` does."""
         await self.close()
 
     def stop(self) -> None:
@@ -126,14 +126,14 @@ class AsyncEngine:
         await in_thread(lambda: engine.ping(), _let_end)
 
     async def configure(self, options: Options) -> None:
-        """As `Engine.configure`."""
+        """Set options, as `Engine.configure` does."""
         engine = await self._started()
         await in_thread(lambda: engine.configure(options), _let_end)
 
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """For programs that tell: this engine plays against everybody in the same way."""
+        """Take what such programs tell; this engine plays against everybody in the same way."""
 
     async def send_game_result(
         self,
@@ -142,7 +142,7 @@ class AsyncEngine:
         game_ending: str | None = None,
         game_complete: bool = True,
     ) -> None:
-        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
         engine = await self._started()
         await in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
 
@@ -183,7 +183,7 @@ class AsyncEngine:
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
-        """As `Engine.analyse`."""
+        """Search a position, as `Engine.analyse` does."""
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
@@ -206,7 +206,7 @@ class AsyncEngine:
         options: Options = _NO_OPTIONS,
         opponent: chess.engine.Opponent | None = None,
     ) -> chess.engine.PlayResult:
-        """As `Engine.play`."""
+        """Choose a move, as `Engine.play` does."""
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
@@ -264,7 +264,7 @@ class AsyncEngine:
         return self._first_settings if self._engine is None else self._engine._settings
 
     def _recorder(self) -> Recorder | None:
-        """As `Engine._recorder`; None also before the workers have started."""
+        """Return what `Engine._recorder` is; None also before the workers have started."""
         return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:
@@ -303,16 +303,16 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
         return self
 
     def post(self, info: chess.engine.InfoDict) -> None:
-        """Called in the loop for each info."""
+        """Post an info; called in the loop."""
         super().post(info)  # which merges it into the line's last one, as programs of UCI say only what is new
         keep_latest(self.multipv, info)
 
     def take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
-        """Called in the searching thread for each report."""
+        """Take a report; called in the searching thread."""
         self._call(partial(keep_latest, self.multipv) if is_live else self.post, info)
 
     def end(self, result: Result | None, error: BaseException | None) -> None:
-        """Called in the searching thread when it is over."""
+        """End the analysis; called in the searching thread when it is over."""
         if result is not None:
             self._call(self.set_finished, chess.engine.BestMove(result.bestmove, result.ponder))
         else:
@@ -341,7 +341,7 @@ def _stop_with_loop(control: SearchControl) -> OnInfo:
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """The result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
+    """Return the result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
 
     When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
     """

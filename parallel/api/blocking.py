@@ -137,7 +137,7 @@ class Engine:
         self._searcher.close()
 
     def quit(self) -> None:
-        """The same as `close`."""
+        """Do what `close` does."""
         self.close()
 
     def stop(self) -> None:
@@ -175,7 +175,7 @@ class Engine:
     def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """For programs that tell: this engine plays against everybody in the same way."""
+        """Take what such programs tell; this engine plays against everybody in the same way."""
 
     def send_game_result(
         self,
@@ -184,7 +184,7 @@ class Engine:
         game_ending: str | None = None,
         game_complete: bool = True,
     ) -> None:
-        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
         self._owner.check()
         self._end_pondering()
 
@@ -440,10 +440,10 @@ def _is_another(game: object, last: object) -> bool:
 
 
 def identity() -> dict[str, str]:
-    """As `psearch uci` gives it."""
+    """Return name and author, as `psearch uci` gives them."""
     return {"name": f"psearch {__version__}", "author": "the psearch authors"}
 
 
 def option_map() -> chess.engine.UciOptionMap[chess.engine.Option]:
-    """The options there are, by name; a new mapping each time."""
+    """Return the options there are, by name; a new mapping each time."""
     return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)

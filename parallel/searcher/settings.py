@@ -69,7 +69,7 @@ class Settings:
         return settings
 
     def for_one_search(self, options: Options) -> SearchOptions:
-        """How to search once with these options. Raises PsearchError for those that need other workers."""
+        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
         settings = self.changed(options)
         if (settings.threads, settings.hash_mb) != (self.threads, self.hash_mb) or clears_hash(options):
             raise PsearchError("Threads, Hash and Clear Hash are for all searches: set them with configure")

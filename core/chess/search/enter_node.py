@@ -63,7 +63,7 @@ from psearch.core.views import (
 
 @kernel(i64(Context, Worker, Frame))
 def enter(ctx, wk, frame):
-    """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
+    """Do everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
     node = frame.node
     pos = frame.position
     hd = header_of(ctx)
@@ -194,7 +194,7 @@ def after_move(ctx, wk, frame, node, value):
 
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
-    """After a cutoff: killers of the worker that found it, and the history that all share."""
+    """Learn from a cutoff: killers of the worker that found it, and the history that all share."""
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # a cutoff in these passes says nothing about the move at the node itself
@@ -206,7 +206,7 @@ def learn(ctx, wk, frame, node):
 
 @kernel(void(Context, Worker, Frame))
 def finish(ctx, wk, frame):
-    """The node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
+    """Put the node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
     node = frame.node
     hd = header_of(ctx)
     ply = wk.ply

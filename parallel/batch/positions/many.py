@@ -51,7 +51,7 @@ CLOSED = "these results were closed before all were there"
 
 
 def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
-    """A table that is large enough for such searches. A larger one only takes longer to be emptied between them.
+    """Return a table that is large enough for such searches. A larger one only takes longer to be emptied between them.
 
     A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
     """
@@ -106,7 +106,7 @@ class _Search:
         self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice, wanted.cluster)
 
     def enter(self) -> None:
-        """Only one thread comes in, the others wait."""
+        """Let only one thread in, the others wait."""
         self._door.acquire()
         self.inside = threading.get_ident()
 
@@ -116,7 +116,7 @@ class _Search:
         self._door.release()
 
     def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
-        """From inside."""
+        """Yield results, from inside."""
         wanted = self._wanted
         for outcome in outcomes(
             self.crew,
@@ -389,7 +389,7 @@ class _FromLoop(Iterator[object]):
         return await anext(self._source, _END)
 
     def give_up(self) -> None:
-        """Nobody waits for more."""
+        """Note that nobody waits for more."""
         if self._awaited is not None:
             self._awaited.cancel()
 
@@ -472,7 +472,8 @@ class AsyncManyResults:
 def analyse_many_async(
     positions: Iterable[Entry] | AsyncIterable[Entry], limit: chess.engine.Limit | None = None, **arguments: Any
 ) -> AsyncManyResults:
-    """`psearch.analyse_many` for asyncio: the same arguments, an asynchronous iterator and context manager.
+    """Analyse many positions on asyncio, as `psearch.analyse_many` does: the same arguments, an asynchronous iterator
+    and context manager.
 
     The loop is never blocked: `positions` is read in other threads, or by the loop if it is an asynchronous iterable.
 

@@ -81,8 +81,8 @@ class Resources:
     # -- for a search ------------------------------------------------------------------------------------------------
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
-        """New workers for those that are lost or late: now, and not on the clock of the next move, as long as there is
-        time for that. Whether any were."""
+        """Start new workers for those that are lost or late: now, and not on the clock of the next move, as long as
+        there is time for that. Whether any were."""
         notes = self.searcher.restore(may_wait)
         for note in notes:
             self.note(note)
@@ -104,17 +104,17 @@ class Resources:
         self.searcher.forget()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
-        """A move drawn from the book; None without a book, or when the position is not in it."""
+        """Return a move drawn from the book; None without a book, or when the position is not in it."""
         return self._book.ask(lambda book: book.pick(board, self.dice))
 
     def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
-        """What the book expects after a move; None where it ends."""
+        """Return what the book expects after a move; None where it ends."""
         after = board.copy(stack=False)
         after.push(move)
         return self._book.ask(lambda book: book.expected(after))
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """What the endgame tables say; None without them, or when they cannot say."""
+        """Return what the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))
 
     def write_trace(self, board: chess.Board, policy: str, is_wanted: Callable[[], bool]) -> None:

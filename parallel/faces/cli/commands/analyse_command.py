@@ -49,7 +49,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch analyse`."""
+    """Add the arguments of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
     words = "positions, or games, at a time (default: the usable cores, divided by --threads)"
@@ -140,7 +140,7 @@ class Kind(Enum):
 
 
 def kind_of(inputs: Sequence[Input]) -> Kind:
-    """What all files are. Raises PsearchError where they differ: one result cannot hold them."""
+    """Return what all files are. Raises PsearchError where they differ: one result cannot hold them."""
     from psearch.results import PsearchError
 
     kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
@@ -174,7 +174,8 @@ def _check_out(file: str, out: str) -> None:
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
-    """By the name, else by the first line that says something: a position has eight ranks, or is `startpos`."""
+    """Tell what a file is by the name, else by the first line that says something: a position has eight ranks, or is
+    `startpos`."""
     named = _KINDS.get(Path(file).suffix.lower())
     if named is not None:
         return named

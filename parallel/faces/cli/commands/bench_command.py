@@ -21,7 +21,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch bench`."""
+    """Add the arguments of `psearch bench`."""
     add_pruning(parser)
     add_net(parser)
 

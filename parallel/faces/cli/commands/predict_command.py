@@ -29,7 +29,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch predict`."""
+    """Add the arguments of `psearch predict`."""
     add_suite(parser)
     DEPTH.add_to(parser, "plies to search")
     add_pruning(parser)

@@ -260,7 +260,7 @@ def _study(options: argparse.Namespace) -> Study:
 
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:
-    """Of every search. What the user left open is filled in, for the log."""
+    """Return the options of every search. What the user left open is filled in, for the log."""
     from psearch.options import SearchOptions
 
     how = SearchOptions(pruning=chosen_pruning(options))

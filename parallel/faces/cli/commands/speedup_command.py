@@ -64,7 +64,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch speedup`."""
+    """Add the arguments of `psearch speedup`."""
     parser.add_argument(
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )

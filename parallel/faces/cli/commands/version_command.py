@@ -26,7 +26,7 @@ _LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "multiprocess", "rich")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch version`."""
+    """Add the arguments of `psearch version`."""
     add_json(parser)
 
 
