@@ -141,7 +141,7 @@ def make_crew(
     nice: int = 0,
     cluster: str | None = None,
     on_note: Callable[[str], None] = LOG.warning,
-    hand: type[Hand] = Hand,
+    hand: Callable[[HandSettings], Hand] = Hand,
 ) -> Crew:
     """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
 from psearch.batch.positions.jobs import Batch, Outcome
@@ -27,7 +27,12 @@ class HandProcess:
     """
 
     def __init__(
-        self, settings: HandSettings, cores: tuple[int, ...], nice: int, hand: type[Hand], program: Program
+        self,
+        settings: HandSettings,
+        cores: tuple[int, ...],
+        nice: int,
+        hand: Callable[[HandSettings], Hand],
+        program: Program,
     ) -> None:
         gc.disable()
         self._program = program
