@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.processes.task_main import Program
+from psearch.processes.tasks.task_main import Program
 from psearch.results import PsearchError
 
 _TELL_INTERVAL_S = 0.2

@@ -21,7 +21,7 @@ from psearch.batch.positions.crew import Crew, Done, Event, make_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Pause, Piece, Task
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
 
 SETTINGS = HandSettings(hash_mb=1)

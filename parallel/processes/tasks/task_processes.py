@@ -17,8 +17,17 @@ from typing import Any
 
 from psearch.arena.owner import Owner
 from psearch.processes.starting.launcher import launch_process
-from psearch.processes.task_main import TARGET, Program
-from psearch.processes.task_messages import Alive, Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.tasks.task_main import TARGET, Program
+from psearch.processes.tasks.task_messages import (
+    Alive,
+    Answered,
+    Ask,
+    Give,
+    ProcessJoined,
+    ProcessLost,
+    Raised,
+    error_of,
+)
 from psearch.processes.worker_process import WorkerProcess, end, reap
 from psearch.results import PsearchError, WorkerDied
 
