@@ -29,7 +29,7 @@ from netfit.search_record import begin_search as begin_by_net
 from netfit.search_record import work as work_by_net
 
 from psearch.options import SearchOptions
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.scheduler.scheduler_entries import load_kernels
 
 _OPTIONS = SearchOptions(policy="serial")

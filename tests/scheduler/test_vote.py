@@ -16,7 +16,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -45,7 +45,7 @@ WORKERS = 8
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     load_kernels()
-    compiled.load(VOTE)
+    groups.load(VOTE)
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from psearch.arena.control_groups import available_memory
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.hand_process import HandProcess
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
-from psearch.processes.task_processes import TaskProcesses
+from psearch.processes.tasks.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.tasks.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
@@ -141,7 +141,7 @@ def make_crew(
     nice: int = 0,
     cluster: str | None = None,
     on_note: Callable[[str], None] = LOG.warning,
-    hand: type[Hand] = Hand,
+    hand: Callable[[HandSettings], Hand] = Hand,
 ) -> Crew:
     """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done, Event
 from psearch.batch.positions.jobs import Batch, Chain, Outcome, Pause, Piece, Task
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
 """A position whose hand was lost so often is bad, and not tried again."""

@@ -17,7 +17,7 @@ import chess
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
@@ -26,7 +26,7 @@ from psearch.trace.recorder import Recorder, trace_capacity
 
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
-"""Shares tasks out, as `psearch.processes.task_sharing.share_out` does"""
+"""Shares tasks out, as `psearch.processes.tasks.task_sharing.share_out` does"""
 
 _BASE_POLICY = "serial"
 

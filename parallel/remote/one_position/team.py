@@ -14,7 +14,7 @@ from psearch.arena.table_exchange import TableExchange
 from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.defaults import MAX_THREADS
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.tasks.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
 from psearch.remote.one_position.entry_sharing import Sharing
 from psearch.remote.one_position.joint_messages import Finished, Forget, MachineSettings, News, Orders, Search
 from psearch.remote.one_position.machine import Machine

@@ -1,7 +1,7 @@
 """Work for hands on other machines, by Ray (docs/guides/cluster.md). Knows nothing of chess.
 
 Begin with `link`: it starts the `ray_driver`, a process of its own in which alone Ray runs, and exchanges messages with
-it: work for hands, and what becomes of it, as `psearch.processes.task_messages` have it for all processes that do
+it: work for hands, and what becomes of it, as `psearch.processes.tasks.task_messages` have it for all processes that do
 tasks, and those about nodes in `driver_messages`. Ray prints where it likes, has dozens of threads, sets signal
 handlers and ends its process when the cluster is gone; none of that may happen to the program.
 

@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import Any
 
-from psearch.processes.task_messages import one_line, performed
+from psearch.processes.tasks.task_messages import one_line, performed
 from psearch.remote.ray.sources import Sources, provide
 
 BEATS = "beats"

@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from psearch.arena.control_groups import usable_cores
-from psearch.processes.task_messages import one_line
+from psearch.processes.tasks.task_messages import one_line
 from psearch.remote.ray import probe
 from psearch.remote.ray.actor import BEATS, BESIDE, HandActor
 from psearch.remote.ray.address import CLIENT, LOCAL

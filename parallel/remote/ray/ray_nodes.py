@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from psearch.processes.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told, one_line
+from psearch.processes.tasks.task_messages import (
+    Answered,
+    Ask,
+    Give,
+    ProcessJoined,
+    ProcessLost,
+    Raised,
+    Told,
+    one_line,
+)
 from psearch.remote.ray.address import CLIENT, LOCAL
 from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.identity import difference
