@@ -137,7 +137,7 @@ def check_answer(arena: Arena) -> int:
 def test_in_virtual_time(simulator: Simulator, policy: str) -> None:
     winners = set()
     for board in POSITIONS:
-        for milliseconds in (1, 2, 4):
+        for milliseconds in (1, 2, 3, 4, 6):
             simulator.forget()
             found = simulator.play(board, milliseconds / 1000, SearchOptions(policy=policy))
             winners.add(check_answer(simulator.arena))
