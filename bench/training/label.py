@@ -1,6 +1,6 @@
 """Labels positions near those of games by small searches: many more than games give, in the same time.
 
-    python bench/training/label.py LABELS.samples GAMES.games ... [--nodes 200] [--fewest 1] [--most 4] [--jobs 2]
+    python bench/training/label.py LABELS.samples GAMES.games ... [--nodes 100] [--fewest 1] [--most 4] [--jobs 2]
         [--minutes M] [--seed 1]
 
 From each searched ply of a game --fewest to --most random moves are made, each number once, and the position is kept
@@ -21,6 +21,7 @@ from contextlib import closing
 from pathlib import Path
 
 from netdata.labelling import LabelFile, Labels, label_files
+from netdata.playing import PRUNING
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
@@ -33,12 +34,13 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, metavar="LABELS.samples")
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
-    parser.add_argument("--nodes", type=whole_number(1, 10**6), default=200, metavar="N", help="of a search (200)")
+    parser.add_argument("--nodes", type=whole_number(1, 10**6), default=100, metavar="N", help="of a search (100)")
     parser.add_argument("--fewest", type=whole_number(0, 100), default=1, metavar="N", help="random moves (1)")
     parser.add_argument("--most", type=whole_number(0, 100), default=4, metavar="N", help="random moves (4)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=2, metavar="N", help="processes (2)")
     parser.add_argument("--minutes", type=float, metavar="M", help="at most")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N", help="of the random moves (1)")
+    parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     options = parser.parse_args(words)
     if options.most < options.fewest:
         parser.error("--most must not be below --fewest")
@@ -46,7 +48,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    labels = Labels(options.nodes, options.fewest, options.most, options.seed)
+    labels = Labels(options.nodes, options.fewest, options.most, options.seed, options.pruning)
     since = told = time.monotonic()
     done = wanted = 0
     with closing(LabelFile(options.file)) as target:

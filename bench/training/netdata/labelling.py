@@ -1,6 +1,6 @@
 """Labels positions near those of games by small searches, and keeps them in a file that grows by whole blocks.
 
-A file of labels is records of `sample_dtype`, one behind the other. Beside it, its name with `.log` added, stands a line
+A file of labels is records of `sample_dtype`, one behind the other. Beside it, with `.log` added to its name, is a line
 of JSON for each block of games: which it was and how, and where its records end. Records behind the last line are torn.
 """
 
@@ -22,7 +22,7 @@ from netdata.reader import TEST_EVERY, Filter, Reader
 from netdata.records import MOST_PLIES, label_game, sample_dtype
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, pruning_named
 from psearch.processes.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
@@ -41,7 +41,8 @@ class Labels(NamedTuple):
     """random moves from a game's position to one that is labelled"""
     most: int
     seed: int
-    evaluation: str = "hand"
+    pruning: str
+    """as `--pruning` of the search has it"""
 
 
 class Labeller:
@@ -52,7 +53,12 @@ class Labeller:
         self._arena = Arena(workers=1, hash_mb=_HASH_MB)
         self._reader = Reader(Filter(wander=labels.most))
         # a search whose options those of the labels are: positions and limits are the kernel's business
-        write_search(self._arena, chess.Board(), Limits(depth=1), SearchOptions(policy="serial"))
+        write_search(
+            self._arena,
+            chess.Board(),
+            Limits(depth=1),
+            SearchOptions(policy="serial", pruning=pruning_named(labels.pruning)),
+        )
         work_alone(self._arena.context)
         self._room = np.zeros(MOST_PLIES * (1 + labels.most - labels.fewest), sample_dtype)
 

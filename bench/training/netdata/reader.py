@@ -16,7 +16,6 @@ from psearch.core.chess.tables import make_tables
 from psearch.core.records import position_dtype, tables_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
 
-
 TEST_EVERY = 10
 """The last of so many games of a file is for testing."""
 
