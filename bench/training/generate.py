@@ -8,9 +8,9 @@
 
 Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration during
 which they are passed is the last. Late move pruning is off: in small searches it does not see the other side's replies,
-and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games at the start position, a
-quarter at a position of the books (with up to 5 random moves more), 15% where one or two pieces are missing, a tenth in
-Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
+and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games at the start
+position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two pieces are
+missing, a tenth in Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
 command goes on where it was. Games depend on seed, nodes, books and the search alone, so `--again` plays a block (the
