@@ -1,14 +1,15 @@
 """Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
 
     python bench/training/train.py GAMES.games ... --hidden 16,64,256 [--positions 250000,500000,1000000,2000000]
-        [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png] [--json FILE]
+        [--labels F.samples ...] [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
+        [--json FILE]
 
-A net is a row for each width and number of positions. Its error is the mean squared error of the expected score on
-every tenth game, which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the
-search's own score, of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits
-it best. With a first stage a net begins with the evaluation by hand at positions one to four random moves away from
-those of the games, and goes on with a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, which
-`net_match.py` plays with.
+Positions with scores are those of the games and, mixed with them, those of `label.py`. A net is a row for each width and
+number of positions. Its error is the mean squared error of the expected score on every tenth game, which no net has
+seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score, of the evaluation
+by hand, and of its material and piece-square tables, each at the scale that suits it best. With a first stage a net
+begins with the evaluation by hand at positions one to four random moves away from those of the games, and goes on with
+a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, which `net_match.py` plays with.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C.
 """
@@ -27,7 +28,7 @@ from typing import Any
 import numba
 import numpy as np
 from netfit.fit import Epoch, Plan
-from netfit.lessons import begin, go_on, read_lessons, yardsticks
+from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
@@ -48,6 +49,7 @@ def _list_of(least: int, most: int) -> Any:
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
+    parser.add_argument("--labels", nargs="*", default=[], type=Path, metavar="F.samples", help="of label.py")
     parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
     parser.add_argument("--first-stage", type=whole_number(0, 10**10), default=0, metavar="N", help="positions (0)")
@@ -58,6 +60,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--batch", type=whole_number(1, 10**7), default=4096, metavar="N", help="positions (4096)")
     parser.add_argument("--rate", type=float, default=2e-3, metavar="R", help="learning rate at the beginning (0.002)")
+    parser.add_argument(
+        "--later-rate", type=float, default=LATER_RATE, metavar="F", help=f"of it behind a first stage ({LATER_RATE})"
+    )
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--threads", type=whole_number(1, 256), default=numba.config.NUMBA_NUM_THREADS, metavar="N")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="where the nets are written")
@@ -95,14 +100,17 @@ def _tell(name: str, epoch: Epoch) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     since = time.monotonic()
-    lessons = read_lessons(options.games, options.result_share, options.first_stage, seed=options.seed)
-    available = len(lessons.positions.training)
+    lessons = read_lessons(
+        options.games, options.result_share, options.first_stage, seed=options.seed, labels=options.labels
+    )
+    available = len(lessons.positions.training) + len(lessons.labelled)
     counts = options.positions or [available]
     if not available or max(counts) > available:
         raise PsearchError(f"there are {available:,} positions to train on")
     print(
-        f"{lessons.positions.games:,} games, {available:,} positions to train on, {len(lessons.positions.test):,} held "
-        f"out, {len(lessons.first):,} for the first stage; read in {time.monotonic() - since:.0f} s"
+        f"{lessons.positions.games:,} games, {available:,} positions to train on, {len(lessons.labelled):,} of them "
+        f"labelled, {len(lessons.positions.test):,} held out, {len(lessons.first):,} for the first stage; read in "
+        f"{time.monotonic() - since:.0f} s"
     )
     named = yardsticks(lessons)
     sticks = {
@@ -124,7 +132,7 @@ def _run(options: argparse.Namespace) -> int:
         for count in counts:
             since = time.monotonic()
             name = f"{hidden} units, {count:,} positions"
-            net, error = go_on(start, lessons, plan, count, partial(_tell, name))
+            net, error = go_on(start, lessons, plan, count, partial(_tell, name), options.later_rate)
             if sys.stderr.isatty():
                 print("\r\033[K", end="", file=sys.stderr)
             row = {
@@ -132,6 +140,8 @@ def _run(options: argparse.Namespace) -> int:
                 "positions": count,
                 "error": error,
                 "first_stage": len(lessons.first),
+                "labelled": len(lessons.labelled),
+                "later_rate": options.later_rate,
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
                 "first_epochs": options.first_epochs,
