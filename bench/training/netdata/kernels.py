@@ -76,13 +76,13 @@ _SMALL_BURST = 64
 """The same where the limit is below"""
 _SMALL_SEARCH = 1000
 """nodes: a long burst would pass it by far."""
-_SAMPLE_BYTES = sample_dtype.itemsize
+SAMPLE_BYTES = sample_dtype.itemsize
 _MATED = -1
 _STALEMATED = -2
 
 
 @kernel(i64(Tables, Frame))
-def _legal_moves(tb, frame):
+def legal_moves(tb, frame):
     """Write all legal moves to the frame's move list; returns how many there are."""
     find_pins(tb, frame.position)
     node = frame.node
@@ -119,7 +119,7 @@ def _of_rank(frame, count, rank):
 def _sorted_moves(tb, frame):
     """Write the codes of all legal moves in ascending order to the frame's move list; returns how many there are."""
     node = frame.node
-    end = _legal_moves(tb, frame)
+    end = legal_moves(tb, frame)
     for i in range(end):
         code = np.int64(node.moves[i]) & MOVE_MASK
         place = i
@@ -274,7 +274,7 @@ def rank_moves(tables, decoder, game):
 
 
 @kernel(boolean(Position, i64))
-def _is_quiet(pos, move):
+def is_quiet(pos, move):
     """Whether a move neither takes nor promotes."""
     kind = move_kind(move)
     if kind == KIND_CASTLE:
@@ -283,7 +283,7 @@ def _is_quiet(pos, move):
 
 
 @kernel(void(Position, Sample))
-def _write_pieces(pos, sample):
+def write_pieces(pos, sample):
     """The board from the mover's side."""
     side = np.int64(pos.side)
     occupied_bb = pos.color_bb[0] | pos.color_bb[1]
@@ -304,7 +304,7 @@ def _write_pieces(pos, sample):
 
 
 @kernel(u64(Decoder))
-def _draw(d):
+def draw(d):
     d.seed += SPLITMIX_STEP
     return splitmix64(d.seed)
 
@@ -315,10 +315,10 @@ def _wanders(tb, d):
     if d.wander == 0:
         return True
     for _ in range(d.wander):
-        end = _legal_moves(tb, d.frame)
+        end = legal_moves(tb, d.frame)
         if end == 0:
             return False
-        move = np.int64(d.frame.node.moves[np.int64(_draw(d) % np.uint64(end))]) & MOVE_MASK
+        move = np.int64(d.frame.node.moves[np.int64(draw(d) % np.uint64(end))]) & MOVE_MASK
         copy_record(d.position, d.frame.position)
         make_move(tb, d.position, d.frame.position, move)
     return d.frame.position.checkers == U0
@@ -329,7 +329,7 @@ def _is_wanted(d, g, ply, move):
     if ply < g.opening + d.skipped or abs(np.int64(g.scores[ply])) > d.most_score:
         return False
     pos = d.frame.position
-    return d.noisy != 0 or (pos.checkers == U0 and _is_quiet(pos, move))
+    return d.noisy != 0 or (pos.checkers == U0 and is_quiet(pos, move))
 
 
 @entry(i64(i64, i64, i64, i64), GAMES)
@@ -345,16 +345,16 @@ def decode_game(tables, decoder, game, samples):
     copy_record(d.frame.position, g.root)
     written = np.int64(0)
     for ply in range(g.count):
-        count = _legal_moves(tb, d.frame)
+        count = legal_moves(tb, d.frame)
         rank = np.int64(g.ranks[ply])
         if rank >= count:
             return -1 - ply
         move = _of_rank(d.frame, count, rank)
         copy_record(d.before, d.frame.position)
         if _is_wanted(d, g, ply, move) and _wanders(tb, d):
-            sample = sample_at(samples + written * _SAMPLE_BYTES)
+            sample = sample_at(samples + written * SAMPLE_BYTES)
             pos = d.frame.position
-            _write_pieces(pos, sample)
+            write_pieces(pos, sample)
             white = np.int64(g.scores[ply])
             sample.score = white if pos.side == 0 else -white
             sample.result = g.result if pos.side == 0 else 2 - g.result
@@ -380,14 +380,14 @@ def _label(ctx, context, d, g, target):
     hd.history_count = 0
     frame = frame_of(ctx, 0)
     copy_record(frame.position, pos)
-    count = _legal_moves(tables_of(ctx), frame)
+    count = legal_moves(tables_of(ctx), frame)
     if count == 0:
         return False
     _search(ctx, context, g, count)
-    if abs(np.int64(hd.score)) > d.most_score or not _is_quiet(pos, np.int64(hd.best_move)):
+    if abs(np.int64(hd.score)) > d.most_score or not is_quiet(pos, np.int64(hd.best_move)):
         return False
     sample = sample_at(target)
-    _write_pieces(pos, sample)
+    write_pieces(pos, sample)
     sample.score = hd.score
     sample.static = evaluate(tables_of(ctx), d.evaluation, pos)
     sample.material = material(pos)
@@ -416,7 +416,7 @@ def label_game(context, decoder, game, samples):
     copy_record(d.frame.position, g.root)
     written = np.int64(0)
     for ply in range(g.count):
-        count = _legal_moves(tb, d.frame)
+        count = legal_moves(tb, d.frame)
         rank = np.int64(g.ranks[ply])
         if rank >= count:
             d.wander = most
@@ -427,7 +427,7 @@ def label_game(context, decoder, game, samples):
             for wander in range(d.fewest, most + 1):
                 copy_record(d.frame.position, d.before)
                 d.wander = wander
-                if _wanders(tb, d) and _label(ctx, context, d, g, samples + written * _SAMPLE_BYTES):
+                if _wanders(tb, d) and _label(ctx, context, d, g, samples + written * SAMPLE_BYTES):
                     written += 1
         make_move(tb, d.before, d.frame.position, move)
     d.wander = most
