@@ -37,3 +37,6 @@ What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"
+EVALUATIONS = ("auto", "net", "classic")
+"""What evaluates positions: as the pruning mode has it, the network, or the evaluation by hand."""
+DEFAULT_EVALUATION = "auto"

@@ -53,7 +53,7 @@ class HandProcess:
         return self._outcomes()
 
     def beside(self, threads: int) -> None:
-        """From now on so many threads may search, on all cores, since others have nothing to do."""
+        """Let so many threads search from now on, on all cores, since others have nothing to do."""
         _bind(self._cores)
         self._hand.assist(threads)
 

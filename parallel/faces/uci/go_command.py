@@ -66,7 +66,7 @@ class GoCommand:
 
 
 def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], None]) -> GoCommand:
-    """The command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
+    """Return the command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
 
     Raises PsearchError for a perft that is too deep: another depth would be another number.
 

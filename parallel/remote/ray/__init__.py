@@ -6,7 +6,7 @@ tasks, and those about nodes in `driver_messages`. Ray prints where it likes, ha
 handlers and ends its process when the cluster is gone; none of that may happen to the program.
 
 In the driver `ray_nodes` decides: which nodes may work, where hands begin, what was lost and when a hand has stalled.
-It is plain logic on a clock that is given to it. `ray_cluster` is Ray as the fleet sees it, the only module that
+It is plain logic on a clock that is given to it. `ray_cluster` is Ray as it sees it, the only module that
 imports it. A node is first asked by `probe` who it is (`identity`); a hand there is an `actor`, and `sources` of
 modules may go along.
 

@@ -1,4 +1,4 @@
-"""Ray as the fleet sees it. Imported in the driver only."""
+"""Ray as `ray_nodes` sees it. Imported in the driver only."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class RayCluster:
 
 
 def _outcome(future: Future[Any]) -> Outcome:
-    """Of a call that is done."""
+    """Return the outcome of a call that is done."""
     try:
         return Value(future.result())
     except errors.RayTaskError as error:
