@@ -1,7 +1,7 @@
 """Games of psearch against itself, from which a net is trained.
 
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
-        [--pruning TEXT] [--book FILE ...]
+        [--pruning TEXT] [--network F.net] [--book FILE ...]
     python bench/training/generate.py --report FILE ...
     python bench/training/generate.py --pack NAME FILE ...
     python bench/training/generate.py --again FILE [--block K]
@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from netdata.blocks import Appender, Block, read_blocks, split_files
 from netdata.openings import Book, MatchError, read_books
-from netdata.playing import PRUNING, Settings, Table
+from netdata.playing import PRUNING, Settings, Table, network_name
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
@@ -115,8 +115,8 @@ def _commit() -> str:
         return "unknown"
 
 
-def _make(settings: Settings, book: Book) -> Callable[[int], Block]:
-    return Table(settings, book).play
+def _make(settings: Settings, book: Book, network: str | None) -> Callable[[int], Block]:
+    return Table(settings, book, network).play
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
@@ -129,6 +129,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
+    parser.add_argument("--network", metavar="F.net", help="that evaluates (the evaluation by hand)")
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
     parser.add_argument("--pack", nargs="+", metavar=("NAME", "FILE"), help="copy files into bench/training/games")
     parser.add_argument("--again", type=Path, metavar="FILE", help="play a block again, and compare")
@@ -161,7 +162,7 @@ def _report(paths: Sequence[Path]) -> int:
     return 0
 
 
-def _again(path: Path, number: int | None, books: Sequence[Path]) -> int:
+def _again(path: Path, number: int | None, books: Sequence[Path], network: str | None) -> int:
     blocks = [block for block in read_blocks(path) if number is None or block.header["block"] == number]
     if not blocks:
         raise PsearchError(f"{path} has no block {number}" if number is not None else f"{path} has no block")
@@ -170,8 +171,10 @@ def _again(path: Path, number: int | None, books: Sequence[Path]) -> int:
     settings = Settings.of_header(kept.header)
     if settings.book != book.digest:
         raise PsearchError("the block was played with other books")
-    played = Table(settings, book).play(kept.header["block"])
-    same = {**kept.header, "pruning": settings.pruning} == played.header and all(
+    if settings.network != network_name(network):
+        raise PsearchError(f"the block was played with {settings.network or 'no network'}: name it by --network")
+    played = Table(settings, book, network).play(kept.header["block"])
+    same = {**settings._asdict(), **kept.header} == played.header and all(
         mine[:2] == theirs[:2]
         and mine[4:] == theirs[4:]
         and np.array_equal(mine.ranks, theirs.ranks)
@@ -220,7 +223,15 @@ class _Screen:
 
 def _generate(options: argparse.Namespace) -> int:
     book = read_books(options.book)
-    settings = Settings(options.seed, options.nodes, _GAMES_A_BLOCK, _commit(), book.digest, options.pruning)
+    settings = Settings(
+        options.seed,
+        options.nodes,
+        _GAMES_A_BLOCK,
+        _commit(),
+        book.digest,
+        options.pruning,
+        network_name(options.network),
+    )
     reader = Reader()
     load_kernels(GAMES)
     totals = Totals()
@@ -245,7 +256,7 @@ def _generate(options: argparse.Namespace) -> int:
         until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
         status = 0
         try:
-            for block in _played(settings, book, wanted, options.jobs):
+            for block in _played(settings, book, wanted, options.jobs, options.network):
                 target.append(block)
                 totals.add(block, len(reader.block(block)[0]))
                 screen.show()
@@ -258,8 +269,8 @@ def _generate(options: argparse.Namespace) -> int:
     return status
 
 
-def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int) -> Iterator[Block]:
-    with closing(share_out(partial(_make, settings, book), wanted, jobs)) as answers:
+def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int, network: str | None) -> Iterator[Block]:
+    with closing(share_out(partial(_make, settings, book, network), wanted, jobs)) as answers:
         for _, block in answers:
             yield block
 
@@ -276,7 +287,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 print(path)
             return 0
         if options.again:
-            return _again(options.again, options.block, options.book)
+            return _again(options.again, options.block, options.book, options.network)
         return _generate(options)
     except (OSError, ValueError, MatchError, PsearchError) as error:
         print(f"generate.py: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
 """Labels positions near those of games by small searches: many more than games give, in the same time.
 
     python bench/training/label.py LABELS.samples GAMES.games ... [--nodes 100] [--fewest 1] [--most 4] [--jobs 2]
-        [--minutes M] [--seed 1]
+        [--minutes M] [--seed 1] [--pruning TEXT] [--network F.net]
 
 From each searched ply of a game --fewest to --most random moves are made, each number once, and the position is kept
 with the score of a search with a soft limit of nodes; not in check, and unless its best move takes or promotes. With no
@@ -21,7 +21,7 @@ from contextlib import closing
 from pathlib import Path
 
 from netdata.labelling import LabelFile, Labels, label_files
-from netdata.playing import PRUNING
+from netdata.playing import PRUNING, network_name
 
 from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
@@ -41,6 +41,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, metavar="M", help="at most")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N", help="of the random moves (1)")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
+    parser.add_argument("--network", metavar="F.net", help="that evaluates (the evaluation by hand)")
     options = parser.parse_args(words)
     if options.most < options.fewest:
         parser.error("--most must not be below --fewest")
@@ -48,7 +49,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _run(options: argparse.Namespace) -> int:
-    labels = Labels(options.nodes, options.fewest, options.most, options.seed, options.pruning)
+    labels = Labels(
+        options.nodes, options.fewest, options.most, options.seed, options.pruning, network_name(options.network)
+    )
     since = told = time.monotonic()
     done = wanted = 0
     with closing(LabelFile(options.file)) as target:
@@ -64,7 +67,7 @@ def _run(options: argparse.Namespace) -> int:
             )
 
         try:
-            for done, wanted in label_files(options.games, labels, target, options.jobs):  # noqa: B007  # told below
+            for done, wanted in label_files(options.games, labels, target, options.jobs, options.network):  # noqa: B007  # told below
                 now = time.monotonic()
                 if now - told >= _SECONDS_A_LINE:
                     told = now

@@ -9,7 +9,8 @@ and number of positions. Its error is the mean squared error of the expected sco
 seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score, of the evaluation
 by hand, and of its material and piece-square tables, each at the scale that suits it best. With a first stage a net
 begins with the evaluation by hand at positions one to four random moves away from those of the games, and goes on with
-a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, which `net_match.py` plays with.
+a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, and .net where
+the search has networks of that width.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C.
 """
@@ -28,8 +29,10 @@ from typing import Any
 import numba
 import numpy as np
 from netfit.fit import Epoch, Plan
+from netfit.inference import write_network
 from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
 
+from psearch.core.records import NETWORK_HIDDEN
 from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
 
@@ -157,6 +160,8 @@ def _run(options: argparse.Namespace) -> int:
                 options.save.mkdir(parents=True, exist_ok=True)
                 notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}
                 net.save(options.save / f"{hidden}-{count}.npz", **notes)
+                if hidden == NETWORK_HIDDEN:
+                    write_network(net, options.save / f"{hidden}-{count}.net", notes)
     if options.picture is not None:
         _draw(options.picture, rows, sticks)
     return 0

@@ -18,11 +18,11 @@ import chess
 import numpy as np
 
 from netdata.blocks import Game, read_blocks
+from netdata.playing import options_of
 from netdata.reader import TEST_EVERY, Filter, Reader
 from netdata.records import MOST_PLIES, label_game, sample_dtype
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.options import SearchOptions, pruning_named
 from psearch.processes.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
@@ -43,12 +43,14 @@ class Labels(NamedTuple):
     seed: int
     pruning: str
     """as `--pruning` of the search has it"""
+    network: str = ""
+    """the name of the network that evaluated; empty: the evaluation by hand"""
 
 
 class Labeller:
-    """Labels blocks of games in this process."""
+    """Labels blocks of games in this process. network: the file of the one that `labels` name."""
 
-    def __init__(self, labels: Labels) -> None:
+    def __init__(self, labels: Labels, network: str | None = None) -> None:
         self._labels = labels
         self._arena = Arena(workers=1, hash_mb=_HASH_MB)
         self._reader = Reader(Filter(wander=labels.most))
@@ -57,7 +59,7 @@ class Labeller:
             self._arena,
             chess.Board(),
             Limits(depth=1),
-            SearchOptions(policy="serial", pruning=pruning_named(labels.pruning)),
+            options_of(labels.pruning, network),
         )
         work_alone(self._arena.context)
         self._room = np.zeros(MOST_PLIES * (1 + labels.most - labels.fewest), sample_dtype)
@@ -82,8 +84,8 @@ class Labeller:
         return label_game(self._arena.context, decoder.ctypes.data, record.ctypes.data, target)
 
 
-def _make(labels: Labels) -> Callable[[tuple[str, Sequence[Game]]], np.ndarray]:
-    return Labeller(labels).label
+def _make(labels: Labels, network: str | None) -> Callable[[tuple[str, Sequence[Game]]], np.ndarray]:
+    return Labeller(labels, network).label
 
 
 class LabelFile:
@@ -129,13 +131,15 @@ def training_blocks(path: Path) -> Iterator[tuple[str, list[Game]]]:
         yield f"{path.stem} {i}", games
 
 
-def label_files(paths: Sequence[Path], labels: Labels, target: LabelFile, jobs: int) -> Iterator[tuple[int, int]]:
+def label_files(
+    paths: Sequence[Path], labels: Labels, target: LabelFile, jobs: int, network: str | None = None
+) -> Iterator[tuple[int, int]]:
     """Label the blocks that the target has not; yields after each how many blocks are done, and of how many.
 
     Raises OSError and Torn.
     """
     tasks = [task for path in paths for task in training_blocks(path) if (task[0], *labels) not in target.done]
-    with closing(share_out(partial(_make, labels), tasks, jobs)) as answers:
+    with closing(share_out(partial(_make, labels, network), tasks, jobs)) as answers:
         for done, (place, samples) in enumerate(answers, 1):
             target.append(tasks[place][0], labels, samples)
             yield done, len(tasks)
