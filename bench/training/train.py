@@ -69,7 +69,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--threads", type=whole_number(1, 256), default=numba.config.NUMBA_NUM_THREADS, metavar="N")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="where the nets are written")
-    parser.add_argument("--picture", type=Path, metavar="FILE", help="errors over positions; needs matplotlib")
+    parser.add_argument(
+        "--picture", type=Path, metavar="FILE", help="errors over positions and epochs; needs matplotlib"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="the rows, one a line, added to the file")
     options = parser.parse_args(words)
     if not 0 <= options.result_share <= 1 or not 0 < options.rate < 1:
@@ -78,24 +80,33 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _draw(path: Path, rows: Sequence[dict[str, Any]], sticks: dict[str, float]) -> None:
+    """Draw errors over positions, and how each net's error fell."""
     import matplotlib as mpl
 
     mpl.use("Agg")
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 5))
+    figure, (axes, curves) = plt.subplots(1, 2, figsize=(13, 5))
     for hidden in sorted({row["hidden"] for row in rows}):
         points = sorted((row["positions"], row["error"]) for row in rows if row["hidden"] == hidden)
         axes.plot(*zip(*points, strict=True), "o-", label=f"{hidden} hidden units")
     for (name, height), style in zip(sticks.items(), ("-", "--", ":"), strict=False):
         axes.axhline(height, color="grey", linestyle=style, label=name)
     axes.set(xscale="log", xlabel="positions with scores", ylabel="mean squared error of the expected score")
-    axes.legend()
+    for row in rows:
+        name = f"{row['hidden']} units, {row['positions']:,} positions"
+        curves.plot(range(1, row["epochs"] + 1), row["held_out"], "o-", label=f"{name}, held out")
+        curves.plot(range(1, row["epochs"] + 1), row["training"], "x:", label=f"{name}, training")
+    curves.set(xlabel="epoch", ylabel="mean squared error of the expected score")
+    for part in (axes, curves):
+        part.legend(fontsize="small")
+    figure.tight_layout()
     figure.savefig(path, dpi=110)
 
 
-def _tell(name: str, epoch: Epoch) -> None:
-    """Show how far it is, on a terminal."""
+def _tell(name: str, curve: list[Epoch], epoch: Epoch) -> None:
+    """Keep an epoch's errors; show how far it is, on a terminal."""
+    curve.append(epoch)
     if sys.stderr.isatty():
         text = f"{name}, epoch {epoch.number}: {epoch.training_error:.5f}, held out {epoch.test_error:.5f}"
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
@@ -131,17 +142,20 @@ def _run(options: argparse.Namespace) -> int:
     )
     rows = []
     for hidden in options.hidden:
-        start = begin(lessons, hidden, plan, options.first_epochs, partial(_tell, f"{hidden} units, first stage"))
+        start = begin(lessons, hidden, plan, options.first_epochs, partial(_tell, f"{hidden} units, first stage", []))
         for count in counts:
             since = time.monotonic()
             name = f"{hidden} units, {count:,} positions"
-            net, error = go_on(start, lessons, plan, count, partial(_tell, name), options.later_rate)
+            curve: list[Epoch] = []
+            net, error = go_on(start, lessons, plan, count, partial(_tell, name, curve), options.later_rate)
             if sys.stderr.isatty():
                 print("\r\033[K", end="", file=sys.stderr)
             row = {
                 "hidden": hidden,
                 "positions": count,
                 "error": error,
+                "training": [epoch.training_error for epoch in curve],
+                "held_out": [epoch.test_error for epoch in curve],
                 "first_stage": len(lessons.first),
                 "labelled": len(lessons.labelled),
                 "later_rate": options.later_rate,

@@ -159,6 +159,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     done = run_bench(
         "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--first-epochs", "1",
         "--first-stage", "900", "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
+        "--picture", tmp_path / "curves.png",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "24 games" in done.stdout and "900 for the first stage" in done.stdout
@@ -170,6 +171,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
         (NETWORK_HIDDEN, 300),
         (NETWORK_HIDDEN, 600),
     ]
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
     net = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz")
     lessons = read_lessons([games], 0.3)
     assert error(net, *lessons.test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
