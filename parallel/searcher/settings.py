@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from psearch.arena.control_groups import default_hash_mb
+from psearch.defaults import DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, PRUNING, THREADS, Option
@@ -36,7 +37,14 @@ class Settings:
     search: SearchOptions
 
     @classmethod
-    def of(cls, threads: object, hash_mb: object, policy: object, pruning: object, split_depth: object = 1) -> Settings:
+    def of(
+        cls,
+        threads: object,
+        hash_mb: object,
+        policy: object,
+        pruning: object,
+        split_depth: object = DEFAULT_SPLIT_DEPTH,
+    ) -> Settings:
         """Check what a caller gives; hash_mb None: what the memory gives. Raises PsearchError."""
         search = SearchOptions(
             policy=text_of("policy", policy),
