@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 
 from psearch.core.chess.network_file import Network, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, EVALUATIONS, POLICY_NAMES
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
 from psearch.text.values import shown
 
-DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""

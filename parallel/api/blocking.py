@@ -18,8 +18,7 @@ from psearch.api.checked_arguments import Place, RootMoves, check_cluster
 from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
-from psearch.options import DEFAULT_SPLIT_DEPTH
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result

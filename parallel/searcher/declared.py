@@ -17,6 +17,7 @@ from psearch.defaults import (
     DEFAULT_EVALUATION,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
+    DEFAULT_SPLIT_DEPTH,
     EVALUATIONS,
     MAX_DEPTH,
     MAX_HASH_MB,
@@ -221,7 +222,14 @@ EVAL_FILE = Option(
     is_path=True,
 )
 SPLIT_DEPTH = Option(
-    "SplitDepth", "spin", 1, 1, MAX_DEPTH, words="least depth to split at", flag="--split-depth", field="split_depth"
+    "SplitDepth",
+    "spin",
+    DEFAULT_SPLIT_DEPTH,
+    1,
+    MAX_DEPTH,
+    words="least depth to split at",
+    flag="--split-depth",
+    field="split_depth",
 )
 ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, SPLIT_DEPTH)
 """Those of every engine, from Python, too."""
@@ -254,4 +262,3 @@ DEPTH = Option("depth", "spin", None, 1, MAX_DEPTH, words="plies", metavar="D")
 NODES = Option("nodes", "spin", None, 1, MAX_NODES, words="nodes of all workers together")
 MATE = Option("mate", "spin", None, 1, MAX_NODES, words="moves to a mate")
 MOVETIME = Option("movetime", "spin", None, 1, MAX_MOVETIME_MS, words="milliseconds", metavar="TIME")
-LIMITS = {option.name: option for option in (DEPTH, NODES, MATE, MOVETIME)}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from psearch.arena.control_groups import default_hash_mb
-from psearch.defaults import DEFAULT_EVALUATION
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, PRUNING, THREADS, Option
@@ -44,7 +44,7 @@ class Settings:
         hash_mb: object,
         policy: object,
         pruning: object,
-        split_depth: object = 1,
+        split_depth: object = DEFAULT_SPLIT_DEPTH,
         evaluation: object = DEFAULT_EVALUATION,
         net: object = None,
     ) -> Settings:

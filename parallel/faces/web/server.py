@@ -43,7 +43,6 @@ _LONGEST_REQUEST = 1 << 14
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
 _POLICY_VIOLATION = 1008
 _TRY_LATER = 1013
-_GOING_AWAY = 1001
 _COURTESY_S = 0.5
 """How long the engine waits for a page before it starts."""
 _PATIENCE_S = 2
