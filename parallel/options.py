@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from psearch.core.chess.network_file import Network, default_network, read_network
+from psearch.core.chess.evaluation.network_file import Network, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError

@@ -6,7 +6,7 @@ import numpy as np
 
 from psearch.core.chess.chess_entries import fill_tables
 from psearch.core.chess.evaluation import weights
-from psearch.core.chess.network_file import Network, default_network
+from psearch.core.chess.evaluation.network_file import Network, default_network
 from psearch.core.records import tables_dtype
 from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
 

@@ -98,7 +98,7 @@ def square_dot(size: int, top: int) -> Any:
     @intrinsic
     def dot(typing_context: Any, units: Any, weights: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _emit_dot(builder, *args, size, top)
+            return _emit_dot(builder, args[0], args[1], size, top)
 
         return types.int64(types.int64, types.int64), codegen
 

@@ -16,7 +16,7 @@ import numpy as np
 from psearch.arena.blocks import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.control_groups import available_memory, usable_cores
 from psearch.arena.system_calls import refusal
-from psearch.core.chess.network_file import Network, NetworkError, default_network
+from psearch.core.chess.evaluation.network_file import Network, NetworkError, default_network
 from psearch.core.chess.tables import make_tables
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (

@@ -20,7 +20,7 @@ from psearch.arena import blocks as memory
 from psearch.arena import system_calls
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import MIB, SharedBlock, drop_blocks_but
-from psearch.core.chess.network_file import Network
+from psearch.core.chess.evaluation.network_file import Network
 from psearch.results import PsearchError
 
 

@@ -25,7 +25,7 @@ from programs import run_bench
 
 from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.chess_entries import evaluate_position_by_network
-from psearch.core.chess.network_file import read_network
+from psearch.core.chess.evaluation.network_file import read_network
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype, tables_dtype
 

@@ -15,7 +15,7 @@ from positions import sample
 
 from psearch.core.chess.board.bridge import set_position, to_chess_move
 from psearch.core.chess.chess_entries import evaluate_position, evaluate_position_by_network
-from psearch.core.chess.network_file import default_network
+from psearch.core.chess.evaluation.network_file import default_network
 from psearch.core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype
 
 CODES = [*range(1, 7), *range(9, 15)]

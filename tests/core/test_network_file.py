@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.core.chess.network_file import (
+from psearch.core.chess.evaluation.network_file import (
     MOST_BYTES,
     NetworkError,
     decoded,

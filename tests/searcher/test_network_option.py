@@ -9,7 +9,7 @@ import chess.engine
 import pytest
 
 import psearch
-from psearch.core.chess.network_file import decoded, default_network, encoded
+from psearch.core.chess.evaluation.network_file import decoded, default_network, encoded
 from psearch.options import SearchOptions, network_named, pruning_named
 
 FEN = "r1bqkb1r/pp2pppp/2np1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 2 6"

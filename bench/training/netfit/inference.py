@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from netfit.network import Net, load
-from psearch.core.chess.network_file import encoded, quantised
+from psearch.core.chess.evaluation.network_file import encoded, quantised
 
 UNIT = 290
 """Centipawns of the search's margins to a natural unit: there the evaluation by hand has its least error"""

@@ -61,7 +61,7 @@ def _facts() -> dict[str, Any]:
 
 
 def _network() -> str:
-    from psearch.core.chess.network_file import NetworkError, default_network
+    from psearch.core.chess.evaluation.network_file import NetworkError, default_network
 
     try:
         return default_network().name

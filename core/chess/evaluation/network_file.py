@@ -38,7 +38,7 @@ _NAME_DIGITS = 12
 _WEIGHTS = ("rows", "bias", "out", "out_bias")
 _MOST_MEN = 32
 _MOST_UNIT = 10_000
-_FOLDER = Path(__file__).parent / "evaluation"
+_FOLDER = Path(__file__).parent
 
 
 class NetworkError(ValueError):
