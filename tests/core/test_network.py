@@ -116,9 +116,9 @@ def test_twins_agree(fresh: Evaluator) -> None:
 @pytest.mark.slow
 def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -> None:
     from netdata.reader import Filter, board_codes, read
-    from paths import ROOT
+    from paths import BENCH
 
-    files = sorted((ROOT / "bench/training/games").glob("1500-nodes-*.games"))
+    files = sorted((BENCH / "training/games").glob("1500-nodes-*.games"))
     samples = read(files, Filter(), most=1_200_000).training[:1_000_000]
     assert len(samples) == 1_000_000
     evaluator = Evaluator(tables)
