@@ -23,7 +23,7 @@ from netdata.reader import TEST_EVERY, Filter, Reader
 from netdata.records import MOST_PLIES, label_game, sample_dtype
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 
