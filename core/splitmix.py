@@ -16,7 +16,7 @@ SPLITMIX_STEP = np.uint64(0x9E3779B97F4A7C15)
 
 @kernel(u64(u64))
 def splitmix64(state):
-    """The number that belongs to a state."""
+    """Return the number that belongs to a state."""
     z = state
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

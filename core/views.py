@@ -10,6 +10,7 @@ import numpy as np
 from numba import types
 
 from psearch.core.records import (
+    accumulator_dtype,
     context_dtype,
     costs_dtype,
     counters_dtype,
@@ -19,6 +20,7 @@ from psearch.core.records import (
     info_dtype,
     learning_dtype,
     lock_dtype,
+    network_dtype,
     node_dtype,
     options_dtype,
     pawn_entry_dtype,
@@ -52,6 +54,8 @@ def _numba_record(dtype: np.dtype[np.void]) -> types.Record:
 
 Position = _numba_record(position_dtype)
 Tables = _numba_record(tables_dtype)
+Network = _numba_record(network_dtype)
+Accumulator = _numba_record(accumulator_dtype)
 Node = _numba_record(node_dtype)
 Visit = _numba_record(visit_dtype)
 Frame = _numba_record(frame_dtype)
@@ -76,6 +80,8 @@ StoreLog = _numba_record(store_log_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)
+network_at = view(Network)
+accumulator_at = view(Accumulator)
 frame_at = view(Frame)
 stack_at = view(Stack)
 evaluation_at = view(Evaluation)

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import importlib
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import (
+    DEFAULT_EVALUATION,
     DEFAULT_HASH_MB,
     DEFAULT_MOVETIME_MS,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
+    EVALUATIONS,
     MAX_DEPTH,
     MAX_THREADS,
     POLICY_NAMES,
@@ -39,6 +42,7 @@ __all__ = [
     "DEFAULT_MOVETIME_MS",
     "DEFAULT_POLICY",
     "DEFAULT_PRUNING",
+    "EVALUATIONS",
     "MAX_DEPTH",
     "MAX_THREADS",
     "POLICY_NAMES",
@@ -93,6 +97,8 @@ def search(
     root_moves: RootMoves | None = None,
     policy: str = DEFAULT_POLICY,
     pruning: str = DEFAULT_PRUNING,
+    evaluation: str = DEFAULT_EVALUATION,
+    net: str | PathLike[str] | None = None,
 ) -> Result:
     """Search one position and return the best move found.
 
@@ -102,7 +108,8 @@ def search(
     size of the transposition table in MiB (None: 64 for a limit of depth, nodes or mate, so that counts are the
     same everywhere, else a share of the free memory), `multipv` the number of lines wanted (`Result.lines`),
     `root_moves` the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what
-    is left out (`PRUNING_MODES`, docs/design/search.md).
+    is left out (`PRUNING_MODES`, docs/design/search.md), `evaluation` what evaluates positions (`EVALUATIONS`), `net`
+    the file of another network than the one that psearch comes with.
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
@@ -134,7 +141,7 @@ def search(
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
     if hash_mb is None and limits != Limits(movetime_ms=limits.movetime_ms):
         hash_mb = DEFAULT_HASH_MB
-    settings = Settings.of(threads, hash_mb, policy, pruning)
+    settings = Settings.of(threads, hash_mb, policy, pruning, evaluation=evaluation, net=net)
     lines = MULTIPV.of_value(multipv, "multipv")
     request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
     result = finished_result(board)

@@ -35,5 +35,10 @@ PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
 """Those that predict types of nodes and go by them; the others expect what garms does (`psearch.scheduler.node_types`).
 What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
+DEFAULT_SPLIT_DEPTH = 1
+"""Least depth of a node that may be opened."""
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"
+EVALUATIONS = ("auto", "net", "classic")
+"""What evaluates positions: as the pruning mode has it, the network, or the evaluation by hand."""
+DEFAULT_EVALUATION = "auto"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 
+from psearch.core.chess.evaluation.network_file import Network, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
-from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
 from psearch.text.values import shown
 
-DEFAULT_SPLIT_DEPTH = 1
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
@@ -19,11 +20,49 @@ DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
 
 
-def pruning_named(text: str) -> Pruning:
-    """The parameters of a mode and changes to it, as a user writes them (`parse_pruning`). Raises PsearchError."""
+def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
+    """Return the parameters of a mode and changes to it, as a user writes them (`parse_pruning`).
+
+    evaluation: one of `EVALUATIONS`, in place of the mode's own. Raises PsearchError.
+    """
     try:
-        return parse_pruning(text)
+        return _evaluated(parse_pruning(text), evaluation)
     except ValueError as error:
+        raise PsearchError(str(error)) from None
+
+
+def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
+    """With another evaluation than its own. Raises PsearchError, and ValueError where the two do not go together."""
+    if evaluation not in EVALUATIONS:
+        raise PsearchError(f"evaluation must be one of {', '.join(EVALUATIONS)}, not {shown(evaluation)}")
+    return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
+
+
+_networks: dict[str, tuple[tuple[int, int], Network]] = {}
+"""Those that have been read, by path, with size and time of change of the file."""
+
+
+def network_named(path: str) -> Network:
+    """Return the network of a file, which is read again only when it has changed; that of the package for "".
+
+    A file that has been read may vanish. Raises PsearchError.
+    """
+    try:
+        if not path:
+            return default_network()
+        try:
+            status = os.stat(path)
+        except OSError:
+            if path in _networks:
+                return _networks[path][1]
+            raise
+        stamp = status.st_size, status.st_mtime_ns
+        if path not in _networks or _networks[path][0] != stamp:
+            _networks[path] = stamp, read_network(path)
+        return _networks[path][1]
+    except OSError as error:
+        raise PsearchError(f"cannot read the network {shown(path)}: {error.strerror or error}") from None
+    except ValueError as error:  # NetworkError, and a path with a null character
         raise PsearchError(str(error)) from None
 
 
@@ -50,6 +89,10 @@ class SearchOptions:
     defer_depth: int | None = None
     """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
     record: bool = True
+    evaluation: str = DEFAULT_EVALUATION
+    """one of `EVALUATIONS`, in place of what `pruning` says"""
+    network: str = ""
+    """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
 
     def __post_init__(self) -> None:
         if self.policy not in POLICY_NAMES:
@@ -58,6 +101,17 @@ class SearchOptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
+        if self.network:
+            network_named(self.network)
+        try:
+            _evaluated(self.pruning, self.evaluation)
+        except ValueError as error:
+            raise PsearchError(str(error)) from None
+
+    @property
+    def rules(self) -> Pruning:
+        """Return `pruning` with the evaluation that is to be used."""
+        return _evaluated(self.pruning, self.evaluation)
 
     @classmethod
     def plain(cls, policy: str = DEFAULT_POLICY, split_depth: int = DEFAULT_SPLIT_DEPTH) -> SearchOptions:

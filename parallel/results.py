@@ -103,7 +103,7 @@ class Info:
         return round(self.nodes / self.time_s) if self.time_s > 0 else 0
 
     def as_dict(self) -> chess.engine.InfoDict:
-        """The same as python-chess's engines report it: a dictionary with a key for everything that is known."""
+        """Return the same as python-chess's engines report it: a dictionary with a key for everything that is known."""
         info: chess.engine.InfoDict = {
             "depth": self.depth,
             "seldepth": self.seldepth,
@@ -218,7 +218,7 @@ class BestLine:
         }
 
     def _repr_html_(self) -> str | None:
-        """For notebooks: the board with the best move, and the lines."""
+        """Draw for notebooks: the board with the best move, and the lines."""
         if self.board is None:
             return None
         import chess.svg

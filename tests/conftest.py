@@ -12,7 +12,7 @@ import pytest
 from inspect_entries import INSPECT
 
 from psearch.core.chess.chess_entries import CHESS, EXCHANGE, PERFT
-from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain import groups
 from psearch.faces.cli import main as cli
 from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.study_entries import UNIFORM_TREE
@@ -40,10 +40,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     who wait for it have limits of time of their own."""
     is_one_of_several = hasattr(session.config, "workerinput")
     if session.config.getoption("numprocesses", None) and not is_one_of_several:
-        groups = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
+        every = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
-        with contextlib.suppress(compiled.KernelError):  # the tests will tell
-            compiled.load(*groups, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and _progress_on(terminal))
+        with contextlib.suppress(groups.KernelError):  # the tests will tell
+            groups.load(*every, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and _progress_on(terminal))
 
 
 def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:
@@ -63,7 +63,7 @@ def _progress_on(terminal: pytest.TerminalReporter) -> Callable[[str], None]:
 @pytest.fixture(scope="session")
 def kernels() -> None:
     """Every compiled entry of the chess layer, callable."""
-    compiled.load(CHESS, INSPECT, PERFT)
+    groups.load(CHESS, INSPECT, PERFT)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from psearch.core.chess.board.movegen import generate_captures, generate_quiets
 from psearch.core.chess.board.position import find_pins, make_move
 from psearch.core.chess.chess_entries import perft
 from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.evaluation.network import network_value
 from psearch.core.chess.ordering.see import see_at_least
 from psearch.core.chess.search.tt import probe, store
 from psearch.core.chess.tables import make_tables
@@ -82,6 +83,22 @@ def repeat_evaluate(tables, evaluation, frame, times, pawn_hash):
             ev.pawns[np.int64(pos.pawn_key & np.uint64(PAWN_ENTRIES - 1))].key = np.uint64(0)
         total += evaluate(tb, ev, pos) & 0xFF  # the sign turns: a plain sum would be 0
     pos.side = 0
+    return total
+
+
+@entry(i64(i64, i64, i64, i64))
+def repeat_network(tables, evaluation, frame, times):
+    """Evaluate the positions behind two moves of the frame in turn, by sums that the frame's position has left."""
+    tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
+    fr = frame_at(frame)
+    first = frame_at(frame + FRAME_SIZE)
+    second = frame_at(frame + 2 * FRAME_SIZE)
+    make_move(tb, fr.position, first.position, fr.node.moves[0] & 0xFFFF)
+    make_move(tb, fr.position, second.position, fr.node.moves[fr.node.end - 1] & 0xFFFF)
+    total = network_value(tb, ev, fr.position, 0)
+    for i in range(times):
+        total += network_value(tb, ev, first.position if i & 1 else second.position, 1)
     return total
 
 
@@ -170,6 +187,17 @@ def test_evaluation(benchmark: Any, tables: np.ndarray, stage: str, pawn_hash: b
     benchmark.extra_info["operations"] = OPERATIONS
     addresses = tables.ctypes.data, scratch.ctypes.data, made.ctypes.data
     assert benchmark(repeat_evaluate, *addresses, OPERATIONS, 1 if pawn_hash else 0) != 0
+
+
+@pytest.mark.parametrize("stage", EVALUATED)
+def test_network(benchmark: Any, tables: np.ndarray, stage: str) -> None:
+    """With the sums of the position before at hand, as nearly always in a search."""
+    made = np.zeros(3, frame_dtype)
+    set_position(tables, made["position"][:1], chess.Board(EVALUATED[stage]))
+    repeat_generate(tables.ctypes.data, made.ctypes.data, 1)
+    scratch = np.zeros(1, evaluation_dtype)
+    benchmark.extra_info["operations"] = OPERATIONS
+    assert benchmark(repeat_network, tables.ctypes.data, scratch.ctypes.data, made.ctypes.data, OPERATIONS) != 0
 
 
 def test_table(benchmark: Any, arena: Arena) -> None:

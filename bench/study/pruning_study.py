@@ -28,7 +28,7 @@ from psearch.core.constants import BOUND_EXACT
 from psearch.files.own_kind import check_replaceable, is_png
 from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine

@@ -1,15 +1,16 @@
 """Games of psearch against itself, from which a net is trained.
 
     python bench/training/generate.py GAMES.games [--nodes 1500] [--jobs 2] [--games N] [--minutes M] [--seed 1]
-        [--book FILE ...]
+        [--pruning TEXT] [--network F.net] [--book FILE ...]
     python bench/training/generate.py --report FILE ...
     python bench/training/generate.py --pack NAME FILE ...
     python bench/training/generate.py --again FILE [--block K]
 
 Each process plays blocks of 64 games, one worker a game, with a soft limit of nodes for each move: the iteration during
-which they are passed is the last. A game begins with 8 to 12 random moves, half of all games at the start position, a
-quarter at a position of the books (with up to 5 random moves more), 15% where one or two pieces are missing, a tenth in
-Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
+which they are passed is the last. Late move pruning is off: in small searches it does not see the other side's replies,
+and scores are too high by half a pawn. A game begins with 8 to 12 random moves, half of all games at the start
+position, a quarter at a position of the books (with up to 5 random moves more), 15% where one or two pieces are
+missing, a tenth in Chess960. How games end: `netdata/playing.py`; the file: `netdata/blocks.py`.
 
 The file grows by whole blocks. A run that ends, in whatever way, loses the blocks that are being played; the same
 command goes on where it was. Games depend on seed, nodes, books and the search alone, so `--again` plays a block (the
@@ -35,12 +36,12 @@ from typing import Any
 import numpy as np
 from netdata.blocks import Appender, Block, read_blocks, split_files
 from netdata.openings import Book, MatchError, read_books
-from netdata.playing import Settings, Table
+from netdata.playing import PRUNING, Settings, Table, network_name
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
@@ -114,8 +115,8 @@ def _commit() -> str:
         return "unknown"
 
 
-def _make(settings: Settings, book: Book) -> Callable[[int], Block]:
-    return Table(settings, book).play
+def _make(settings: Settings, book: Book, network: str | None) -> Callable[[int], Block]:
+    return Table(settings, book, network).play
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
@@ -126,7 +127,9 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--games", type=whole_number(1, 10**8), default=10**6, metavar="N", help="in the file (10^6)")
     parser.add_argument("--minutes", type=float, metavar="M", help="at most")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
+    parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
+    parser.add_argument("--network", metavar="F.net", help="that evaluates (the evaluation by hand)")
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
     parser.add_argument("--pack", nargs="+", metavar=("NAME", "FILE"), help="copy files into bench/training/games")
     parser.add_argument("--again", type=Path, metavar="FILE", help="play a block again, and compare")
@@ -159,17 +162,19 @@ def _report(paths: Sequence[Path]) -> int:
     return 0
 
 
-def _again(path: Path, number: int | None, books: Sequence[Path]) -> int:
+def _again(path: Path, number: int | None, books: Sequence[Path], network: str | None) -> int:
     blocks = [block for block in read_blocks(path) if number is None or block.header["block"] == number]
     if not blocks:
         raise PsearchError(f"{path} has no block {number}" if number is not None else f"{path} has no block")
     kept = blocks[-1]
     book = read_books(books)
-    settings = Settings(**{name: kept.header[name] for name in Settings._fields})
+    settings = Settings.of_header(kept.header)
     if settings.book != book.digest:
         raise PsearchError("the block was played with other books")
-    played = Table(settings, book).play(kept.header["block"])
-    same = played.header == kept.header and all(
+    if settings.network != network_name(network):
+        raise PsearchError(f"the block was played with {settings.network or 'no network'}: name it by --network")
+    played = Table(settings, book, network).play(kept.header["block"])
+    same = {**settings._asdict(), **kept.header} == played.header and all(
         mine[:2] == theirs[:2]
         and mine[4:] == theirs[4:]
         and np.array_equal(mine.ranks, theirs.ranks)
@@ -218,7 +223,15 @@ class _Screen:
 
 def _generate(options: argparse.Namespace) -> int:
     book = read_books(options.book)
-    settings = Settings(options.seed, options.nodes, _GAMES_A_BLOCK, _commit(), book.digest)
+    settings = Settings(
+        options.seed,
+        options.nodes,
+        _GAMES_A_BLOCK,
+        _commit(),
+        book.digest,
+        options.pruning,
+        network_name(options.network),
+    )
     reader = Reader()
     load_kernels(GAMES)
     totals = Totals()
@@ -229,9 +242,9 @@ def _generate(options: argparse.Namespace) -> int:
         done = set()
         for block in read_blocks(options.file):
             header = block.header
-            if any(header.get(name) != getattr(settings, name) for name in ("seed", "nodes", "games", "book")):
+            if Settings.of_header(header)._replace(commit=settings.commit) != settings:
                 raise PsearchError(
-                    f"{options.file} has games of another seed, book or number of nodes: name another file"
+                    f"{options.file} has games of another seed, book, pruning or number of nodes: name another file"
                 )
             done.add(header["block"])
             totals.add(block, len(reader.block(block)[0]))
@@ -243,7 +256,7 @@ def _generate(options: argparse.Namespace) -> int:
         until = None if options.minutes is None else time.monotonic() + 60 * options.minutes
         status = 0
         try:
-            for block in _played(settings, book, wanted, options.jobs):
+            for block in _played(settings, book, wanted, options.jobs, options.network):
                 target.append(block)
                 totals.add(block, len(reader.block(block)[0]))
                 screen.show()
@@ -256,8 +269,8 @@ def _generate(options: argparse.Namespace) -> int:
     return status
 
 
-def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int) -> Iterator[Block]:
-    with closing(share_out(partial(_make, settings, book), wanted, jobs)) as answers:
+def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int, network: str | None) -> Iterator[Block]:
+    with closing(share_out(partial(_make, settings, book, network), wanted, jobs)) as answers:
         for _, block in answers:
             yield block
 
@@ -274,7 +287,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 print(path)
             return 0
         if options.again:
-            return _again(options.again, options.block, options.book)
+            return _again(options.again, options.block, options.book, options.network)
         return _generate(options)
     except (OSError, ValueError, MatchError, PsearchError) as error:
         print(f"generate.py: {error}", file=sys.stderr)

@@ -12,6 +12,7 @@ CHESS = Group(
 )
 fill_tables = CHESS.entry("fill_tables")
 complete = CHESS.entry("complete")
+evaluate_position_by_network = CHESS.entry("evaluate_position_by_network")
 evaluate_position = CHESS.entry("evaluate_position")
 
 PERFT = Group("perft", "psearch.core.chess.board.perft")

@@ -6,12 +6,14 @@ import numpy as np
 
 from psearch.core.chess.chess_entries import fill_tables
 from psearch.core.chess.evaluation import weights
+from psearch.core.chess.evaluation.network_file import Network, default_network
 from psearch.core.records import tables_dtype
 from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
 
 
 def term_pairs(term: Term) -> tuple[tuple[int, int], ...]:
-    """The weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted it."""
+    """Return the weights of a term, middle game and end game; a new term counts nothing until the tuner has fitted
+    it."""
     return weights.TERM_VALUES.get(term.name, ((0, 0),) * term.count)
 
 
@@ -41,10 +43,14 @@ def fill_weights(tb: np.ndarray) -> None:
     record["rest_bound"] = REST_BOUND
 
 
-def make_tables(tb: np.ndarray | None = None) -> np.ndarray:
-    """Fill an array of one `tables_dtype` record, in shared memory or else in memory of its own; returns it."""
+def make_tables(tb: np.ndarray | None = None, network: Network | None = None) -> np.ndarray:
+    """Fill an array of one `tables_dtype` record, in shared memory or else in memory of its own; returns it.
+
+    network: None is that of the package. Raises NetworkError when that is not there.
+    """
     if tb is None:
         tb = np.zeros(1, tables_dtype)
     fill_tables(tb.ctypes.data)
     fill_weights(tb)
+    tb["network"] = (network or default_network()).record
     return tb

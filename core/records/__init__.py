@@ -16,6 +16,7 @@ from psearch.core.records.header import context_dtype as context_dtype
 from psearch.core.records.header import header_dtype as header_dtype
 from psearch.core.records.header import options_dtype as options_dtype
 from psearch.core.records.info import info_dtype as info_dtype
+from psearch.core.records.layout import ACCUMULATORS as ACCUMULATORS
 from psearch.core.records.layout import CACHE_LINE as CACHE_LINE
 from psearch.core.records.layout import CLAIM_SLOTS as CLAIM_SLOTS
 from psearch.core.records.layout import INFO_RING as INFO_RING
@@ -24,11 +25,18 @@ from psearch.core.records.layout import MAX_HISTORY as MAX_HISTORY
 from psearch.core.records.layout import MAX_MOVES as MAX_MOVES
 from psearch.core.records.layout import MAX_PLY as MAX_PLY
 from psearch.core.records.layout import MAX_WORKERS as MAX_WORKERS
+from psearch.core.records.layout import NETWORK_BUCKETS as NETWORK_BUCKETS
+from psearch.core.records.layout import NETWORK_FEATURES as NETWORK_FEATURES
+from psearch.core.records.layout import NETWORK_HIDDEN as NETWORK_HIDDEN
 from psearch.core.records.layout import PAWN_ENTRIES as PAWN_ENTRIES
 from psearch.core.records.layout import WORKER_BITS as WORKER_BITS
 from psearch.core.records.layout import offset_of as offset_of
 from psearch.core.records.learning import MOVED as MOVED
 from psearch.core.records.learning import learning_dtype as learning_dtype
+from psearch.core.records.network import OUT_ONE as OUT_ONE
+from psearch.core.records.network import ROW_ONE as ROW_ONE
+from psearch.core.records.network import accumulator_dtype as accumulator_dtype
+from psearch.core.records.network import network_dtype as network_dtype
 from psearch.core.records.node_record import frame_dtype as frame_dtype
 from psearch.core.records.node_record import frame_trace_dtype as frame_trace_dtype
 from psearch.core.records.node_record import node_dtype as node_dtype

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.records.layout import KPK_WORDS, record
+from psearch.core.records.network import network_dtype
 from psearch.core.terms import TERM_COUNT, UNIT_COUNT
 
 position_dtype = record(
@@ -28,6 +29,7 @@ position_dtype = record(
 
 tables_dtype = record(
     [
+        ("network", network_dtype),  # first, for its rows are to begin cache lines
         ("slider", "u8", (107648,)),  # rook and bishop attacks, indexed by pext or magic
         ("rook_offset", "i8", (64,)),
         ("bishop_offset", "i8", (64,)),

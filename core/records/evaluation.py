@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.records.layout import PAWN_ENTRIES, record
+from psearch.core.records.network import network_scratch_dtype
 
 pawn_entry_dtype = record(
     [
@@ -27,6 +28,7 @@ evaluation_dtype = record(
         ("queen_diagonal", "u8", (2,)),  # the bishop's half of what the last queen attacks; stale without a queen
         ("queen_straight", "u8", (2,)),
         ("pad", "u1", (48,)),  # to a cache line
+        ("network", network_scratch_dtype),
         ("pawns", pawn_entry_dtype, (PAWN_ENTRIES,)),  # private to a worker: no races, and the same on every run
     ]
 )

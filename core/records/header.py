@@ -55,6 +55,7 @@ header_dtype = record(
         ("age", "i8"),  # of transposition table entries, 0 .. 63
         # results of so much depth are logged (`write_store_log.py`); NEVER_LOGGED none. Also while searching
         ("logged_depth", "i8"),
+        ("evaluated_by", "i8"),  # 0 nothing yet, 1 by hand, 2 by the network: what the table's values rest on
         ("options", options_dtype),
         ("root", position_dtype),
         ("root_count", "i8"),

@@ -23,6 +23,14 @@ CLAIM_SLOTS = 1 << 16
 """Most of the table of positions being searched, in groups of four: 64 a worker."""
 PAWN_ENTRIES = 1024
 """Of the pawn hash of a worker, a power of two."""
+NETWORK_FEATURES = 2 * 6 * 64
+"""Inputs of the network: whose piece, which piece, which square."""
+NETWORK_HIDDEN = 128
+"""Its hidden units for each side."""
+NETWORK_BUCKETS = 8
+"""Its outputs, one for each four men more."""
+ACCUMULATORS = 64
+"""Sums that a worker keeps, a power of two: those of so many plies, one after the other."""
 KPK_WORDS = 2 * 24 * 64
 """Side to move, square of the pawn (files a to d, ranks 2 to 7), square of its king: a bitboard of the other king."""
 

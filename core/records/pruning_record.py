@@ -235,6 +235,7 @@ class Pruning:
         "quiescence: captures that cannot reach alpha are left out", "captures in quiescence", "left out", modern=1
     )
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 200)
+    network: int = _switch("1: the network evaluates positions, 0: the evaluation by hand", modern=1)
     correction: int = _switch("the static evaluation is corrected by what searches have found before", modern=1)
     correction_pawns: int = _number("centipawns at most, by the pawns", 40, 0, _MOST_CORRECTION)
     correction_pieces: int = _number("by the pieces of each colour", 40, 0, _MOST_CORRECTION)
@@ -254,6 +255,8 @@ class Pruning:
     def __post_init__(self) -> None:
         if (self.sound or self.sound_delta) and self.table_in_quiescence and self.sound_gates & SOUND_RAW:
             raise ValueError("sound futility needs table_in_quiescence=0: the bounds hold for the evaluation itself")
+        if (self.sound or self.sound_delta) and self.network:
+            raise ValueError("sound futility needs network=0: of a network's value no bound is known")
 
     def record(self) -> np.void:
         """As a `pruning_dtype` record, the table of reductions included. Made once: a move may have 10 ms."""

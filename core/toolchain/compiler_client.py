@@ -129,7 +129,7 @@ class _Compiler:
         )
 
     def listen(self, progress: Progress | None, keep_turn: Callable[[], None]) -> Compiled:
-        """Until it ends. Raises KernelError, and _Interrupted when another try may help."""
+        """Listen to the compiler until it ends. Raises KernelError, and _Interrupted when another try may help."""
         with contextlib.ExitStack() as stack:
             stack.callback(os.close, self._pipe)
             stack.enter_context(self._process)

@@ -69,11 +69,11 @@ class Group:
         return repr((self.modules, sorted(self.replaced.items())))
 
     def entry(self, name: str) -> Entry:
-        """One of its functions, which need not be there yet."""
+        """Return one of its functions, which need not be there yet."""
         return Entry(self, name)
 
     def function(self, name: str) -> Any:
-        """The machine code of an entry; loads, or compiles, the group."""
+        """Return the machine code of an entry; loads, or compiles, the group."""
         if not self._functions:
             load(self)
         return self._functions[name]
@@ -92,12 +92,12 @@ class Group:
 
 
 def group_of(module: str) -> Group:
-    """The group of a module that belongs to no other."""
+    """Return the group of a module that belongs to no other."""
     return _groups[module] if module in _groups else Group(module, module)
 
 
 def key() -> str:
-    """Of this program's folder in the cache; the same to its end."""
+    """Return the key of this program's folder in the cache; the same to its end."""
     global _key
     with _lock:
         if _key is None:
@@ -106,7 +106,7 @@ def key() -> str:
 
 
 def cache_environment() -> dict[str, str]:
-    """Environment variables by which another process finds the cache that this one uses."""
+    """Return the environment variables by which another process finds the cache that this one uses."""
     return {"PSEARCH_CACHE_DIR": kernel_cache.roots()[0]}
 
 
@@ -127,7 +127,8 @@ def load(*groups: Group, progress: Progress | None = None, warn: Callable[[str],
 
 
 def cached(group: Group, hashes: dict[str, str] | None = None) -> Object | None:
-    """The group's machine code, from the first cache that has it. hashes: as for `kernel_cache.recorded_object`."""
+    """Return the group's machine code, from the first cache that has it. hashes: as for
+    `kernel_cache.recorded_object`."""
     for root in kernel_cache.roots():
         with kernel_cache.open_cache(root, key()) as folder:
             if folder is not None:

@@ -83,7 +83,7 @@ class EntryKernel(Kernel):
 
 
 def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled function for other kernels, with exactly one signature."""
+    """Return a compiled function for other kernels, with exactly one signature."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         made = Kernel(function, signature)
@@ -94,7 +94,7 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 
 def entry(signature: Any, group: Group | None = None) -> Callable[[Callable[..., Any]], Any]:
-    """A compiled function that Python calls; takes and returns integers only.
+    """Return a compiled function that Python calls; takes and returns integers only.
 
     group: names the function's module among its modules; None: a group of that module alone.
     """

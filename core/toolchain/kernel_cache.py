@@ -61,7 +61,8 @@ _roots: tuple[str, ...] | None = None
 
 
 def roots() -> tuple[str, ...]:
-    """The folders that may hold the cache, the most wanted first; absolute, and the same to the program's end."""
+    """Return the folders that may hold the cache, the most wanted first; absolute, and the same to the program's
+    end."""
     global _roots
     if _roots is None:
         user = f"psearch-{os.geteuid()}"
@@ -101,7 +102,7 @@ def _folder_name(key: str) -> str:
 
 @contextlib.contextmanager
 def open_cache(root: str, key: str) -> Iterator[Folder | None]:
-    """The folder for this key under one of the roots; None when there is none, or none that can be trusted."""
+    """Open the folder for this key under one of the roots; None when there is none, or none that can be trusted."""
     try:
         with open_folder(root) as outer:
             folder = outer.inner(_folder_name(key))
@@ -114,7 +115,7 @@ def open_cache(root: str, key: str) -> Iterator[Folder | None]:
 
 @contextlib.contextmanager
 def open_to_write(key: str, problems: list[str]) -> Iterator[tuple[str, Folder | None]]:
-    """The first root under which files can be kept, and the folder for this key there, made if need be.
+    """Open the first root under which files can be kept, and the folder for this key there, made if need be.
 
     Without a name, and None, when there is none. problems: gets the reason of each root that was passed over.
     """
@@ -137,7 +138,7 @@ def open_to_write(key: str, problems: list[str]) -> Iterator[tuple[str, Folder |
 
 
 def told(path: str, error: OSError) -> str:
-    """Why a folder is not used."""
+    """Return why a folder is not used."""
     return str(error.strerror) if isinstance(error, NotTrusted) else f"{path}: {error.strerror or error}"
 
 
@@ -159,7 +160,7 @@ _ENOUGH = 1 << 16
 
 
 def processor() -> str:
-    """What kind of processor this is, with all that it can do: machine code is made for it.
+    """Return what kind of processor this is, with all that it can do: machine code is made for it.
 
     As the system tells it, for to ask LLVM one has to load it.
     """
@@ -177,7 +178,7 @@ def processor() -> str:
 
 
 def environment_key(processor: str) -> str:
-    """Names a cache folder. processor: see `processor`."""
+    """Return the name of a cache folder. processor: see `processor`."""
     digest = hashlib.sha256(_FORMAT)
     for part in (sys.version, processor, *(os.environ.get(name, "") for name in SWITCHES)):
         digest.update(part.encode() + b"\0")
@@ -207,7 +208,7 @@ def write_sealed(folder: Folder, name: str, content: bytes) -> None:
 
 
 def read_sealed(folder: Folder, name: str) -> bytes | None:
-    """The content of a file that `write_sealed` wrote; None when there is none, or none that can be trusted."""
+    """Return the content of a file that `write_sealed` wrote; None when there is none, or none that can be trusted."""
     try:
         text = folder.read(name)
     except OSError:
@@ -220,7 +221,7 @@ def read_sealed(folder: Folder, name: str) -> bytes | None:
 
 
 def _digest(name: str, content: bytes) -> bytes:
-    """Of a file under its own name: one that was copied over another is not the other."""
+    """Return the digest of a file under its own name: one that was copied over another is not the other."""
     return hashlib.sha256(name.encode() + b"\0" + content).digest()
 
 
@@ -234,7 +235,7 @@ def _record_name(group: str, made_of: str) -> str:
 
 
 def file_hash(path: str) -> str:
-    """Of a source file's content; empty when it cannot be read."""
+    """Return a hash of a source file's content; empty when it cannot be read."""
     try:
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
@@ -249,7 +250,7 @@ def write_record(folder: Folder, group: str, files: Mapping[str, str], object_na
 
 
 def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = None, made_of: str = "") -> str | None:
-    """The name of the group's object, if none of the files that it was made from has changed.
+    """Return the name of the group's object, if none of the files that it was made from has changed.
 
     known: hashes found already, by path; filled on the way. made_of: see `Group`.
     """
@@ -275,7 +276,7 @@ def write_object(folder: Folder, found: Object) -> None:
 
 
 def read_object(folder: Folder, name: str) -> Object | None:
-    """The machine code of a group; None when there is no such object, or it is damaged."""
+    """Return the machine code of a group; None when there is no such object, or it is damaged."""
     content = read_sealed(folder, name)
     if content is None:
         return None

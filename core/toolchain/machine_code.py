@@ -69,7 +69,7 @@ def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
 
 
 def place_simple(code: bytes) -> dict[str, int]:
-    """Addresses of all functions of an object file, by name. Raises NotSimple, OSError."""
+    """Return addresses of all functions of an object file, by name. Raises NotSimple, OSError."""
     sections = _sections(code)
     places, size = _lay_out(sections)
     symbol_table = next((section for section in sections if section.type == _SYMBOLS), None)
@@ -183,7 +183,7 @@ def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where
 
 
 def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """The same by LLVM's loader."""
+    """Place an object as `place_simple` does, by LLVM's loader."""
     from llvmlite import binding
 
     binding.initialize_native_target()

@@ -62,7 +62,7 @@ class Folder:
         os.close(self.descriptor)
 
     def inner(self, name: str, make: bool = False) -> Folder:
-        """A folder in this one. make: if there is none."""
+        """Return a folder in this one. make: if there is none."""
         descriptor = _open_component(self.descriptor, name, make)
         try:
             _check_alone(os.fstat(descriptor), descriptor)
@@ -72,7 +72,7 @@ class Folder:
         return Folder(descriptor, os.path.join(self.path, name))
 
     def names(self) -> list[str]:
-        """Of all that lies in it."""
+        """Return the names of all that lies in it."""
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.descriptor)
         try:
             return os.listdir(descriptor)
@@ -83,7 +83,7 @@ class Folder:
         return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
 
     def read(self, name: str) -> bytes:
-        """The content of a file, which counts as used now."""
+        """Return the content of a file, which counts as used now."""
         with open(os.open(name, _READ, dir_fd=self.descriptor), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES:
@@ -123,15 +123,15 @@ class Folder:
         return name
 
     def lock_file(self, name: str) -> int:
-        """Descriptor of a file that is there to be locked."""
+        """Open a file that is there to be locked."""
         return os.open(name, _MAKE | os.O_RDWR, 0o600, dir_fd=self.descriptor)
 
     def remove(self, name: str) -> None:
-        """A file."""
+        """Remove a file."""
         os.unlink(name, dir_fd=self.descriptor)
 
     def remove_folder(self, name: str) -> None:
-        """One that is empty."""
+        """Remove a folder that is empty."""
         os.rmdir(name, dir_fd=self.descriptor)
 
 
@@ -174,7 +174,7 @@ def open_folder(path: str, make: bool = False) -> Folder:
 
 
 def _parts(path: str) -> list[str]:
-    """Of a path, the last one first."""
+    """Return the parts of a path, the last one first."""
     return [part for part in reversed(path.split("/")) if part not in ("", ".")]
 
 
@@ -190,7 +190,7 @@ def _open_component(folder: int, name: str, make: bool) -> int:
 
 
 def _check_way(status: os.stat_result, descriptor: int, above: os.stat_result | None) -> None:
-    """Of a component on the way. above: the folder that it lies in."""
+    """Check a component on the way. above: the folder that it lies in."""
     open_above = above is not None and _is_open(above)
     if status.st_uid not in _own() and (open_above or not _stands_for_root(status.st_uid)):
         raise NotTrusted(descriptor, "belongs to somebody else")
@@ -205,7 +205,7 @@ def _check_way(status: os.stat_result, descriptor: int, above: os.stat_result | 
 
 
 def _check_alone(status: os.stat_result, descriptor: int) -> None:
-    """Of the folder itself: what is enough on the way to it is not enough here."""
+    """Check the folder itself: what is enough on the way to it is not enough here."""
     if not stat.S_ISDIR(status.st_mode):
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
     if status.st_uid not in _own():
@@ -215,7 +215,7 @@ def _check_alone(status: os.stat_result, descriptor: int) -> None:
 
 
 def _own() -> tuple[int, int]:
-    """Who may own what is trusted."""
+    """Return who may own what is trusted."""
     return _ROOT, os.geteuid()
 
 

@@ -102,11 +102,11 @@ class Analysis:
             return None
 
     def would_block(self) -> bool:
-        """Whether `get` would have to wait."""
+        """Tell whether `get` would have to wait."""
         return not self._is_over and self._infos.empty()
 
     def empty(self) -> bool:
-        """Whether every info there is has been taken; while the search goes on more may come."""
+        """Tell whether every info there is has been taken; while the search goes on more may come."""
         return self._is_over or self._infos.qsize() <= self._has_ended
 
     def __iter__(self) -> Iterator[chess.engine.InfoDict]:

@@ -6,6 +6,7 @@ An await that is cancelled stops what it waits for. A loop that is closed, or an
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -19,8 +20,7 @@ from psearch.api.blocking import Engine, identity, option_map
 from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.infos import result_dicts
 from psearch.api.question import ask
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
-from psearch.options import DEFAULT_SPLIT_DEPTH
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
@@ -57,12 +57,14 @@ class AsyncEngine:
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
+        evaluation: str = DEFAULT_EVALUATION,
+        net: str | os.PathLike[str] | None = None,
         watched: bool = False,
         cluster: str | None = None,
     ) -> None:
-        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
         make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
-        self._make = partial(make, watched=watched, cluster=cluster)
+        self._make = partial(make, evaluation=evaluation, net=net, watched=watched, cluster=cluster)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()
@@ -104,7 +106,7 @@ class AsyncEngine:
         await in_thread(self._close)
 
     async def quit(self) -> None:
-        """The same as `close`."""
+        """Do what `close` does."""
         await self.close()
 
     def stop(self) -> None:
@@ -123,14 +125,14 @@ class AsyncEngine:
         await in_thread(lambda: engine.ping(), _let_end)
 
     async def configure(self, options: Options) -> None:
-        """As `Engine.configure`."""
+        """Set options, as `Engine.configure` does."""
         engine = await self._started()
         await in_thread(lambda: engine.configure(options), _let_end)
 
     async def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """For programs that tell: this engine plays against everybody in the same way."""
+        """Take what such programs tell; this engine plays against everybody in the same way."""
 
     async def send_game_result(
         self,
@@ -139,7 +141,7 @@ class AsyncEngine:
         game_ending: str | None = None,
         game_complete: bool = True,
     ) -> None:
-        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
         engine = await self._started()
         await in_thread(lambda: engine.send_game_result(board, winner, game_ending, game_complete), _let_end)
 
@@ -180,7 +182,7 @@ class AsyncEngine:
         root_moves: RootMoves | None = None,
         options: Options = _NO_OPTIONS,
     ) -> chess.engine.InfoDict | list[chess.engine.InfoDict]:
-        """As `Engine.analyse`."""
+        """Search a position, as `Engine.analyse` does."""
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=multipv, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
@@ -203,7 +205,7 @@ class AsyncEngine:
         options: Options = _NO_OPTIONS,
         opponent: chess.engine.Opponent | None = None,
     ) -> chess.engine.PlayResult:
-        """As `Engine.play`."""
+        """Choose a move, as `Engine.play` does."""
         settings = self._settings.for_one_search(options)
         question = ask(board, limit, settings, multipv=None, game=game, info=info, root_moves=root_moves)
         control = SearchControl()
@@ -261,7 +263,7 @@ class AsyncEngine:
         return self._first_settings if self._engine is None else self._engine._settings
 
     def _recorder(self) -> Recorder | None:
-        """As `Engine._recorder`; None also before the workers have started."""
+        """Return what `Engine._recorder` is; None also before the workers have started."""
         return None if self._engine is None else self._engine._recorder()
 
     async def _started(self) -> Engine:
@@ -300,16 +302,16 @@ class AsyncAnalysis(chess.engine.AnalysisResult):
         return self
 
     def post(self, info: chess.engine.InfoDict) -> None:
-        """Called in the loop for each info."""
+        """Post an info; called in the loop."""
         super().post(info)  # which merges it into the line's last one, as programs of UCI say only what is new
         keep_latest(self.multipv, info)
 
     def take(self, info: chess.engine.InfoDict, is_live: bool) -> None:
-        """Called in the searching thread for each report."""
+        """Take a report; called in the searching thread."""
         self._call(partial(keep_latest, self.multipv) if is_live else self.post, info)
 
     def end(self, result: Result | None, error: BaseException | None) -> None:
-        """Called in the searching thread when it is over."""
+        """End the analysis; called in the searching thread when it is over."""
         if result is not None:
             self._call(self.set_finished, chess.engine.BestMove(result.bestmove, result.ponder))
         else:
@@ -338,7 +340,7 @@ def _stop_with_loop(control: SearchControl) -> OnInfo:
 
 
 async def in_thread(function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """The result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
+    """Return the result of a function that runs in a thread of its own: the loop's threads are few, and searches long.
 
     When the await is cancelled `stop` is called, and the end of the function awaited; without `stop` it goes on alone.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -17,8 +18,7 @@ from psearch.api.checked_arguments import Place, RootMoves, check_cluster
 from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
-from psearch.options import DEFAULT_SPLIT_DEPTH
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
 from psearch.results import Info, PsearchError, Result
@@ -42,9 +42,10 @@ class Engine:
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
     (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
-    (docs/design/search.md); watched: the workers note what they do, for those who look on while they search
-    (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all of its cores
-    (docs/guides/cluster.md).
+    (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
+    network than the one that psearch comes with; watched: the workers note what they do, for those who look on while
+    they search (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all
+    of its cores (docs/guides/cluster.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
@@ -69,10 +70,12 @@ class Engine:
         pruning: str = DEFAULT_PRUNING,
         split_depth: int = DEFAULT_SPLIT_DEPTH,
         *,
+        evaluation: str = DEFAULT_EVALUATION,
+        net: str | os.PathLike[str] | None = None,
         watched: bool = False,
         cluster: str | None = None,
     ) -> None:
-        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth)
+        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
         if cluster is not None:
             check_cluster(cluster)
         self._watched = watched
@@ -133,7 +136,7 @@ class Engine:
         self._searcher.close()
 
     def quit(self) -> None:
-        """The same as `close`."""
+        """Do what `close` does."""
         self.close()
 
     def stop(self) -> None:
@@ -171,7 +174,7 @@ class Engine:
     def send_opponent_information(
         self, *, opponent: chess.engine.Opponent | None = None, engine_rating: int | None = None
     ) -> None:
-        """For programs that tell: this engine plays against everybody in the same way."""
+        """Take what such programs tell; this engine plays against everybody in the same way."""
 
     def send_game_result(
         self,
@@ -180,7 +183,7 @@ class Engine:
         game_ending: str | None = None,
         game_complete: bool = True,
     ) -> None:
-        """For programs that tell: this engine does not learn from results. It ends pondering."""
+        """Take what such programs tell; this engine does not learn from results. It ends pondering."""
         self._owner.check()
         self._end_pondering()
 
@@ -436,10 +439,10 @@ def _is_another(game: object, last: object) -> bool:
 
 
 def identity() -> dict[str, str]:
-    """As `psearch uci` gives it."""
+    """Return name and author, as `psearch uci` gives them."""
     return {"name": f"psearch {__version__}", "author": "the psearch authors"}
 
 
 def option_map() -> chess.engine.UciOptionMap[chess.engine.Option]:
-    """The options there are, by name; a new mapping each time."""
+    """Return the options there are, by name; a new mapping each time."""
     return chess.engine.UciOptionMap((option.name, option.of_chess_engine()) for option in ENGINE_OPTIONS)

@@ -21,7 +21,7 @@ RootMoves = Iterable[chess.Move | str]
 
 
 def board_of(position: Place) -> chess.Board:
-    """A board of one's own, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
+    """Return a board of one's own, with the game's history: of a `chess.Board`, a FEN, `startpos`, or a node of a game.
 
     Raises PsearchError when it is none of these, or no legal position.
     """
@@ -35,7 +35,7 @@ def board_of(position: Place) -> chess.Board:
 
 
 def board_of_node(position: object) -> object:
-    """The board of a node of a `chess.pgn` game, anything else as it is."""
+    """Return the board of a node of a `chess.pgn` game, anything else as it is."""
     pgn = sys.modules.get("chess.pgn")  # it takes long to import, and who has a node has done so
     if pgn is None or not isinstance(position, pgn.GameNode):
         return position
@@ -46,7 +46,7 @@ def board_of_node(position: object) -> object:
 
 
 def moves_of(board: chess.Board, root_moves: RootMoves | str | chess.Move | None) -> list[chess.Move] | None:
-    """The moves to choose from, given as moves, or as text in UCI notation or SAN; None: all.
+    """Return the moves to choose from, given as moves, or as text in UCI notation or SAN; None: all.
 
     Raises PsearchError when one is not a legal move, or when there are none.
     """

@@ -10,7 +10,7 @@ import numpy as np
 
 from psearch.api.checked_arguments import Place, board_of
 from psearch.core.chess.board.bridge import set_position
-from psearch.core.chess.chess_entries import CHESS, evaluate_position
+from psearch.core.chess.chess_entries import CHESS, evaluate_position, evaluate_position_by_network
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import evaluation_dtype, position_dtype
 from psearch.core.toolchain import groups
@@ -34,7 +34,8 @@ def perft(position: Place, depth: int, threads: int = 1) -> dict[chess.Move, int
 
 
 def evaluate(position: Place) -> chess.engine.PovScore | None:
-    """Return the static evaluation: what the position is worth without a search. None in check, where there is none.
+    """Return the static evaluation, by the network: what the position is worth without a search. None in check, where
+    there is none.
 
     Raises PsearchError for a bad position.
 
@@ -47,13 +48,17 @@ def evaluate(position: Place) -> chess.engine.PovScore | None:
     return None if value is None else chess.engine.PovScore(chess.engine.Cp(value), board.turn)
 
 
-def static_evaluation(tables: np.ndarray, board: chess.Board) -> int | None:
-    """Return the static evaluation in centipawns for the side to move, None in check. tables: those of the kernels."""
+def static_evaluation(tables: np.ndarray, board: chess.Board, by_network: bool = True) -> int | None:
+    """Return the static evaluation in centipawns for the side to move, None in check.
+
+    tables: those of the kernels; by_network: or by hand.
+    """
     if board.is_check():
         return None
     position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
     set_position(tables, position, board)
-    return int(evaluate_position(*(array.ctypes.data for array in (tables, scratch, position))))
+    evaluation = evaluate_position_by_network if by_network else evaluate_position
+    return int(evaluation(*(array.ctypes.data for array in (tables, scratch, position))))
 
 
 @cache

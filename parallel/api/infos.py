@@ -12,7 +12,7 @@ from psearch.text.wdl import pov_wdl
 
 
 def info_dict(board: chess.Board, info: Info, selector: int) -> chess.engine.InfoDict:
-    """An info with `wdl`. board: what was searched; selector: what is wanted, of `chess.engine.Info`."""
+    """Return an info with `wdl`. board: what was searched; selector: what is wanted, of `chess.engine.Info`."""
     if not selector:
         return {}
     found = replace(info, wdl=pov_wdl(info.score, board)).as_dict()
@@ -25,7 +25,7 @@ def info_dict(board: chess.Board, info: Info, selector: int) -> chess.engine.Inf
 
 
 def result_dicts(board: chess.Board, result: Result, selector: int) -> list[chess.engine.InfoDict]:
-    """The lines of a result, best first; what went wrong on the way is the `string` of the first."""
+    """Return the lines of a result, best first; what went wrong on the way is the `string` of the first."""
     found = [info_dict(board, line, selector) for line in result.lines or [result.info]]
     if result.notes and selector:
         found[0]["string"] = "; ".join(result.notes)

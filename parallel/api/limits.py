@@ -17,7 +17,7 @@ from psearch.text.values import is_real, shown, whole
 
 
 def to_limits(limit: chess.engine.Limit) -> Limits:
-    """The limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
+    """Return the limits that do not depend on time. Raises PsearchError for numbers that make no sense."""
     if not isinstance(limit, chess.engine.Limit):
         raise PsearchError(f"limit must be a chess.engine.Limit, as Limit(time=1.0), not {shown(limit)}")
     if limit.time is not None and not _seconds(limit, "time") > 0:
@@ -30,7 +30,7 @@ def to_limits(limit: chess.engine.Limit) -> Limits:
 
 
 def bounded(limit: chess.engine.Limit, turn: chess.Color) -> chess.engine.Limit:
-    """A limit that has been checked, with 5 seconds where it says nothing for the side to move."""
+    """Return a limit that has been checked, with 5 seconds where it says nothing for the side to move."""
     clock = limit.white_clock if turn == chess.WHITE else limit.black_clock
     if (limit.time, clock, limit.depth, limit.nodes, limit.mate) != (None,) * 5:
         return limit
@@ -54,7 +54,8 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
 
 
 def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> TimeManager:
-    """What decides about time: the clock of the side to move if there is one, and the fixed time if there is one.
+    """Return what decides about time: the clock of the side to move if there is one, and the fixed time if there is
+    one.
 
     moves: how many there are to choose from. Raises PsearchError for numbers that make no sense.
     """

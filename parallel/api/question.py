@@ -34,7 +34,7 @@ class Question:
     """which infos are wanted: `chess.engine.Info`"""
 
     def request(self, control: SearchControl, on_info: OnInfo | None) -> SearchRequest:
-        """For the workers. The time of the clock is counted from when they begin."""
+        """Return the request for the workers. The time of the clock is counted from when they begin."""
         moves = len(self.only) if self.only else self.board.legal_moves.count()
         control.clock = time_manager(self.board, self.limit, moves)
         return SearchRequest(
@@ -53,7 +53,7 @@ def ask(
     root_moves: RootMoves | None,
     is_endless: bool = False,
 ) -> Question:
-    """A question. is_endless: without a limit it is searched until it is stopped, and not for 5 seconds. Raises
+    """Return a question. is_endless: without a limit it is searched until it is stopped, and not for 5 seconds. Raises
     PsearchError for anything in it that makes no sense."""
     own = board_of(board)
     if limit is None:

@@ -16,6 +16,7 @@ import numpy as np
 from psearch.arena.blocks import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.control_groups import available_memory, usable_cores
 from psearch.arena.system_calls import refusal
+from psearch.core.chess.evaluation.network_file import Network, NetworkError, default_network
 from psearch.core.chess.tables import make_tables
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
@@ -102,9 +103,12 @@ class Arena:
                 taken.callback(self._trace.close)
             self._map()
             try:
-                make_tables(self.tables)
+                self._network = default_network()
+                make_tables(self.tables, self._network)
             except MemoryError as error:
                 raise PsearchError(f"cannot make the tables: {refusal(error)}") from error
+            except NetworkError as error:
+                raise PsearchError(str(error)) from error
             # histories are read at random, too; of the frames most are never touched
             self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
             self.header[0]["worker_count"] = self.workers
@@ -206,6 +210,20 @@ class Arena:
         if not self._is_table_taken:
             part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
             self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
+
+    def use_network(self, network: Network, is_used: bool) -> None:
+        """Evaluate by this network from now on, or, where it is not used, by hand. No search may be running. What was
+        learnt by another evaluation is forgotten."""
+        header = self.header[0]
+        before, now = int(header["evaluated_by"]), 1 + is_used
+        is_other = network is not self._network
+        if is_other:
+            self._network = network
+            self.tables["network"] = network.record
+            self.worker["evaluation"]["network"]["accumulators"]["views"] = 0
+        if before and (before != now or (is_other and is_used)):
+            self.forget()
+        header["evaluated_by"] = now
 
     def clear_table(self) -> None:
         """Empty the transposition table."""

@@ -29,8 +29,9 @@ _MADV_HUGEPAGE, _MADV_DONTDUMP, POPULATE_WRITE, _MADV_COLLAPSE = 14, 16, 23, 25
 """Numbers of the kernel; `mmap` has names only for what the machine had that built it."""
 _FILES_FOLDER = "/dev/shm"
 
-_blocks: weakref.WeakSet[SharedBlock] = weakref.WeakSet()
-"""all of this process"""
+_CLOSED = -1
+_mappings: weakref.WeakKeyDictionary[mmap.mmap, int] = weakref.WeakKeyDictionary()
+"""all of this process, with the descriptor of each; closed ones live as long as an array in them"""
 
 
 def _anonymous_file(size: int) -> int:
@@ -98,9 +99,9 @@ def drop_blocks_but(descriptors: Collection[int]) -> None:
 
     Arrays in them must not be touched any more.
     """
-    for block in _blocks:
-        if block.fd not in descriptors:
-            system_calls.unmap_keeping_addresses(_address(block.mapping), len(block.mapping))
+    for mapping, fd in list(_mappings.items()):
+        if fd not in descriptors:
+            system_calls.unmap_keeping_addresses(_address(mapping), len(mapping))
 
 
 class SharedBlock:
@@ -124,7 +125,7 @@ class SharedBlock:
             reason = system_calls.refusal(error)
             raise PsearchError(f"cannot take {-(-size // MIB):,} MiB of shared memory: {reason}") from error
         self.map = memoryview(self.mapping)[:size]
-        _blocks.add(self)
+        _mappings[self.mapping] = self.fd
 
     def advise_table(self) -> None:
         """For a big block that is read at random: large pages, for fewer TLB misses, and no place in a core dump.
@@ -184,11 +185,11 @@ class SharedBlock:
 
     def close(self) -> None:
         """Drop the mapping; arrays made from it must not be used any more."""
-        _blocks.discard(self)
+        _mappings[self.mapping] = _CLOSED
         os.close(self.fd)
         try:
             self.map.release()
             self.mapping.close()
-        except BufferError:
-            # a view is still alive somewhere: the mapping goes when it does
+        except BufferError:  # a view is still alive somewhere: the mapping goes when it does
             return
+        del _mappings[self.mapping]

@@ -13,7 +13,7 @@ from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions
+from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions, network_named
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import begin_search
 
@@ -55,7 +55,8 @@ def write_search(
 
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
     multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
-    depth within the limits.
+    depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
+    PsearchError where the network cannot be read any more.
     """
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
@@ -79,7 +80,8 @@ def write_search(
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
-    record["pruning"] = options.pruning.record()
+    arena.use_network(network_named(options.network), is_used=bool(options.rules.network))
+    record["pruning"] = options.rules.record()
     for name in set(record.dtype.names) - {"pruning"}:
         record[name] = POLICY_NAMES.index(options.policy) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None and options.policy == "abdada":

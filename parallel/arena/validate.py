@@ -29,7 +29,19 @@ def _mask_plies(stack: np.void) -> list[int]:
     """Plies whose bit is set in a stack's mask of open nodes."""
     low, high = (int(word) & (1 << 64) - 1 for word in stack["open_mask"])
     bits = low | high << 64
-    return [ply for ply in range(MAX_PLY) if bits >> ply & 1]
+    return [ply for ply in range(bits.bit_length()) if bits >> ply & 1]
+
+
+def _offers(arena: Arena) -> Iterator[tuple[int, list[int]]]:
+    """Numbers of stacks that offer nodes, and the plies of those."""
+    for number in np.flatnonzero(arena.stack["open_mask"].any(axis=1)).tolist():
+        yield number, _mask_plies(arena.stack[number])
+
+
+def _stacks_in(arena: Arena, state: int) -> list[int]:
+    """Numbers of the stacks in a state."""
+    found: list[int] = np.flatnonzero(arena.stack["state"] == state).tolist()
+    return found
 
 
 def _visited_frames(arena: Arena) -> Iterator[int]:
@@ -40,10 +52,10 @@ def _visited_frames(arena: Arena) -> Iterator[int]:
             top = int(worker["ply"]) + (1 if int(worker["state"]) in (STATE_NEXT, STATE_CHILD) else 0)
             for ply in range(int(arena.stack[stack]["base"]), top):
                 yield stack * MAX_PLY + ply
-    for number, stack in enumerate(arena.stack):
-        if stack["state"] == STACK_PARKED:
-            for ply in range(int(stack["base"]), int(stack["parked_ply"])):
-                yield number * MAX_PLY + ply
+    for number in _stacks_in(arena, STACK_PARKED):
+        stack = arena.stack[number]
+        for ply in range(int(stack["base"]), int(stack["parked_ply"])):
+            yield number * MAX_PLY + ply
 
 
 def _worker_violations(arena: Arena) -> Iterator[str]:
@@ -61,11 +73,12 @@ def _worker_violations(arena: Arena) -> Iterator[str]:
     without = sum(int(worker["stack"]) < 0 for worker in arena.worker)
     if without != int(arena.header[0]["idle_workers"]):
         yield f"the header counts {arena.header[0]['idle_workers']} idle workers, there are {without}"
-    for number, stack in enumerate(arena.stack):
-        if stack["state"] == STACK_ACTIVE and number not in runners:
+    for number in _stacks_in(arena, STACK_ACTIVE):
+        if number not in runners:
             yield f"stack {number} is active, but nobody runs it"
-        if stack["state"] == STACK_FREE and _mask_plies(stack):
-            yield f"free stack {number} offers plies {_mask_plies(stack)}"
+    for number, plies in _offers(arena):
+        if arena.stack[number]["state"] == STACK_FREE:
+            yield f"free stack {number} offers plies {plies}"
 
 
 def _node_violations(arena: Arena) -> Iterator[str]:
@@ -77,8 +90,7 @@ def _node_violations(arena: Arena) -> Iterator[str]:
             inside[home] = inside.get(home, 0) + 1
     live = {
         int(home)
-        for number, stack in enumerate(arena.stack)
-        if stack["state"] != STACK_FREE
+        for number in np.flatnonzero(arena.stack["state"] != STACK_FREE)
         for home in number * MAX_PLY + np.flatnonzero(nodes["open"][number * MAX_PLY : (number + 1) * MAX_PLY])
     }
     for home in live | set(inside):
@@ -89,8 +101,8 @@ def _node_violations(arena: Arena) -> Iterator[str]:
             yield f"node {home} counts {node['inside']} inside, there are {inside.get(home, 0)}"
         if node["open_parent"] >= 0 and not nodes[node["open_parent"]]["open"]:
             yield f"node {home} has the open parent {node['open_parent']}, which is not open"
-    for number, stack in enumerate(arena.stack):
-        for ply in _mask_plies(stack):
+    for number, plies in _offers(arena):
+        for ply in plies:
             node = nodes[number * MAX_PLY + ply]
             if not node["open"] or node["closed"]:
                 yield f"stack {number} offers ply {ply}, open {node['open']}, closed {node['closed']}"
@@ -127,7 +139,7 @@ def violations(arena: Arena) -> list[str]:
 def leftovers(arena: Arena) -> list[str]:
     """What a finished search has left behind; empty when every stack is free and every worker idle."""
     found = [f"stack {i} is {STACK_NAMES[s['state']]}" for i, s in enumerate(arena.stack) if s["state"]]
-    found += [f"stack {i} offers {_mask_plies(s)}" for i, s in enumerate(arena.stack) if _mask_plies(s)]
+    found += [f"stack {number} offers {plies}" for number, plies in _offers(arena)]
     found += [f"worker {i} has stack {w['stack']}" for i, w in enumerate(arena.worker) if w["stack"] >= 0]
     nodes = arena.frames["node"]
     found += [f"node {i} is locked" for i in np.flatnonzero(nodes["lock"])]

@@ -95,7 +95,7 @@ class Journal:
                 raise
 
     def lines(self) -> Iterator[JournalLine]:
-        """The complete lines. Raises DamagedLine."""
+        """Yield the complete lines. Raises DamagedLine."""
         self._end = 0
         self.torn = b""
         # closing any descriptor of the file would give the lock up
@@ -123,7 +123,7 @@ class Journal:
             os.ftruncate(self._file, self._end)
 
     def value_at(self, offset: int) -> Any:
-        """Of the line there: for who keeps offsets because the values would fill the memory.
+        """Return the value of the line there: for who keeps offsets because the values would fill the memory.
 
         Raises ValueError when another program has written to the file, and no such line is there any more.
         """

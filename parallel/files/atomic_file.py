@@ -39,7 +39,7 @@ class AtomicFile:
             self.stream.write(text)
 
     def commit(self) -> None:
-        """The file is complete: move it to its place, safe on the disk, with the permissions of the old one."""
+        """Move the complete file to its place, safe on the disk, with the permissions of the old one."""
         assert self._part is not None
         with self._naming():
             self.stream.flush()

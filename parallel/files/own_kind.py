@@ -14,7 +14,8 @@ _HEAD = 1 << 16
 
 
 def may_replace(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
-    """Whether a file may take this place: there is none, or a device or pipe, which is written to, or one of our kind.
+    """Tell whether a file may take this place: there is none, or a device or pipe, which is written to, or one of our
+    kind.
 
     is_ours: judges the first bytes, 64 KiB at most. Raises OSError when what is there cannot be read.
     """
@@ -41,5 +42,5 @@ def check_replaceable(path: Path, kind: str, is_ours: Callable[[bytes], bool]) -
 
 
 def is_png(head: bytes) -> bool:
-    """Whether a file that begins so is a PNG picture."""
+    """Tell whether a file that begins so is a PNG picture."""
     return head.startswith(b"\x89PNG\r\n\x1a\n")

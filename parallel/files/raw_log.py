@@ -38,7 +38,7 @@ _SIGNED = ("score",)
 
 
 def machine() -> dict[str, Any]:
-    """What a figure depends on: processor, cores this process may use, Python, and the version of psearch."""
+    """Return what a figure depends on: processor, cores this process may use, Python, and the version of psearch."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     for line in info.read_text("utf-8", "replace").splitlines() if info.exists() else ():
@@ -50,7 +50,7 @@ def machine() -> dict[str, Any]:
 
 
 def machine_name(about: Mapping[str, Any]) -> str:
-    """A machine in words; about: as `machine` gives it."""
+    """Return a machine in words; about: as `machine` gives it."""
     return f"{about.get('cpu', '?')}, {about.get('cores', '?')} cores"
 
 
@@ -92,28 +92,29 @@ class RawLog:
         self._lines.close()
 
     def add(self, sample: Any) -> None:
-        """One finished search: a dataclass."""
+        """Add one finished search: a dataclass."""
         self._lines.append(asdict(sample))
 
     def note(self, **facts: Any) -> None:
-        """Facts about the whole study."""
+        """Note facts about the whole study."""
         self._lines.append(facts)
 
 
 def split_run(path: Path) -> tuple[Path, str | None]:
-    """The file and the run that `FILE#RUN` names; no run where FILE alone is given, or a file has that very name."""
+    """Return the file and the run that `FILE#RUN` names; no run where FILE alone is given, or a file has that very
+    name."""
     file, mark, run = str(path).rpartition("#")
     return (Path(file), run) if mark and not path.exists() else (path, None)
 
 
 def log_name(path: Path) -> str:
-    """What a log is called: its run, or its file without folder and endings."""
+    """Return what a log is called: its run, or its file without folder and endings."""
     file, run = split_run(path)
     return run or Path(file.name.removesuffix(".xz")).stem
 
 
 def read_log(path: Path, make: Callable[..., Sample]) -> tuple[list[Sample], dict[str, Any]]:
-    """The searches of a log, each made by `make(**fields)`, and the facts: `about` and what was noted.
+    """Return the searches of a log, each made by `make(**fields)`, and the facts: `about` and what was noted.
 
     path: `FILE`, which holds one log, or `FILE#RUN`; compressed if FILE ends in `.xz`. Raises PsearchError naming the
     line that is not such a log's, or the runs to choose from.
@@ -177,7 +178,7 @@ def _not_a_line(file: Path, number: int) -> PsearchError:
 
 
 def _text_lines(file: Path) -> Iterator[str]:
-    """Of a log, compressed or not."""
+    """Yield the lines of a log, compressed or not."""
     try:
         with lzma.open(file, "rt", encoding="utf-8") if file.suffix == ".xz" else file.open(encoding="utf-8") as lines:
             yield from iter(lambda: lines.readline(_LONGEST_LINE), "")

@@ -12,7 +12,5 @@ Below that `pool` talks to the workers of one arena, and `wake` ends its waits f
 `starting`; `worker_process` is one of them seen from the program, `lifetime` ends each with its parent, and
 `program_signals` keeps from them what is for the program.
 
-Processes that do other tasks are `task_processes` from the program and `task_main` from the child, with the messages of
-`task_messages`, which those of a cluster have, too; `task_sharing` deals out a list of tasks to either. See
-docs/design/processes.md.
+Processes that do other tasks are in `tasks`. See docs/design/processes.md.
 """

@@ -41,7 +41,7 @@ class SearchControl:
             self._wake_search()
 
     def ponderhit(self) -> None:
-        """The expected move was played: the clock of `clock` begins to run."""
+        """Start the clock of `clock`: the expected move was played."""
         with self._lock:
             self._ponderhit = True
             self._wake_search()
@@ -67,13 +67,13 @@ class SearchControl:
             self._wake = wake
 
     def take_ponderhit(self) -> bool:
-        """Whether `ponderhit` was called since the last look."""
+        """Tell whether `ponderhit` was called since the last look."""
         with self._lock:
             called, self._ponderhit = self._ponderhit, False
         return called
 
     def take_threads(self) -> int | None:
-        """What `allow` was called with since the last look."""
+        """Return what `allow` was called with since the last look."""
         with self._lock:
             threads, self._threads = self._threads, None
         return threads

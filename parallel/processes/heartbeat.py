@@ -38,7 +38,7 @@ class Heartbeat:
         return counters
 
     def pause_s(self) -> float:
-        """Seconds until the next look."""
+        """Return seconds until the next look."""
         return self._next_look_s - time.monotonic() if isinstance(self._pool, WorkerPool) else math.inf
 
     def check(self) -> None:

@@ -44,22 +44,22 @@ class InlinePool:
                 return
 
     def check(self) -> None:
-        """Nothing can be lost here."""
+        """Do nothing: nothing can be lost here."""
 
     def give_up_silent(self, index: int) -> WorkerDied:
-        """The worker is not run any more; what to raise then."""
+        """Run the worker no more; returns what to raise then."""
         self.kill()
         return WorkerDied("the search in this process did not end")
 
     def kill(self) -> None:
-        """A worker that is not run is quiet."""
+        """Do nothing: a worker that is not run is quiet."""
         self.busy.clear()
 
     def abandon(self) -> list[WorkerProcess]:
-        """Nobody is left to the caller."""
+        """Do nothing: no worker is left to the caller."""
         self.kill()
         return []
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there is nothing to give back."""
         self.kill()

@@ -22,7 +22,8 @@ _CHECK_MS = 200
 
 
 def open_pidfd(pid: int) -> int | None:
-    """A descriptor that becomes readable when the process ends; None where the system has none (Linux before 5.3)."""
+    """Return a descriptor that becomes readable when the process ends; None where the system has none (Linux before
+    5.3)."""
     try:
         return system_calls.pidfd_open(pid)
     except OSError:
@@ -30,7 +31,7 @@ def open_pidfd(pid: int) -> int | None:
 
 
 def outlives_its_forks() -> bool:
-    """Whether this thread ends only with the process, so that a fork may be made to end with the thread."""
+    """Tell whether this thread ends only with the process, so that a fork may be made to end with the thread."""
     return threading.get_native_id() == os.getpid()
 
 
@@ -45,7 +46,7 @@ def end_with_forking_thread() -> None:
 
 
 def is_orphan(parent: int) -> bool:
-    """Whether the parent, given by its process number, has ended. Costs a system call."""
+    """Tell whether the parent, given by its process number, has ended. Costs a system call."""
     return os.getppid() != parent
 
 
@@ -59,7 +60,8 @@ def end_if_orphan(parent: int, link: Connection | None = None) -> None:
 
 
 def can_write(link: Connection) -> bool:
-    """Whether a short message goes out without waiting: the other side may be stopped, and have read none for long."""
+    """Tell whether a short message goes out without waiting: the other side may be stopped, and have read none for
+    long."""
     poll = select.poll()
     poll.register(link, select.POLLOUT)
     return any(events & select.POLLOUT for _, events in poll.poll(0))
@@ -72,8 +74,9 @@ def _has_hung_up(link: Connection) -> bool:
 
 
 def process_state(pid: int) -> str | None:
-    """The state of a process as the kernel names it: `R` running, `S` asleep, `D` waiting for a disk, `T` stopped, `t`
-    stopped by a debugger, `Z` ended but not yet waited for. None for a number without a process, and without /proc."""
+    """Return the state of a process as the kernel names it: `R` running, `S` asleep, `D` waiting for a disk, `T`
+    stopped, `t` stopped by a debugger, `Z` ended but not yet waited for. None for a number without a process, and
+    without /proc."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0].decode()  # the name before it may hold anything
@@ -83,7 +86,8 @@ def process_state(pid: int) -> str | None:
 
 @contextmanager
 def ended_with_parent(parent: int, link: socket.socket | Connection | None = None) -> Iterator[None]:
-    """Within this, the process ends at once when its parent does, or when the other end of `link` is closed.
+    """End with the parent: within this, the process ends at once when its parent does, or when the other end of `link`
+    is closed.
 
     For what may take long and does not look (a compilation, perft): a thread waits meanwhile, and is gone afterwards.
     What it interrupts has to let other threads run. Where no thread can be had nothing waits. parent: its process

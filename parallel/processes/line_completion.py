@@ -22,7 +22,8 @@ _LEAST_PLIES = 2
 
 
 def whole_line(arena: Arena, board: chess.Board, info: Info, known: Sequence[chess.Move]) -> list[chess.Move]:
-    """The longest line for the first move of a report: its own, or one known before, and what the table says next.
+    """Return the longest line for the first move of a report: its own, or one known before, and what the table says
+    next.
 
     It is legal, enters no position a second time, and ends where the game does; it goes no further than the depth of
     the report, or than the mate that its score tells of. board: the root, as written in the arena; known: a line from
@@ -48,14 +49,15 @@ class _Mate:
 
     @classmethod
     def told_by(cls, info: Info, turn: chess.Color) -> _Mate | None:
-        """None for another score, and for a bound that leaves open whether there is a mate."""
+        """Read the mate that a score tells of; None for another score, and for a bound that leaves open whether there
+        is a mate."""
         moves = info.score.pov(turn).mate()
         if moves is None or info.bound == ("upper" if moves > 0 else "lower"):
             return None
         return cls(turn, 2 * moves - 1) if moves > 0 else cls(not turn, -2 * moves)
 
     def is_sure(self, entry: StoredResult, turn: chess.Color, plies: int) -> bool:
-        """Whether an entry for a position with this side to move says that the mate comes within so many plies."""
+        """Tell whether an entry for a position with this side to move says that the mate comes within so many plies."""
         score = entry.score if turn == self.winner else -entry.score
         wrong_bound = BOUND_UPPER if turn == self.winner else BOUND_LOWER
         return score >= MATE_IN_MAX_PLY and MATE - score <= plies and entry.bound != wrong_bound
@@ -71,7 +73,7 @@ class _Walk:
         self._history = set(header["history"][: int(header["history_count"])].tolist())
 
     def extended(self, line: Sequence[chess.Move], plies: int, mate: _Mate | None = None) -> list[chess.Move]:
-        """A line and what follows, up to so many plies. mate: go where the table is sure of it only."""
+        """Return a line and what follows, up to so many plies. mate: go where the table is sure of it only."""
         moves = list(line)
         if self._table is None or len(moves) >= plies:
             return moves

@@ -78,7 +78,7 @@ class WorkerPool:
             raise
 
     def wait_until_ready(self) -> None:
-        """Right after the start: wait for every worker. Raises WorkerDied."""
+        """Wait for every worker, right after the start. Raises WorkerDied."""
         deadline = time.monotonic() + _START_TIMEOUT_S
         for index in range(len(self.workers)):
             if self.receive(index, deadline - time.monotonic()) != READY:
@@ -102,14 +102,14 @@ class WorkerPool:
     # -- messages ----------------------------------------------------------------------------------------------------
 
     def send(self, index: int, message: bytes) -> None:
-        """A command to a worker. Raises WorkerDied."""
+        """Send a command to a worker. Raises WorkerDied."""
         try:
             self.workers[index].pipe.send_bytes(message)
         except OSError:
             raise self._give_up_dead(index) from None
 
     def receive(self, index: int, timeout_s: float = _ANSWER_TIMEOUT_S) -> bytes:
-        """A worker's answer. Raises WorkerDied."""
+        """Return a worker's answer. Raises WorkerDied."""
         try:
             if not self.workers[index].pipe.poll(max(0.0, timeout_s)):
                 raise self.give_up_silent(index)
@@ -125,7 +125,8 @@ class WorkerPool:
             raise self._give_up_dead(index) from None
 
     def wait(self, timeout_s: float | None = None) -> list[int]:
-        """Workers whose answer is there; at the latest after `timeout_s` seconds, or when it is ended from outside.
+        """Return workers whose answer is there; at the latest after `timeout_s` seconds, or when it is ended from
+        outside.
 
         Raises WorkerDied when one has ended.
         """
@@ -143,7 +144,7 @@ class WorkerPool:
     # -- losing a worker ---------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Between searches: raises WorkerDied if a worker has ended."""
+        """Check between searches: raises WorkerDied if a worker has ended."""
         if not self.is_broken:
             self.collect(0.0)
 
@@ -158,11 +159,11 @@ class WorkerPool:
         return LostWorker(index, self.workers[index])
 
     def fileno(self) -> int:
-        """For a poll between searches: readable when a worker has ended."""
+        """Return a descriptor for a poll between searches, readable when a worker has ended."""
         return self._poll.fileno()
 
     def kill(self) -> None:
-        """SIGKILL to all, without waiting for their ends; whoever waits for them sees those."""
+        """Send SIGKILL to all, without waiting for their ends; whoever waits for them sees those."""
         self.is_broken = True
         for worker in self.workers:
             worker.kill()

@@ -20,8 +20,8 @@ becomes of them: one that survives the end of its terminal keeps them."""
 
 @contextmanager
 def signals_blocked(numbers: Collection[signal.Signals]) -> Iterator[None]:
-    """A process that is started meanwhile begins with them blocked: one that comes before it ignores them cannot end
-    it. In this thread they wait until the end."""
+    """Block signals: a process that is started meanwhile begins with them blocked; one that comes before it ignores
+    them cannot end it. In this thread they wait until the end."""
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
@@ -30,7 +30,7 @@ def signals_blocked(numbers: Collection[signal.Signals]) -> Iterator[None]:
 
 
 def ignore_blocked(numbers: Collection[signal.Signals]) -> None:
-    """For a process begun with these signals blocked: what arrived meanwhile is dropped."""
+    """Ignore these signals in a process begun with them blocked: what arrived meanwhile is dropped."""
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)

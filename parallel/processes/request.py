@@ -52,7 +52,7 @@ class SearchRequest:
             raise PsearchError(f"multipv must be at least 1, not {self.multipv}")
 
     def clock(self) -> TimeManager:
-        """That of the control; else another for the limit of time, or without end."""
+        """Return the clock of the control; else another for the limit of time, or without end."""
         milliseconds = self.limits.movetime_ms
         return self.control.clock or TimeManager(
             Budget() if milliseconds is None else Budget(hard_s=milliseconds / 1000)

@@ -25,7 +25,7 @@ BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
 
 
 def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
-    """Centipawns or mate distance, from the view of the side to move.
+    """Return centipawns or mate distance, from the view of the side to move.
 
     A bound that tells of a mate says who wins; its distance is that of some line, often a far too long one, and is not
     passed on.
@@ -93,11 +93,11 @@ class Reports:
         return self.latest.depth > 0 and (self.wanted_lines == 1 or bool(self._lines))
 
     def totals(self) -> list[WorkerStats]:
-        """What the workers have done up to now, for `go_on`."""
+        """Return what the workers have done up to now, for `go_on`."""
         return self._worker_stats()
 
     def go_on(self, arena: Arena, totals: list[WorkerStats]) -> None:
-        """The search goes on in another arena. All reports of the one before have been read; it may be closed."""
+        """Go on with the search in another arena. All reports of the one before have been read; it may be closed."""
         self._earlier = totals
         self._earlier_nodes = sum(worker.nodes for worker in totals)
         self.arena = arena
@@ -105,7 +105,7 @@ class Reports:
         self._new_lines = []
 
     def read(self) -> Iterator[Info]:
-        """What is new in the ring."""
+        """Yield what is new in the ring."""
         records = self._ring.unread()
         if not records:
             return
@@ -156,7 +156,7 @@ class Reports:
         return known.score.is_mate() and info.pv[0] == known.pv[0] and info.score.relative <= known.score.relative
 
     def now(self) -> Info:
-        """The latest report with present counters."""
+        """Return the latest report with present counters."""
         currmove, number = self._current_move()
         return replace(
             self.latest,
@@ -171,7 +171,7 @@ class Reports:
         )
 
     def progress(self) -> Progress | None:
-        """From where the search can go on with other workers; None: from the beginning."""
+        """Return from where the search can go on with other workers; None: from the beginning."""
         if not self.finished:
             return None
         best = [] if not self.latest.pv or self.wanted_lines > 1 else [self.latest.pv[0]]
@@ -182,7 +182,7 @@ class Reports:
         )
 
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
-        """The answer as it stands."""
+        """Return the answer as it stands."""
         best = to_chess_move(int(self.arena.header[0]["best_move"]), self.board)
         lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
         if self.wanted_lines > 1 and lines:
@@ -223,7 +223,7 @@ class Reports:
         return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
 
     def _worker_stats(self) -> list[WorkerStats]:
-        """Of the present workers; what those before them did is added by number."""
+        """Return the figures of the present workers; what those before them did is added by number."""
         counters = self.arena.worker["counters"]
         idle_shares = counters["idle_cycles"] / np.maximum(counters["search_cycles"], 1)
         columns = self.arena.worker["nodes"], *(counters[name] for name in _COUNTS), idle_shares
@@ -242,7 +242,7 @@ class Reports:
 
 
 def centipawns(score: chess.engine.PovScore) -> int:
-    """For the side to move; mates as the search counts them, up to a ply."""
+    """Return centipawns for the side to move; mates as the search counts them, up to a ply."""
     value = score.relative.score(mate_score=MATE)
     if value is None:
         raise AssertionError("a score is centipawns or a mate")
@@ -250,7 +250,7 @@ def centipawns(score: chess.engine.PovScore) -> int:
 
 
 def sorted_lines(lines: Sequence[Info]) -> list[Info]:
-    """The lines of one depth, numbered from the best."""
+    """Return the lines of one depth, numbered from the best."""
     ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
     return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
 

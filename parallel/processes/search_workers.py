@@ -86,8 +86,8 @@ class Workers:
 
     @contextmanager
     def steady(self) -> Iterator[Arena]:
-        """The present arena, which stays open inside, for another thread than the owner. Whoever replaces workers waits
-        meanwhile."""
+        """Yield the present arena, which stays open inside, for another thread than the owner. Whoever replaces workers
+        waits meanwhile."""
         with self._changing:
             yield self.arena
 
@@ -100,7 +100,7 @@ class Workers:
                 request_stop(self.arena.context)
 
     def kill(self) -> None:
-        """SIGKILL to all. The thread that searches sees it; no others come after them."""
+        """Send SIGKILL to all. The thread that searches sees it; no others come after them."""
         with self._changing:
             self._is_closing = True
             self.pool.kill()
@@ -108,7 +108,7 @@ class Workers:
     # -- after losses ------------------------------------------------------------------------------------------------
 
     def settle(self, patience_s: float, may_wait: Callable[[], bool] = lambda: True) -> str | None:
-        """Between searches: see that no worker is at the last one any more. What went wrong, None if nothing did.
+        """See between searches that no worker is at the last one any more. What went wrong, None if nothing did.
 
         Who has not left it after `patience_s` seconds, or is halted, is killed, with all the others. Something that
         goes on, though slowly, is waited for a while longer: many workers share few cores. may_wait: asked meanwhile;

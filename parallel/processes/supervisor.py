@@ -260,7 +260,7 @@ class Supervisor:
                 self.recorder.end()
 
     def settle(self) -> None:
-        """Between searches: see that no worker is at the last one any more, be it that all are killed.
+        """See between searches that no worker is at the last one any more, be it that all are killed.
 
         Not needed before the next search, but while nobody waits it costs nobody's time.
         """
@@ -268,7 +268,8 @@ class Supervisor:
             self.workers.settle(_SETTLE_PATIENCE_S)
 
     def restore(self, may_wait: Callable[[], bool] = lambda: True) -> list[str]:
-        """Between searches: replace workers that are late or have died since. What was found amiss, a line each.
+        """Replace, between searches, workers that are late or have died since. Returns what was found amiss, a line
+        each.
 
         Not needed before the next search, but while nobody waits it costs nobody's time. may_wait: asked meanwhile;
         where it is false, who is late is left to the next search.
@@ -278,7 +279,7 @@ class Supervisor:
             return self._restored(lost, may_wait=may_wait) if self.pool.is_broken or not self.pool.busy else []
 
     def allow(self, threads: int) -> None:
-        """Between searches: have so many workers from now on, if there are fewer."""
+        """Have, between searches, so many workers from now on, if there are fewer."""
         with self._alone():
             if threads > self.workers.threads:
                 self.workers.increase(threads)
@@ -310,7 +311,8 @@ class Supervisor:
         return counts, time.perf_counter() - start
 
     def forget(self) -> None:
-        """As new: an empty transposition table, nothing learnt. Raises PsearchError while it searches."""
+        """Forget everything, as if new: an empty transposition table, nothing learnt. Raises PsearchError while it
+        searches."""
         with self._alone():
             self._untold += self._make_whole(_SETTLE_PATIENCE_S)
             self.arena.forget()

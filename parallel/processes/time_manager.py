@@ -74,7 +74,8 @@ class Budget:
 
 
 def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse = DEFAULT_USE) -> Budget:
-    """The share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if anything does.
+    """Return the share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if
+    anything does.
 
     An overdrawn clock gives the least budget there is: the search then ends after its first iteration.
     """
@@ -88,7 +89,7 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
-    """The budget for a move that must be answered within `movetime_s`, or within 1 ms if that is more.
+    """Return the budget for a move that must be answered within `movetime_s`, or within 1 ms if that is more.
 
     At least half of it is used; overhead of up to half of it is left free.
     """
@@ -133,7 +134,7 @@ class TimeManager:
     _may_end: bool = False
 
     def ponderhit(self, elapsed_s: float) -> None:
-        """The opponent has played the expected move: our clock runs from now on.
+        """Run our clock from now on: the opponent has played the expected move.
 
         What was thought before counts for the soft limit, so the answer may be due at once.
         """
@@ -141,7 +142,7 @@ class TimeManager:
         self._since = elapsed_s
 
     def iteration(self, best: chess.Move, score_cp: int) -> None:
-        """An iteration has ended with this move; mates count as +-10,000 or more."""
+        """Note that an iteration has ended with this move; mates count as +-10,000 or more."""
         changed = self._best is not None and best != self._best
         self._changes = self._changes * self.use.kept_percent / 100 + changed
         near = bool(self._scores) and abs(score_cp - self._scores[-1]) <= self.use.settled_cp
@@ -151,7 +152,7 @@ class TimeManager:
         self._may_end = True
 
     def trouble(self) -> None:
-        """The score has left its window: this iteration is worth its end."""
+        """Note that the score has left its window: this iteration is worth its end."""
         self._may_end = False
 
     @property
@@ -172,16 +173,16 @@ class TimeManager:
         return 1.0 + drop + unrest
 
     def deadline_s(self) -> float:
-        """When the search must stop, whatever it is at; infinite while pondering or without a limit."""
+        """Return when the search must stop, whatever it is at; infinite while pondering or without a limit."""
         return math.inf if self.pondering else self._since + self.budget.hard_s
 
     def due_s(self) -> float:
-        """When to stop if nothing more is reported until then; infinite while pondering or without a limit."""
+        """Return when to stop if nothing more is reported until then; infinite while pondering or without a limit."""
         deadline_s = self.deadline_s()
         if self.pondering or not self._may_end or math.isinf(self.budget.soft_s):
             return deadline_s
         return min(deadline_s, self.budget.soft_s * self.scale)
 
     def is_due(self, elapsed_s: float) -> bool:
-        """Whether to stop now."""
+        """Tell whether to stop now."""
         return elapsed_s >= self.due_s()

@@ -26,7 +26,7 @@ class Wake:
         return self._reader
 
     def set(self) -> None:
-        """Without effect if it is set already."""
+        """Set it; without effect if it is set already."""
         try:
             os.write(self._writer, b".")
         except BlockingIOError:  # full

@@ -90,7 +90,7 @@ class Watch:
         return self.reports.latest.depth == 0 and self.stopped_at_s is not None
 
     def result(self) -> Result:
-        """The answer."""
+        """Return the answer."""
         return self.reports.result(self.interrupted, self.notes)
 
     def _set_up(self, limits: Limits, progress: Progress | None) -> None:

@@ -63,7 +63,7 @@ def count_leaves(arena: Arena, task: bytes) -> bytes:
 
 
 def worker_main(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
-    """A worker process: takes commands from its pipe until QUIT, or until the pipe or the parent ends."""
+    """Run a worker process: it takes commands from its pipe until QUIT, or until the pipe or the parent ends."""
     watched = open_pidfd(parent)
     if is_orphan(parent):
         return

@@ -80,7 +80,7 @@ class WorkerProcess(ABC):
             time.sleep(_REAP_INTERVAL_S)
 
     def kill(self) -> None:
-        """SIGKILL. Never hits another process that has got its number."""
+        """Send SIGKILL. Never hits another process that has got its number."""
         if self._exitcode is not None:
             return
         try:

@@ -26,7 +26,8 @@ _WORKER_MASK = np.uint64(MAX_WORKERS - 1)
 
 @kernel(void(Context))
 def clear_claims(ctx):
-    """No position is being searched. The part of the table in use is small for few workers, to stay in their caches."""
+    """Clear the claims: no position is being searched. The part of the table in use is small for few workers, to stay
+    in their caches."""
     hd = header_of(ctx)
     slots = np.int64(_LEAST_SLOTS)
     while slots < CLAIM_SLOTS and slots < _SLOTS_OF_A_WORKER * hd.worker_count:
@@ -38,7 +39,7 @@ def clear_claims(ctx):
 
 @kernel(u64(Worker, u64))
 def claim_of(wk, key):
-    """What the worker writes into the table for a position: the key, with its own number at the low end.
+    """Return what the worker writes into the table for a position: the key, with its own number at the low end.
 
     0, which means no claim, only for worker 1,023, whose number is 0 here, and a key without any bit above: such a
     position is never claimed.
@@ -56,7 +57,7 @@ def _group(ctx, claim):
 
 @kernel(boolean(Context, u64))
 def is_claimed_by_another(ctx, claim):
-    """Whether another worker than the one this claim would belong to is searching the position."""
+    """Tell whether another worker than the one this claim would belong to is searching the position."""
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = np.uint64(atomic_load(group + 8 * way))
@@ -67,7 +68,7 @@ def is_claimed_by_another(ctx, claim):
 
 @kernel(void(Context, u64))
 def take_claim(ctx, claim):
-    """This worker searches the position from now on; a full group loses its first entry."""
+    """Claim the position that this worker searches from now on; a full group loses its first entry."""
     group = _group(ctx, claim)
     for way in range(_WAYS):
         held = atomic_load(group + 8 * way)

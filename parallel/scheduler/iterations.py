@@ -291,7 +291,8 @@ def _next_depth(ctx, wk, score):
 
 @kernel(i64(Context, Worker))
 def root_finished(ctx, wk):
-    """The root has a value: report, then search again: a wider window, the next line, or one ply deeper; or end."""
+    """Go on when the root has a value: report, then search again: a wider window, the next line, or one ply deeper; or
+    end."""
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     main = wk.stack == _MAIN_ROOT
@@ -331,7 +332,7 @@ def root_finished(ctx, wk):
 
 @kernel(i64(Context, Worker))
 def root_aborted(ctx, wk):
-    """The search was stopped inside an iteration: a move that has raised alpha by then is the better one."""
+    """End a search that was stopped inside an iteration: a move that has raised alpha by then is the better one."""
     node = frame_of(ctx, _root_of(wk.stack)).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)

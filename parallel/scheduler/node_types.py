@@ -24,13 +24,13 @@ from psearch.scheduler.policy import POLICY_CALIBRATED, POLICY_FELTEN, POLICY_KA
 
 @kernel(boolean(i64))
 def follows_kannan(policy):
-    """Policies whose classes are Kannan's; felten and calibrated refine them."""
+    """Tell whether the policy's classes are Kannan's; felten and calibrated refine them."""
     return policy in (POLICY_KANNAN, POLICY_FELTEN, POLICY_CALIBRATED)
 
 
 @kernel(i64(i64, Node))
 def refined_type(policy, node):
-    """The type once the table has been probed."""
+    """Return the type once the table has been probed."""
     if policy == POLICY_FELTEN and node.split_type != PV_NODE:
         if node.tt_bound == BOUND_LOWER:
             return CUT_NODE
@@ -41,8 +41,8 @@ def refined_type(policy, node):
 
 @kernel(i64(i64, i64, i64, i64, i64))
 def child_type(policy, parent, index, picked, stage):
-    """Type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a scout or
-    the full window. picked: the stage of the move picker that gave the move."""
+    """Return type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a
+    scout or the full window. picked: the stage of the move picker that gave the move."""
     if parent == PV_NODE:
         return PV_NODE if stage == VISIT_FULL else CUT_NODE
     if parent == ALL_NODE:
@@ -56,5 +56,5 @@ def child_type(policy, parent, index, picked, stage):
 
 @kernel(i64(i64, i64))
 def null_child_type(policy, parent):
-    """Type of the child after a null move at a node of type `parent`."""
+    """Return type of the child after a null move at a node of type `parent`."""
     return ALL_NODE if follows_kannan(policy) and parent == CUT_NODE else CUT_NODE

@@ -49,19 +49,20 @@ _MAX_PRIORITY = (1 << 30) - 1
 
 @kernel(boolean(i64))
 def splits_nothing(policy):
-    """Policies in which every worker searches a root of its own."""
+    """Tell whether with this policy every worker searches a root of its own."""
     return policy in (POLICY_LAZY, POLICY_ABDADA)
 
 
 @kernel(i64(Context))
 def opening_policy(ctx):
-    """The policy that says when nodes open. A study puts another one here, to open alike whatever is predicted."""
+    """Return the policy that says when nodes open. A study puts another one here, to open alike whatever is
+    predicted."""
     return np.int64(header_of(ctx).options.policy)
 
 
 @kernel(i64(Node))
 def opening_type(node):
-    """The expected type that it goes by."""
+    """Return the expected type that it goes by."""
     return np.int64(node.split_type)
 
 
@@ -80,7 +81,7 @@ def _is_worth_opening(ctx, node):
 
 @kernel(boolean(Context, Node, i64))
 def may_open(ctx, node, ply):
-    """Whether a node that is not open opens before its next move is taken."""
+    """Tell whether a node that is not open opens before its next move is taken."""
     options = header_of(ctx).options
     policy, expected = opening_policy(ctx), opening_type(node)
     if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
@@ -102,7 +103,7 @@ def may_open(ctx, node, ply):
 
 @kernel(i64(Context, Node))
 def open_priority(ctx, node):
-    """What a helper looks for, bigger is better; at least 1. Under the node's lock.
+    """Return what a helper looks for, bigger is better; at least 1. Under the node's lock.
 
     Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
     helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
@@ -134,5 +135,5 @@ def update_prediction(ctx):
 
 @entry(void(i64), PREDICTION)
 def merge_now(context):
-    """`update_prediction` for Python, after a search."""
+    """Call `update_prediction` for Python, after a search."""
     update_prediction(context_at(context))

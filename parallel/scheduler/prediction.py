@@ -53,7 +53,7 @@ _MOST_SIZE = 1 << 40
 
 @kernel(i64(i64))
 def progress_step(moves_done):
-    """Moves done without a cutoff, in eight steps: 0, 1, 2, 3, 4-5, 6-8, 9-15, 16 and more."""
+    """Return moves done without a cutoff, in eight steps: 0, 1, 2, 3, 4-5, 6-8, 9-15, 16 and more."""
     if moves_done < 4:
         return moves_done
     if moves_done < 6:
@@ -65,7 +65,7 @@ def progress_step(moves_done):
 
 @kernel(i64(i64, i64))
 def prior(expected_type, step):
-    """P(no cutoff) by class alone."""
+    """Return P(no cutoff) by class alone."""
     return _PRIOR_CUT_NODE[step] if expected_type == CUT_NODE else _PRIOR_ALL_NODE[step]
 
 
@@ -78,7 +78,7 @@ def _prior_cut_in_step(expected_type, step):
 
 @kernel(i64(Node))
 def finished_moves(node):
-    """Moves done and not under way."""
+    """Return moves done and not under way."""
     return max(np.int64(0), np.int64(node.moves_done) - node.inside)
 
 
@@ -97,26 +97,27 @@ def _p_needed_after(ctx, node, under_way):
 
 @kernel(i64(Context, Node))
 def p_next_move_needed(ctx, node):
-    """P(needed) of the move that a helper would take. At a node that is about to open its owner takes one first."""
+    """Return P(needed) of the move that a helper would take. At a node that is about to open its owner takes one
+    first."""
     return _p_needed_after(ctx, node, max(np.int64(node.inside), 1))
 
 
 @kernel(i64(Context, Node))
 def p_taken_move_needed(ctx, node):
-    """P(needed) of the move taken last, by one of those inside."""
+    """Return P(needed) of the move taken last, by one of those inside."""
     return _p_needed_after(ctx, node, np.int64(node.inside) - 1)
 
 
 @kernel(i64(Context, Node))
 def subtree_size(ctx, node):
-    """Expected nodes below one move of the node."""
+    """Return expected nodes below one move of the node."""
     depth = min(max(np.int64(node.depth) - 1, 0), DEPTHS - 1)
     return np.int64(header_of(ctx).prediction.size[depth])
 
 
 @kernel(i64(Context, Node))
 def expected_gain(ctx, node):
-    """Nodes of useful work that a helper may expect from one move: P(needed) times size."""
+    """Return nodes of useful work that a helper may expect from one move: P(needed) times size."""
     return subtree_size(ctx, node) * p_next_move_needed(ctx, node) >> 16
 
 
@@ -138,7 +139,7 @@ def record_outcome(wk, node, cut):
 
 @kernel(i64(i64))
 def _bin(p):
-    """Of a probability, in reliability curves."""
+    """Return the bin of a probability, in reliability curves."""
     check(0 <= p <= CERTAIN, "what is put into a bin is a probability")
     return min(p * BINS // CERTAIN, BINS - 1)
 
@@ -161,13 +162,13 @@ def _judge(prediction, p, late, seen, no_cut):
 
 @kernel(void(Worker, i64))
 def count_shared_move(wk, p):
-    """A move is taken at a node that others are inside, with this P(needed)."""
+    """Count a move that is taken at a node that others are inside, with this P(needed)."""
     wk.outcomes.needed_seen[_bin(p)] += 1
 
 
 @kernel(void(Worker, i64))
 def count_used_move(wk, p):
-    """The result of such a move was used."""
+    """Count that the result of such a move was used."""
     wk.outcomes.needed_used[_bin(p)] += 1
 
 
@@ -268,7 +269,7 @@ def _measure_joins(ctx):
 
 @kernel(i64(Context))
 def join_cost(ctx):
-    """Nodes that a worker could search in the time a join takes."""
+    """Return nodes that a worker could search in the time a join takes."""
     hd = header_of(ctx)
     if hd.options.join_cost > 0:
         return np.int64(hd.options.join_cost)

@@ -163,7 +163,7 @@ def try_acquire(ctx, wk, home):
 
 @kernel(boolean(Context, i64))
 def is_held(ctx, home):
-    """Whether some worker has the lock of this node at the moment. Virtual time has a clock's answer instead."""
+    """Tell whether some worker has the lock of this node at the moment. Virtual time has a clock's answer instead."""
     return atomic_load(lock_of(frame_of(ctx, home).node)) != 0
 
 
@@ -190,7 +190,7 @@ def _check_locked(node):
 
 @kernel(i64(Context, Worker))
 def claim_stack(ctx, wk):
-    """A free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
+    """Return a free stack, now active; -1 if there is none. Starts looking where this worker last found one."""
     hd = header_of(ctx)
     count = hd.stack_count
     start = wk.last_stack % count
@@ -214,7 +214,7 @@ def free_stack(ctx, index):
 
 @kernel(void(Context, Worker))
 def become_idle(ctx, wk):
-    """This worker has no stack any more."""
+    """Become idle: this worker has no stack any more."""
     preemption_point(ctx)
     wk.stack = -1
     atomic_add(idle_workers_of(header_of(ctx)), 1)
@@ -278,7 +278,7 @@ def _best_in_word(ctx, wk, first, mask_bits, best):
 
 @kernel(i64(Context, Worker))
 def best_offer(ctx, wk):
-    """Frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock.
+    """Return the frame number of the most valuable open node on any stack, -1 if there is none. Takes no lock.
 
     Nodes whose lock is held are passed over. All who are idle want the same node; where each waited for its turn, those
     inside waited behind them with what they had found (docs/decisions/024).
@@ -322,7 +322,7 @@ def _copy_line(ctx, stack, home):
 
 @kernel(void(Context, Worker, i64))
 def share_cutoffs(ctx, wk, home):
-    """A helper's cutoffs behind the split node `home` become those of all, and theirs become the helper's.
+    """Make a helper's cutoffs behind the split node `home` those of all, and theirs become the helper's.
 
     Later moves are reduced more where many of those before them were cut off (`lmr_cutoffs`), whoever searched them.
     The node's lock is held, but the one who runs its stack counts without it: an addition may be lost.
@@ -459,7 +459,7 @@ def leave(ctx, wk, home):
 
 @kernel(boolean(Context, i64))
 def is_dead(ctx, open_parent):
-    """Whether the search was stopped, or any open node on the chain that starts here was closed."""
+    """Tell whether the search was stopped, or any open node on the chain that starts here was closed."""
     if atomic_load(stop_of(header_of(ctx))) != 0:
         return True
     while open_parent >= 0:
@@ -488,7 +488,7 @@ def stop_all(ctx):
 
 @kernel(i64(Context, Worker))
 def unwind(ctx, wk):
-    """The frame at `wk.ply` is dead; go to its parent. Returns the next state.
+    """Give up the frame at `wk.ply`, which is dead, and go to its parent. Returns the next state.
 
     Stops at a split node: if it was cut off and nothing above it is dead, its value stands and the worker leaves it as
     usual; otherwise it is marked aborted, so that whoever leaves it last goes on unwinding.

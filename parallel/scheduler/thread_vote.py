@@ -34,13 +34,13 @@ def _mate(wk):
 
 @kernel(i64(Worker, i64))
 def _weight(wk, lowest):
-    """Of one vote; 0 of a worker that has finished no depth."""
+    """Return the weight of one vote; 0 of a worker that has finished no depth."""
     return (wk.answer.score - lowest + _LEAST_WEIGHT) * wk.finished_depth
 
 
 @kernel(i64(Context, i64, i64))
 def _votes(ctx, move, lowest):
-    """For a move."""
+    """Return the votes for a move."""
     total = np.int64(0)
     for i in range(header_of(ctx).worker_count):
         wk = worker_of(ctx, i)
@@ -70,7 +70,7 @@ def _goes_before(ctx, wk, other, lowest):
 
 @kernel(i64(Context))
 def elected(ctx):
-    """Number of the worker whose answer is taken; 0 if none has finished a depth."""
+    """Return number of the worker whose answer is taken; 0 if none has finished a depth."""
     count = header_of(ctx).worker_count
     lowest = np.int64(INFINITE)
     for i in range(count):

@@ -63,7 +63,7 @@ _count_of = field_address(TraceLog, "count")
 
 @entry(i64(), SEARCH)
 def read_cycles():
-    """The time stamp counter, for the parent."""
+    """Return the time stamp counter, for the parent."""
     return cycle_counter()
 
 
@@ -74,7 +74,7 @@ def _log_address(ctx, worker):
 
 @kernel(i64(Context, Worker))
 def trace_time(ctx, wk):
-    """Now. Only while a trace is recorded."""
+    """Return the time now. Only while a trace is recorded."""
     clock = np.int64(trace_log_at(_log_address(ctx, np.int64(wk.index))).clock)
     return clock if clock >= 0 else cycle_counter()
 
@@ -151,7 +151,8 @@ def trace_move(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_join(ctx, wk, home, begin):
-    """This worker has joined the open node `home`, and has a stack whose frame at that ply holds its visit."""
+    """Note that this worker has joined the open node `home`, and has a stack whose frame at that ply holds its
+    visit."""
     now = trace_time(ctx, wk)
     frame = frame_of(ctx, wk.stack * MAX_PLY + wk.ply)
     frame.trace.began = now
@@ -168,7 +169,7 @@ def trace_join(ctx, wk, home, begin):
 
 @kernel(void(Context, Worker))
 def trace_take(ctx, wk):
-    """This worker runs the stack `wk.stack` from now on, and has not joined it."""
+    """Note that this worker runs the stack `wk.stack` from now on, and has not joined it."""
     at = _new_event(ctx, wk, TRACE_TAKE, trace_time(ctx, wk))
     if at == 0:
         return
@@ -187,7 +188,7 @@ def trace_idle(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64, i64))
 def trace_abort(ctx, wk, home, nodes, late):
-    """What was done on the move under way in this worker's frame, at the open node `home`, is thrown away.
+    """Note that what was done on the move under way in this worker's frame, at the open node `home`, is thrown away.
 
     Before the node is left: its frame is somebody else's then. nodes: what it cost this worker, as far as known; late:
     1 when the move had got a value, but the node was closed by then.
@@ -206,7 +207,7 @@ def trace_abort(ctx, wk, home, nodes, late):
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_split(ctx, wk, home, outcome):
-    """The last one has left the open node `home`, which had helpers."""
+    """Note that the last one has left the open node `home`, which had helpers."""
     if _is_ring(ctx, wk):
         return
     at = _new_event(ctx, wk, TRACE_SPLIT, trace_time(ctx, wk))
@@ -228,7 +229,7 @@ def trace_root_entered(ctx, wk):
 
 @kernel(void(Context, Worker, i64, i64))
 def trace_root(ctx, wk, score, outcome):
-    """A search of the root of this worker's stack has ended."""
+    """Note that a search of the root of this worker's stack has ended."""
     at = _new_event(ctx, wk, TRACE_ROOT, trace_time(ctx, wk))
     if at == 0:
         return
@@ -252,7 +253,7 @@ def trace_root(ctx, wk, score, outcome):
 
 @kernel(i64(Context, i64, i64))
 def begin_turn(ctx, worker, clock):
-    """What this worker does from now on happens at `clock`. Returns what `settle_turn` wants to know."""
+    """Have what this worker does from now on happen at `clock`. Returns what `settle_turn` wants to know."""
     log = trace_log_at(_log_address(ctx, worker))
     log.clock = clock
     return np.int64(log.count)

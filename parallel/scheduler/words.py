@@ -27,5 +27,5 @@ claims_of = field_address(Header, "claims")
 
 @kernel(i64(Context))
 def idle_workers(ctx):
-    """Workers without a stack at this moment."""
+    """Return workers without a stack at this moment."""
     return atomic_load(idle_workers_of(header_of(ctx)))

@@ -59,11 +59,11 @@ def work(context, worker, bursts):
 
 @entry(i64(i64), SEARCH)
 def is_done(context):
-    """1 when every root is through. What its workers wrote before can be read."""
+    """Return 1 when every root is through. What its workers wrote before can be read."""
     return atomic_load(done_of(header_of(context_at(context))))
 
 
 @entry(i64(i64), SEARCH)
 def reports_written(context):
-    """How many reports have been written to the ring since the search began. They can be read."""
+    """Return how many reports have been written to the ring since the search began. They can be read."""
     return atomic_load(info_count_of(header_of(context_at(context))))

@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import (
+    DEFAULT_EVALUATION,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
+    DEFAULT_SPLIT_DEPTH,
+    EVALUATIONS,
     MAX_DEPTH,
     MAX_HASH_MB,
     MAX_MOVETIME_MS,
@@ -199,10 +202,36 @@ PRUNING = Option(
     field="pruning",
     takes_changes=True,
 )
-SPLIT_DEPTH = Option(
-    "SplitDepth", "spin", 1, 1, MAX_DEPTH, words="least depth to split at", flag="--split-depth", field="split_depth"
+EVALUATION = Option(
+    "Evaluation",
+    "combo",
+    DEFAULT_EVALUATION,
+    choices=EVALUATIONS,
+    words="what evaluates positions: net, classic (by hand), or auto (default): net with modern pruning, else classic",
+    metavar="NAME",
+    field="evaluation",
 )
-ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, SPLIT_DEPTH)
+EVAL_FILE = Option(
+    "EvalFile",
+    "string",
+    "",
+    words="the network that evaluates (default: the one that psearch comes with)",
+    flag="--net",
+    metavar="FILE",
+    field="network",
+    is_path=True,
+)
+SPLIT_DEPTH = Option(
+    "SplitDepth",
+    "spin",
+    DEFAULT_SPLIT_DEPTH,
+    1,
+    MAX_DEPTH,
+    words="least depth to split at",
+    flag="--split-depth",
+    field="split_depth",
+)
+ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, SPLIT_DEPTH)
 """Those of every engine, from Python, too."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")
@@ -233,4 +262,3 @@ DEPTH = Option("depth", "spin", None, 1, MAX_DEPTH, words="plies", metavar="D")
 NODES = Option("nodes", "spin", None, 1, MAX_NODES, words="nodes of all workers together")
 MATE = Option("mate", "spin", None, 1, MAX_NODES, words="moves to a mate")
 MOVETIME = Option("movetime", "spin", None, 1, MAX_MOVETIME_MS, words="milliseconds", metavar="TIME")
-LIMITS = {option.name: option for option in (DEPTH, NODES, MATE, MOVETIME)}

@@ -41,7 +41,7 @@ class Size(NamedTuple):
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
-    """What may be had when `size` cannot: less and less memory, then fewer processes, then none."""
+    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none."""
     size = size._replace(trace=False)
     inline = Size(1, size.hash_mb, inline=True)
     while size.hash_mb > 1:

@@ -5,10 +5,12 @@ Nothing here imports `chess.engine`, which takes long: `psearch.search` starts i
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from psearch.arena.control_groups import default_hash_mb
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, PRUNING, THREADS, Option
@@ -36,12 +38,23 @@ class Settings:
     search: SearchOptions
 
     @classmethod
-    def of(cls, threads: object, hash_mb: object, policy: object, pruning: object, split_depth: object = 1) -> Settings:
-        """Check what a caller gives; hash_mb None: what the memory gives. Raises PsearchError."""
+    def of(
+        cls,
+        threads: object,
+        hash_mb: object,
+        policy: object,
+        pruning: object,
+        split_depth: object = DEFAULT_SPLIT_DEPTH,
+        evaluation: object = DEFAULT_EVALUATION,
+        net: object = None,
+    ) -> Settings:
+        """Check what a caller gives; hash_mb None: what the memory gives; net: a path. Raises PsearchError."""
         search = SearchOptions(
             policy=text_of("policy", policy),
             split_depth=whole("split_depth", split_depth, 0, _MOST_SPLIT_DEPTH),
             pruning=pruning_named(text_of("pruning", pruning)),
+            evaluation=text_of("evaluation", evaluation),
+            network=text_of("net", "" if net is None else os.fspath(net) if isinstance(net, os.PathLike) else net),
         )
         size = default_hash_mb() if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
         return cls(THREADS.of_value(threads, "threads"), size, search)
@@ -56,7 +69,7 @@ class Settings:
         return settings
 
     def for_one_search(self, options: Options) -> SearchOptions:
-        """How to search once with these options. Raises PsearchError for those that need other workers."""
+        """Return how to search once with these options. Raises PsearchError for those that need other workers."""
         settings = self.changed(options)
         if (settings.threads, settings.hash_mb) != (self.threads, self.hash_mb) or clears_hash(options):
             raise PsearchError("Threads, Hash and Clear Hash are for all searches: set them with configure")

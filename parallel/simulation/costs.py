@@ -100,13 +100,13 @@ class Costs:
         return max(1, round(2 * self.join / (self.node + self.qnode)))
 
     def seconds_of(self, nodes: float) -> float:
-        """The virtual time in which one worker searches about so many nodes: the mean of what a node of the main search
-        and one of quiescence cost."""
+        """Return the virtual time in which one worker searches about so many nodes: the mean of what a node of the main
+        search and one of quiescence cost."""
         return nodes * (self.node + self.qnode) / 2e9
 
     def told(self, here: str, file: str = "those of the log") -> str:
-        """Whose costs these are, in a line below a table. here: the machine, as `machine` has it, where it is made;
-        file: where they come from if they are not the defaults."""
+        """Return whose costs these are, in a line below a table. here: the machine, as `machine` has it, where it is
+        made; file: where they come from if they are not the defaults."""
         if replace(self, jitter=0.0) == Costs():
             return (
                 f"costs: the defaults ({self.machine}, {_DEFAULTS_MEASURED}); with those of this machine (psearch "
@@ -125,7 +125,8 @@ class Costs:
         record["cold"] = [(cold << 32) // math.isqrt(number << 64) for number in range(1, COLD_NODES + 1)]
 
     def without_sharing(self) -> Costs:
-        """The same, with nothing charged for what is shared: locks held for `lock`, and memory equally near to all."""
+        """Return the same costs, with nothing charged for what is shared: locks held for `lock`, and memory equally
+        near to all."""
         nothing: dict[str, Any] = dict.fromkeys(SHARING, 0.0)
         return replace(self, **nothing)
 
@@ -149,7 +150,7 @@ class Costs:
 
     @classmethod
     def of(cls, values: Any) -> Costs:
-        """What `save` writes, as a file or a log has it. Raises ValueError when it is not that."""
+        """Return what `save` writes, as a file or a log has it. Raises ValueError when it is not that."""
         kinds = {field.name: (str,) if field.type == "str" else (int, float) for field in fields(cls)}
         if not isinstance(values, dict) or set(values) - set(kinds):
             raise ValueError("unknown fields")

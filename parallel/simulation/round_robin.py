@@ -39,5 +39,5 @@ def run_interleaved(context, seed, max_burst, max_turns):
 
 @entry(i64(i64, i64, i64), ROUND_ROBIN)
 def step_worker(context, worker, budget):
-    """`step` for Python drivers; context: address of this process's context record."""
+    """Run `step` for Python drivers; context: address of this process's context record."""
     return step(context_at(context), worker, budget)

@@ -123,7 +123,7 @@ class Simulator:
         self._begin(board, Limits(), options, seed=0, deadline=deadline, keep=True)
 
     def advance_to(self, clock: int) -> bool:
-        """Every turn that begins before the clock shows so many ticks; whether the search is done."""
+        """Run every turn that begins before the clock shows so many ticks; returns whether the search is done."""
         while not self._advance(_EVENTS_PER_CALL, max(clock, 1)):
             if self._next_turn() >= clock:
                 return False
@@ -181,7 +181,7 @@ class Simulator:
         is_enough: Callable[[dict[int, int], int], bool],
         history: int = 0,
     ) -> dict[int, int]:
-        """Nodes since the start of the search when each depth was finished, by depth.
+        """Return nodes since the start of the search when each depth was finished, by depth.
 
         Goes on until `is_enough`, which gets them and the nodes so far every few thousand events, or until the deepest
         one. history: as in `search`.

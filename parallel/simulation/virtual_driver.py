@@ -140,7 +140,7 @@ def _offers(ctx):
 
 @kernel(boolean(Context, i64))
 def is_held_by_clock(ctx, home):
-    """In place of `is_held`: no lock is held between two turns, but for some time on the clock."""
+    """Stand in for `is_held`: no lock is held between two turns, but for some time on the clock."""
     return np.int64(lock_at(ctx.lock_times + _LOCK_SIZE * home).free) > ctx.clock
 
 
@@ -288,8 +288,8 @@ def _cost_of_others(sim, now):
 
 @kernel(i64(Simulation, Worker, i64, i64, boolean))
 def _cost_of_words(sim, wk, nodes, epoch, was_idle):
-    """Of the words that workers read at every node, if another one has written them: the abort epoch, and, in the main
-    search, how many workers are idle.
+    """Return the cost of the words that workers read at every node, if another one has written them: the abort epoch,
+    and, in the main search, how many workers are idle.
 
     nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
     """
@@ -426,7 +426,7 @@ def run_virtual(context, simulation, locks, max_events, pause):
 
 @entry(void(i64, i64), VIRTUAL)
 def begin_virtual(context, simulation):
-    """All clocks at zero; `costs`, `cold`, `random` and `deadline` must have been set."""
+    """Set all clocks to zero; `costs`, `cold`, `random` and `deadline` must have been set."""
     ctx = context_at(context)
     sim = simulation_at(simulation)
     sim.now = 0

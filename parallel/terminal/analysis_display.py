@@ -80,7 +80,7 @@ class AnalysisProgress:
 
     @contextmanager
     def aside(self, stream: TextIO | None) -> Iterator[None]:
-        """While something is printed on stdout or stderr: without the bar, if both are terminals."""
+        """Take the bar away while something is printed on stdout or stderr, if both are terminals."""
         hidden = self._shown and is_terminal(stream)
         if hidden:
             self._bar.stop()
@@ -89,7 +89,8 @@ class AnalysisProgress:
             self._bar.start()
 
     def show_table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A few rows under a title, on stderr, if someone watches it; the first column is cut where it is too wide."""
+        """Print a few rows under a title, on stderr, if someone watches it; the first column is cut where it is too
+        wide."""
         if not is_terminal(sys.stderr):
             return
         console = Console(file=sys.stderr)
@@ -106,7 +107,7 @@ class AnalysisProgress:
             console.print(table)
 
     def say(self, news: str) -> None:
-        """A few words on how it goes."""
+        """Say a few words on how it goes."""
         self._bar.update(self._number, news=printable(news))
 
     def tick(self) -> None:
@@ -115,7 +116,7 @@ class AnalysisProgress:
             self._draw()
 
     def advance(self, searched: bool) -> None:
-        """One position more has its answer; searched: just now, not in an earlier run."""
+        """Count a position that has its answer; searched: just now, not in an earlier run."""
         task = self._task
         if searched:
             self._searched += 1
@@ -133,7 +134,7 @@ class AnalysisProgress:
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 
     def time_left(self) -> str:
-        """`2:05:00 left`, from the searches of this run; empty while nothing is known."""
+        """Return `2:05:00 left`, from the searches of this run; empty while nothing is known."""
         return f"{self._column.render(self._task).plain} left" if self._task.time_remaining else ""
 
     @property

@@ -16,7 +16,7 @@ _PIECE_COLOURS = {chess.WHITE: "bold #ffffff", chess.BLACK: "bold #000000"}
 
 
 def draw(board: chess.Board) -> None:
-    """The position on stdout, White below: in colour on a terminal, with letters on one without colours or
+    """Draw the position on stdout, White below: in colour on a terminal, with letters on one without colours or
     figures, else as text with figures."""
     console = Console(file=sys.stdout, highlight=False)
     if console.is_terminal and console.color_system is not None and not console.no_color:
@@ -36,8 +36,8 @@ def _has_figures(stream: TextIO) -> bool:
 
 
 def board_letters(board: chess.Board) -> str:
-    """The position with letters, White's in capitals: figures without colours look like the other side's on a dark
-    background."""
+    """Return the position with letters, White's in capitals: figures without colours look like the other side's on a
+    dark background."""
     lines = []
     for rank in _RANKS:
         pieces = [board.piece_at(chess.square(file, rank)) for file in range(8)]
@@ -47,7 +47,7 @@ def board_letters(board: chess.Board) -> str:
 
 
 def board_text(board: chess.Board) -> Text:
-    """The position as coloured squares. Both colours use the filled figures, which show on any background."""
+    """Return the position as coloured squares. Both colours use the filled figures, which show on any background."""
     text = Text()
     for rank in _RANKS:
         text.append(f"{chess.RANK_NAMES[rank]} ")

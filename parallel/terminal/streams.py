@@ -9,17 +9,18 @@ from typing import TextIO
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether someone watches this stream (it is None when the shell closed it)."""
+    """Tell whether someone watches this stream (it is None when the shell closed it)."""
     return stream is not None and stream.isatty()
 
 
 def can_redraw(stream: TextIO | None) -> bool:
-    """Whether it is a terminal that can move its cursor."""
+    """Tell whether it is a terminal that can move its cursor."""
     return is_terminal(stream) and os.environ.get("TERM", "").lower() not in ("dumb", "unknown")
 
 
 def printable(text: str) -> str:
-    """Text from a file or its name as a terminal may be sent it: what neither prints nor ends a line is written out.
+    """Return text from a file or its name as a terminal may be sent it: what neither prints nor ends a line is written
+    out.
 
     That takes the power from escape sequences, carriage returns and marks that turn the direction of writing.
 
@@ -32,7 +33,7 @@ def printable(text: str) -> str:
 
 
 def folded(text: str, stream: TextIO | None, indent: int) -> str:
-    """Lines as they are for files and pipes; broken between words where a terminal is too narrow for them.
+    """Return lines as they are for files and pipes; broken between words where a terminal is too narrow for them.
 
     indent: blanks before what does not fit into the first row.
     """

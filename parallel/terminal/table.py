@@ -10,7 +10,7 @@ _WIDEST = 1000
 
 
 def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | Collection[int] = 1) -> str:
-    """Rows under their head, two blanks between columns; no newline at the end.
+    """Return rows under their head, two blanks between columns; no newline at the end.
 
     head: names of the columns, all empty for a table without one; left: so many columns, or those of these numbers, are
     aligned to the left, the others to the right.
@@ -38,7 +38,7 @@ def text_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int | C
 
 
 def glossary(meanings: Sequence[tuple[str, str]]) -> str:
-    """Below a table: its columns and what they mean, a line each.
+    """Return what stands below a table: its columns and what they mean, a line each.
 
     >>> print(glossary([("idle", "time without work"), ("nps", "nodes per second")]))
       idle  time without work

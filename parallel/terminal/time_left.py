@@ -25,7 +25,8 @@ class TimeLeft:
         return self._progress.tasks[0]
 
     def update(self, done: float, total: float) -> None:
-        """So much of the work is done now, in any unit; the total may change on the way. Less than before: new work."""
+        """Note that so much of the work is done now, in any unit; the total may change on the way. Less than before:
+        new work."""
         if self._task.finished or done < self._task.completed:
             self._progress.reset(self._number)
         self._task.total = total  # not by `update`, which would forget the steps so far

@@ -56,12 +56,12 @@ class SuitePosition:
         return max(self.points.values(), default=0)
 
     def accepts(self, move: chess.Move) -> bool:
-        """Whether a move counts as a solution."""
+        """Tell whether a move counts as a solution."""
         return move not in self.avoid and (not self.best or move in self.best)
 
 
 def read_positions(source: Source) -> Iterator[SuitePosition]:
-    """The positions of a suite, one after the other; lines that are empty or begin with # are left out.
+    """Return the positions of a suite, one after the other; lines that are empty or begin with # are left out.
 
     Raises PsearchError for the first line that is malformed, with its number.
     """
@@ -69,7 +69,7 @@ def read_positions(source: Source) -> Iterator[SuitePosition]:
 
 
 def parse_suite(source: Source) -> list[SuitePosition]:
-    """Every position of a suite. Raises PsearchError as `read_positions` does, and when there is no position."""
+    """Return every position of a suite. Raises PsearchError as `read_positions` does, and when there is no position."""
     found = list(read_positions(source))
     if not found:
         raise PsearchError(f"{source.name} has no positions")
@@ -151,7 +151,7 @@ def _read_points(board: chess.Board, operations: dict[str, Any]) -> dict[chess.M
 
 
 def read_suite(file: str) -> list[SuitePosition]:
-    """Positions of a file, `-` for standard input, without those that have no legal move.
+    """Return positions of a file, `-` for standard input, without those that have no legal move.
 
     Raises PsearchError naming file and line.
     """

@@ -49,7 +49,7 @@ _ODD_BUT_PLAYABLE = (
 
 
 def parse_position(text: str | Sequence[str], *, strict: bool = True) -> chess.Board:
-    """The position that a FEN describes.
+    """Return the position that a FEN describes.
 
     `text` is `startpos` or a FEN, whole or as words. Fields may be left out from the end: the two counters (EPD),
     en passant and castling, which are `-` then, as in python-chess. The board is a Chess960 board only where
@@ -101,7 +101,7 @@ def check_clocks(board: chess.Board) -> None:
 
 
 def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -> list[chess.Move] | None:
-    """Root moves as a list. Raises PsearchError when one is illegal, or when none is left."""
+    """Return root moves as a list. Raises PsearchError when one is illegal, or when none is left."""
     if root_moves is None:
         return None
     moves = list(root_moves)
@@ -146,5 +146,5 @@ def _needs_chess960(board: chess.Board, castling: str) -> bool:
 
 
 def _quote(text: str, limit: int = 80) -> str:
-    """As the user wrote it, on one line, printable, and not endless."""
+    """Quote as the user wrote it, on one line, printable, and not endless."""
     return ascii(text if len(text) <= limit else text[: limit - 3] + "...")

@@ -40,7 +40,8 @@ def play_moves(board: chess.Board, text: str, where: str) -> None:
 
 
 def choose_moves(board: chess.Board, text: str, where: str) -> list[chess.Move]:
-    """The moves of a text, each legal on the board, each once. Raises PsearchError where one is not, and for none."""
+    """Return the moves of a text, each legal on the board, each once. Raises PsearchError where one is not, and for
+    none."""
     moves = [parse_move(board, word, where) for word in _words(text, where)]
     if not moves:
         raise PsearchError(f"{where} names no move")
@@ -48,7 +49,7 @@ def choose_moves(board: chess.Board, text: str, where: str) -> list[chess.Move]:
 
 
 def parse_move(board: chess.Board, word: str, where: str) -> chess.Move:
-    """A legal move in UCI or standard algebraic notation. Raises PsearchError, which begins with `where`."""
+    """Return a legal move in UCI or standard algebraic notation. Raises PsearchError, which begins with `where`."""
     parsers: tuple[Callable[[str], chess.Move], ...] = (board.parse_uci, board.parse_san)
     problem = "is not a legal move"
     for parse in parsers:

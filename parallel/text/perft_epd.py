@@ -56,12 +56,12 @@ class PerftCheck:
 
 
 def read_perft_suite(file: str) -> list[PerftCase]:
-    """The cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
+    """Return the cases of a suite file; `-` is standard input. Raises PsearchError naming file and line."""
     return parse_perft_suite(read_source(file))
 
 
 def parse_perft_suite(source: Source) -> list[PerftCase]:
-    """The cases of a suite; lines that are empty or begin with # are left out.
+    """Return the cases of a suite; lines that are empty or begin with # are left out.
 
     Raises PsearchError for the first line that is malformed, with its number, and when there is no case.
     """

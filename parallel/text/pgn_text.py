@@ -99,12 +99,12 @@ class PgnGame:
         return self.problem is None or self.problem.where is not Where.GAME
 
     def original(self) -> str:
-        """The text it was read from, without empty lines around it."""
+        """Return the text it was read from, without empty lines around it."""
         return self.source.text_between(self.begin, self.end).strip("\r\n")
 
 
 def read_games(source: Source) -> Iterator[PgnGame]:
-    """The games of a PGN, one after the other."""
+    """Yield the games of a PGN, one after the other."""
     cursor = _Cursor(source)
     number = 0
     while cursor.skip_to_game():
@@ -125,7 +125,7 @@ class _Cursor:
         self.begin, self.text = next(self._lines, self._end)
 
     def advance(self) -> None:
-        """To the next line."""
+        """Advance to the next line."""
         self.begin, self.text = next(self._lines, self._end)
 
     @property
@@ -134,7 +134,7 @@ class _Cursor:
         return self.text.startswith(("%", ";"))
 
     def skip_to_game(self) -> bool:
-        """Over empty lines and remarks; False at the end."""
+        """Skip over empty lines and remarks; False at the end."""
         while self.text and (self.text.isspace() or self.is_remark):
             self.advance()
         return bool(self.text)
@@ -223,7 +223,7 @@ class _Builder:
         self._problem: Problem | None = None
 
     def take(self, kind: str, text: str) -> None:
-        """The next token, of a kind that `_TOKEN` names."""
+        """Take the next token, of a kind that `_TOKEN` names."""
         if kind == "result":
             if not self._left and self._game.headers.get("Result", "*") == "*":
                 self._game.headers["Result"] = text
@@ -247,12 +247,12 @@ class _Builder:
             self._node.nags.add(int(text))
 
     def take_comment(self, text: str) -> None:
-        """Of the last move, of the game where none was read, of the next where a variation begins."""
+        """Take a comment of the last move, of the game where none was read, of the next where a variation begins."""
         if text and not self._skips:
             self._comments.append(text)
 
     def finish(self) -> Problem | None:
-        """The end of the game: what is wrong with it."""
+        """End the game; returns what is wrong with it."""
         self._begins = False
         self._keep_comments()
         return self._problem

@@ -63,7 +63,8 @@ class Book:
             os.close(fd)
 
     def pick(self, board: chess.Board, random: Random) -> chess.Move | None:
-        """A legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never drawn.
+        """Return a legal move of the book, drawn in proportion to the weights, or None. Moves of weight 0 are never
+        drawn.
 
         Raises PsearchError when the file cannot be read any more.
         """
@@ -75,7 +76,7 @@ class Book:
         return picked
 
     def expected(self, board: chess.Board) -> chess.Move | None:
-        """The move that the book gives most weight, or None. Raises PsearchError as `pick` does."""
+        """Return the move that the book gives most weight, or None. Raises PsearchError as `pick` does."""
         return max(self._weighed(board), key=lambda found: found[1], default=(None, 0))[0]
 
     def _weighed(self, board: chess.Board) -> list[tuple[chess.Move, int]]:

@@ -19,7 +19,7 @@ _BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
 def finished_result(board: chess.Board) -> Result | None:
-    """The answer for a board on which the side to move has no legal move, which needs no search."""
+    """Return the answer for a board on which the side to move has no legal move, which needs no search."""
     if any(board.legal_moves):
         return None
     import chess.engine  # it takes long, for asyncio
@@ -29,25 +29,25 @@ def finished_result(board: chess.Board) -> Result | None:
 
 
 def terminal_kind(board: chess.Board) -> str:
-    """`checkmate` or `stalemate`, for a board without legal moves."""
+    """Return `checkmate` or `stalemate`, for a board without legal moves."""
     return "checkmate" if board.is_check() else "stalemate"
 
 
 def terminal_line(board: chess.Board) -> str:
-    """The one-line answer for a board without legal moves."""
+    """Return the one-line answer for a board without legal moves."""
     if terminal_kind(board) == "checkmate":
         return f"checkmate: {chess.COLOR_NAMES[board.turn].capitalize()} is mated"
     return "stalemate: draw"
 
 
 def score_text(score: chess.engine.PovScore, board: chess.Board, bound: str = "exact") -> str:
-    """`+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3, `won` or `lost` in nobody knows how many; `>=` or `<=`
-    before a bound."""
+    """Return `+0.31` in pawns, `#5` mate in 5 moves, `#-3` mated in 3, `won` or `lost` in nobody knows how many; `>=`
+    or `<=` before a bound."""
     return relative_text(score.pov(board.turn), bound)
 
 
 def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
-    """A score from the point of view that it is already seen from, in the notation of `score_text`."""
+    """Return a score from the point of view that it is already seen from, in the notation of `score_text`."""
     mate, value = score.mate(), score.score() or 0
     if abs(value) == WON_CP:
         return "won" if value > 0 else "lost"
@@ -55,7 +55,7 @@ def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
-    """A variation in standard algebraic notation. Raises ValueError when a move of it is illegal."""
+    """Return a variation in standard algebraic notation. Raises ValueError when a move of it is illegal."""
     position = board.copy(stack=False)
     words = []
     for move in moves:
@@ -65,12 +65,13 @@ def san_line(board: chess.Board, moves: list[chess.Move]) -> str:
 
 
 def uci_line(moves: Iterable[chess.Move]) -> list[str]:
-    """A variation in UCI notation. Castling is as in the moves: king takes rook where they are of a Chess960 board."""
+    """Return a variation in UCI notation. Castling is as in the moves: king takes rook where they are of a Chess960
+    board."""
     return [move.uci() for move in moves]
 
 
 def iteration_line(board: chess.Board, info: Info) -> str:
-    """One line for one iteration, or for an aspiration window that failed; with several best moves, for each."""
+    """Return one line for one iteration, or for an aspiration window that failed; with several best moves, for each."""
     line = f"line {info.multipv}  " if info.multipv > 1 else ""
     machines = f"machines {info.machines}  " if info.machines > 1 else ""
     return (
@@ -80,7 +81,7 @@ def iteration_line(board: chess.Board, info: Info) -> str:
 
 
 def final_report(board: chess.Board, result: Result) -> str:
-    """The answer to a search for people: what to play, why, and how the work was shared."""
+    """Return the answer to a search for people: what to play, why, and how the work was shared."""
     info = result.info
     move = result.bestmove
     best = f"{board.san(move)} ({board.uci(move)})" if move else "none"
@@ -103,7 +104,7 @@ def _line_text(board: chess.Board, info: Info) -> str:
 
 
 def idle_share(workers: list[WorkerStats]) -> float:
-    """The share of all workers' time spent without work, 0 to 1."""
+    """Return the share of all workers' time spent without work, 0 to 1."""
     return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
 
 
@@ -123,7 +124,7 @@ def _machines_text(machines: list[MachineStats]) -> str:
 
 
 def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
-    """What `--json` prints.
+    """Return what `--json` prints.
 
     `lines` is there only when several best moves were found, `machines` when several have searched (`workers` are those
     of the first), `terminal` only when the game is over on the board.
@@ -162,7 +163,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
 
 
 def score_object(score: chess.engine.Score, bound: str) -> dict[str, Any]:
-    """A score as JSON has it: `cp` or `mate`, and `bound` (`lower` or `upper`) unless it is exact."""
+    """Return a score as JSON has it: `cp` or `mate`, and `bound` (`lower` or `upper`) unless it is exact."""
     mate = score.mate()
     values: dict[str, Any] = {"mate": mate} if mate is not None else {"cp": score.score()}
     return values if bound == "exact" else {**values, "bound": bound}

@@ -66,14 +66,14 @@ class Source:
 
     @classmethod
     def of_text(cls, name: str, text: str) -> Source:
-        """A source that holds this text. Lone surrogates cannot be written, and raise UnicodeEncodeError."""
+        """Return a source that holds this text. Lone surrogates cannot be written, and raise UnicodeEncodeError."""
         with tempfile.TemporaryFile() as file:
             file.write(text.encode())
             file.flush()
             return cls(name, os.dup(file.fileno()))
 
     def lines(self) -> Iterator[TextLine]:
-        """The lines, ended by line feeds, from the first to the last."""
+        """Yield the lines, ended by line feeds, from the first to the last."""
         offset = 0
         with io.BufferedReader(_Range(self._descriptor, 0, self.size), _BLOCK) as stream:
             for data in stream:
@@ -82,7 +82,7 @@ class Source:
                 offset += len(data)
 
     def text_between(self, begin: int, end: int) -> str:
-        """What stands between two offsets of lines."""
+        """Return what stands between two offsets of lines."""
         with _Range(self._descriptor, begin, end) as stream:
             return stream.readall().decode(self._encoding, "replace")
 
@@ -101,7 +101,7 @@ class _Examination:
         """bytes of the last line so far"""
 
     def take(self, block: bytes) -> None:
-        """The next block, not longer than a line may be. Raises PsearchError where this cannot be a text."""
+        """Take the next block, not longer than a line may be. Raises PsearchError where this cannot be a text."""
         if b"\0" in block:
             raise PsearchError(f"{self.name} is not a text file")
         first = block.find(b"\n")
@@ -159,7 +159,7 @@ class Stream:
         return self._descriptor
 
     def first_lines(self) -> Iterator[str]:
-        """What comes first, waited for; it is given out again by what is called next."""
+        """Yield what comes first, waited for; it is given out again by what is called next."""
         begin = 0
         while True:
             end = self._waiting.find(b"\n", begin)
@@ -174,7 +174,7 @@ class Stream:
                 self._read()
 
     def lines(self) -> Iterator[str | None]:
-        """The lines, ended by line feeds; None where the next is not there yet, until it is."""
+        """Yield the lines, ended by line feeds; None where the next is not there yet, until it is."""
         while True:
             *whole, rest = bytes(self._waiting).split(b"\n")
             self._waiting = bytearray(rest)
@@ -192,7 +192,7 @@ class Stream:
                     break
 
     def copied(self) -> Source:
-        """All of it, to be read as often as one likes; for who has not asked for `lines`."""
+        """Return all of it, to be read as often as one likes; for who has not asked for `lines`."""
         with _readable(self.name), tempfile.TemporaryFile() as copy:
             copy.write(self._waiting)
             while not self._is_at_end:
@@ -241,7 +241,7 @@ def read_source(file: str) -> Source:
 
 
 def open_source(file: str) -> Source | Stream:
-    """The same, without reading what is no file that can be read again."""
+    """Open a source without reading what is no file that can be read again."""
     name = "standard input" if file == STANDARD_STREAM else file
     with _readable(name):
         descriptor = _open(file)
@@ -260,7 +260,7 @@ def _open(file: str) -> int:
 
 
 def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed]:
-    """What `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
+    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
 
     Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
     """
@@ -270,7 +270,7 @@ def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator
 
 
 def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed | None]:
-    """The same of lines as they come; None where the next is not there yet."""
+    """Parse lines as they come; None where the next is not there yet."""
     parser = _LineParser(stream.name, parse)
     for line in stream.lines():
         if line is None:
@@ -286,7 +286,7 @@ class _LineParser(Generic[Parsed]):
         self._number = 0
 
     def take(self, whole: str) -> Iterator[Parsed]:
-        """What is in the next line, which may be several to others."""
+        """Yield what is in the next line, which may be several to others."""
         for line in whole.splitlines():  # other ends of lines than ours, too
             self._number += 1
             text = line.strip()

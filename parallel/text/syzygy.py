@@ -42,7 +42,7 @@ class RootProbe:
     """root moves that were looked up"""
 
     def scored(self, info: Info) -> Info:
-        """A report of the search with the tables' score: won or lost, unless the mate is in sight, else a draw.
+        """Return a report of the search with the tables' score: won or lost, unless the mate is in sight, else a draw.
 
         Of moves that do not keep the result it is the search's own.
         """
@@ -57,7 +57,7 @@ class RootProbe:
         return replace(info, score=chess.engine.PovScore(chess.engine.Cp(value), info.score.turn), bound="exact")
 
     def scored_result(self, result: Result) -> Result:
-        """The answer of the search with the tables' scores."""
+        """Return the answer of the search with the tables' scores."""
         return replace(result, info=self.scored(result.info), lines=[self.scored(line) for line in result.lines])
 
 
@@ -83,7 +83,7 @@ class _Outcome:
         return (self.wdl, 0, 0, -self.dtz)
 
     def rank(self, clock: int, has_repeated: bool) -> tuple[int, ...]:
-        """What moves that are equally good have in common: Stockfish's rule.
+        """Return what moves that are equally good have in common: Stockfish's rule.
 
         All sure wins are one rank, until a position has come twice: from then on progress counts. All losses are one
         rank as long as the fifty-move rule is far, then the longest is best.
@@ -131,7 +131,7 @@ class RootProber:
         self._tables.close()
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """The moves that keep the result by the tables; the board's move stack counts as the game's history.
+        """Return the moves that keep the result by the tables; the board's move stack counts as the game's history.
 
         None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
         and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is

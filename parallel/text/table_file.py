@@ -31,11 +31,11 @@ class Reads:
         self._left = 0
 
     def begin(self) -> None:
-        """A new probe."""
+        """Begin a new probe."""
         self._left = _PAGES_A_PROBE
 
     def count(self) -> None:
-        """One page more. Raises OSError when that is more than any probe needs."""
+        """Count one page more. Raises OSError when that is more than any probe needs."""
         self._left -= 1
         if self._left < 0:
             raise OSError("a probe that does not end")
@@ -64,7 +64,7 @@ class TableFile:
         return self._page(index // _PAGE)[index % _PAGE]
 
     def read(self, start: int, count: int) -> bytes:
-        """`count` bytes, fewer than a page. Raises IndexError when they are not there."""
+        """Return `count` bytes, fewer than a page. Raises IndexError when they are not there."""
         page, offset = divmod(start, _PAGE)
         data = self._page(page)[offset : offset + count]
         if len(data) < count:

@@ -28,7 +28,7 @@ _LARGEST_EXPONENT = 700.0
 
 
 def material(board: chess.Board) -> int:
-    """Material of both sides in pawn units (1, 3, 3, 5, 9): 78 in the initial position."""
+    """Return material of both sides in pawn units (1, 3, 3, 5, 9): 78 in the initial position."""
     return sum(
         units * chess.popcount(board.pieces_mask(piece, chess.WHITE) | board.pieces_mask(piece, chess.BLACK))
         for piece, units in _PAWN_UNITS
@@ -53,7 +53,8 @@ def _logistic(x: float) -> float:
 
 
 def probabilities(score_cp: float, pawn_units: int) -> tuple[float, float, float]:
-    """P(win), P(draw), P(loss) for the side to move. score_cp: its score; pawn_units: `material` of the position."""
+    """Return P(win), P(draw), P(loss) for the side to move. score_cp: its score; pawn_units: `material` of the
+    position."""
     margin, spread = _parameters(pawn_units)
     win = _logistic((score_cp - margin) / spread)
     loss = _logistic((-score_cp - margin) / spread)
@@ -61,7 +62,7 @@ def probabilities(score_cp: float, pawn_units: int) -> tuple[float, float, float
 
 
 def wdl(score_cp: int, board: chess.Board) -> Wdl:
-    """Win, draw and loss per mille for the side to move, from its score in centipawns.
+    """Return win, draw and loss per mille for the side to move, from its score in centipawns.
 
     `board` is the position that was searched: its material counts. Mate scores of the search (31,744 and more) come
     out as certain.
@@ -72,7 +73,8 @@ def wdl(score_cp: int, board: chess.Board) -> Wdl:
 
 
 def wdl_of_score(score: chess.engine.Score, board: chess.Board) -> Wdl:
-    """The same from python-chess's score, for the side to move: mate counts as won, being mated as lost."""
+    """Return win, draw and loss from python-chess's score, for the side to move: mate counts as won, being mated as
+    lost."""
     mate = score.mate()
     if mate is None:
         return wdl(score.score() or 0, board)
@@ -81,7 +83,7 @@ def wdl_of_score(score: chess.engine.Score, board: chess.Board) -> Wdl:
 
 
 def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.PovWdl:
-    """The same in python-chess's type, from the score that a search of `board` gave.
+    """Return win, draw and loss in python-chess's type, from the score that a search of `board` gave.
 
     (`score.wdl()` is python-chess's own: a model of Stockfish's games.)
 
@@ -94,7 +96,7 @@ def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.Po
 
 
 def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
-    """What the side to move scores on average, 0 to 1: wins and half the draws."""
+    """Return what the side to move scores on average, 0 to 1: wins and half the draws."""
     mate = score.mate()
     if mate is not None:
         return float(wdl_of_score(score, board)[0] / 1000)

@@ -74,12 +74,13 @@ def _always() -> bool:
 
 
 def trace_capacity(workers: int) -> int:
-    """Events that fit into the log of each worker: 16 MiB of them at most, 128 MiB for all together."""
+    """Return events that fit into the log of each worker: 16 MiB of them at most, 128 MiB for all together."""
     return min(_MOST_EVENTS_OF_A_WORKER, _MOST_EVENTS // workers)
 
 
 def ring_capacity(workers: int) -> int:
-    """The same where only what happened last is kept: 256 KiB of them at most, 32 MiB for all together."""
+    """Return the capacity of a log where only what happened last is kept: 256 KiB of them at most, 32 MiB for all
+    together."""
     return min(_RING_EVENTS_OF_A_WORKER, _RING_EVENTS // workers)
 
 
@@ -117,7 +118,7 @@ class Recorder:
         self._is_wanted = _always
 
     def begin(self) -> None:
-        """Before a search is handed to the workers: empty logs, and the clock at 0."""
+        """Begin before a search is handed to the workers: empty logs, and the clock at 0."""
         heads = self._logs["head"]
         for name in ("count", "dropped", "dropped_from"):
             heads[name] = 0
@@ -143,7 +144,7 @@ class Recorder:
         return self._virtual
 
     def end(self, now: int = 0) -> None:
-        """When no worker searches any more; now: virtual time, in ticks."""
+        """End when no worker searches any more; now: virtual time, in ticks."""
         if self._virtual:
             self._end = now // _TICKS_PER_NS
             return
@@ -170,17 +171,18 @@ class Recorder:
             write_events(out, self._facts(facts), self._while_wanted(self._trace_events()))
 
     def slices_of(self, worker: int) -> Iterator[Slice]:
-        """What one worker did in the last search: slices that fill its time, and within them work thrown away."""
+        """Return what one worker did in the last search: slices that fill its time, and within them work thrown
+        away."""
         return self._track(worker, self._events(worker))
 
     def iterations(self) -> list[Slice]:
-        """The searches of the root, one after the other."""
+        """Return the searches of the root, one after the other."""
         events = [self._events(worker) for worker in range(self._arena.workers)]
         found = [of_one[(of_one["kind"] == TRACE_ROOT) & (of_one["frame"] == MAIN_ROOT_FRAME)] for of_one in events]
         return list(self._iterations(np.concatenate(found)))
 
     def lives(self) -> list[Slice]:
-        """Each open node that a helper joined, from its opening until the last one had left it."""
+        """Return each open node that a helper joined, from its opening until the last one had left it."""
         events = [self._events(worker) for worker in range(self._arena.workers)]
         found = np.concatenate([of_one[of_one["kind"] == TRACE_SPLIT] for of_one in events])
         return [life_slice(event) for event in each(found)]

@@ -56,7 +56,7 @@ if Event._fields != trace_event_dtype.names:
 
 
 def each(events: np.ndarray) -> Iterator[Event]:
-    """The records of an array one by one."""
+    """Return the records of an array one by one."""
     return map(Event._make, events.tolist())
 
 
@@ -94,7 +94,7 @@ def _move_name(code: int) -> str:
 
 
 def _node_args(event: Event) -> dict[str, Any]:
-    """Of the open node that an event is about."""
+    """Return the arguments of the open node that an event is about."""
     if event.frame < 0:
         return {"split": "root", "ply": 0}
     return {
@@ -109,7 +109,7 @@ def _probability(event: Event) -> float:
 
 
 def root_name(depth: int, better_lines: int) -> str:
-    """Of a search of the root; better_lines: how many of several best moves were found before."""
+    """Name a search of the root; better_lines: how many of several best moves were found before."""
     return f"depth {depth}, line {better_lines + 1}" if better_lines else f"depth {depth}"
 
 
@@ -123,7 +123,7 @@ def _root_slice(event: Event) -> Slice:
 
 
 def life_slice(event: Event) -> Slice:
-    """From the opening of a node until the last worker has left it."""
+    """Return the slice from the opening of a node until the last worker has left it."""
     kind = TYPE_NAMES[event.type]
     args = {
         **_node_args(event),
@@ -137,7 +137,8 @@ def life_slice(event: Event) -> Slice:
 
 
 def iteration_slices(roots: Iterable[Event]) -> Iterator[Slice]:
-    """The searches of the main root, given in the order of their beginnings; none begins before the last has ended."""
+    """Yield the searches of the main root, given in the order of their beginnings; none begins before the last has
+    ended."""
     since = 0
     for event in roots:
         part = _root_slice(event)
@@ -147,7 +148,8 @@ def iteration_slices(roots: Iterable[Event]) -> Iterator[Slice]:
 
 
 def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
-    """Each slice with the number of a lane on which nothing else lasts then; given in the order of their beginnings."""
+    """Yield each slice with the number of a lane on which nothing else lasts then; given in the order of their
+    beginnings."""
     busy: list[tuple[int, int]] = []
     """end and lane"""
     free: list[int] = []
@@ -169,7 +171,7 @@ class WorkerTrack:
         """number of the slice with which the present uninterrupted search began"""
 
     def switch(self, at: int, name: str, args: dict[str, Any]) -> None:
-        """The worker does something else from now on."""
+        """Switch: the worker does something else from now on."""
         at = max(at, self._now.begin)
         self._now.end = at
         if at > self._now.begin or self._now.within or self._now.name == "join":
@@ -179,7 +181,7 @@ class WorkerTrack:
         self._now = Slice(name, at, at, args)
 
     def add(self, event: Event) -> None:
-        """The next event of the log."""
+        """Add the next event of the log."""
         kind, at = event.kind, event.time
         if kind == TRACE_IDLE:
             self.switch(at, "idle", {})
@@ -210,6 +212,6 @@ class WorkerTrack:
         self._now.part(begin, end, "aborted work", {**args, "nodes": event.value})
 
     def finish(self, end: int) -> Iterator[Slice]:
-        """All slices; the last one lasts until the search ended."""
+        """Yield all slices; the last one lasts until the search ended."""
         self.switch(end, "idle", {})
         yield from self._done

@@ -41,7 +41,8 @@ OPENING = '{"displayTimeUnit":"ns","otherData":{"psearch":'
 
 
 def write_events(out: TextIO, facts: dict[str, Any], events: Iterator[TraceEvent]) -> None:
-    """One event a line, so that the file can be read without a viewer, too. facts: `psearch`, its version, first."""
+    """Write one event a line, so that the file can be read without a viewer, too. facts: `psearch`, its version,
+    first."""
     encode = json.JSONEncoder(separators=(",", ":")).encode
     out.write(f'{{"displayTimeUnit":"ns","otherData":{encode(facts)},"traceEvents":[')
     separator = "\n"

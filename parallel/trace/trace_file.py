@@ -48,7 +48,7 @@ def check_trace(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A new file that takes the place of the old one at the end, if nothing went wrong.
+    """Open a new file that takes the place of the old one at the end, if nothing went wrong.
 
     Raises PsearchError when the old one is no trace: it may have changed since `check_trace`.
     """

@@ -155,7 +155,7 @@ class _Searched(Exception):
 @example({"root_moves": ["a2a3"]})
 def test_search(arguments: dict[str, Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("psearch.processes.supervisor.Supervisor", _refuse)
+        patch.setattr("psearch.searcher.searcher.Supervisor", _refuse)
         try:
             psearch.search(**{"position": "startpos", "depth": 1, **arguments})
         except psearch.PsearchError as error:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from inspect_position import Probe
 from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
 from netdata.openings import Book, board_of, draw_start, read_books
-from netdata.playing import RULES, Settings, Table, rank_game
+from netdata.playing import RULES, Settings, Table, options_of, rank_game
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
 from netdata.records import ADJUDICATED, decoder_dtype, game_dtype
 from paths import REPOSITORY as ROOT
@@ -29,7 +29,6 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch.core.chess.chess_entries import evaluate_position
-from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
 
@@ -92,10 +91,11 @@ def test_another_seed_plays_other_games(block: Block) -> None:
     assert [game.ranks.tolist() for game in other.games] != [game.ranks.tolist() for game in block.games]
 
 
-def test_a_game_is_what_the_search_plays_move_by_move(block: Block) -> None:
-    """The compiled game against a loop over python-chess boards."""
+def test_a_game_is_what_the_search_plays_move_by_move() -> None:
+    """The compiled game against a loop over python-chess boards; with so many nodes both count them as often."""
     arena = Arena(workers=1, hash_mb=8)
-    for game in block.games:
+    settings = SETTINGS._replace(nodes=1000, games=2)
+    for game in Table(settings, NO_BOOK).play(2).games:
         arena.forget()
         moves = moves_of(game)
         board = board_of(game.fen)
@@ -103,10 +103,10 @@ def test_a_game_is_what_the_search_plays_move_by_move(block: Block) -> None:
             board.push(move)
         board = chess.Board(board.fen(shredder=True), chess960=True)  # the opening repeats nothing
         for move, score in zip(moves[game.opening :], game.scores, strict=True):
-            write_search(arena, board, Limits(nodes=10 * SETTINGS.nodes), SearchOptions(policy="serial"))
+            write_search(arena, board, Limits(nodes=10 * settings.nodes), options_of(settings.pruning, None))
             header = arena.header[0]
             while not work(arena.context, 0, 1):
-                if arena.worker[0]["nodes"] >= SETTINGS.nodes:
+                if arena.worker[0]["nodes"] >= settings.nodes:
                     header["max_depth"] = min(int(header["max_depth"]), int(header["depth"]))
             assert to_chess_move(int(header["best_move"]), board) == move
             assert int(header["score"]) * (1 if board.turn else -1) == score

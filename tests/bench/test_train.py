@@ -12,20 +12,22 @@ import train
 from netdata.blocks import Appender
 from netdata.openings import Book
 from netdata.playing import Settings, Table
+from netdata.reader import board_codes
 from netdata.records import sample_dtype
 from netfit.fit import Plan, error, expected, targets
 from netfit.fit import train as fit
 from netfit.gradients import Gradient, values
+from netfit.inference import UNIT, as_network
 from netfit.lessons import read_lessons
-from netfit.network import BUCKETS, Net, bucket, features, load, random_net, value
-from netfit.search_kernels import evaluate_by_net
-from netfit.search_record import OUT_ONE, ROW_ONE, search_record
+from netfit.network import Net, bucket, features, load, random_net, value
 from paths import REPOSITORY
 from programs import run_bench
 
-from psearch.arena.arena import Arena
 from psearch.core.chess.board.bridge import set_position
-from psearch.core.records import evaluation_dtype, position_dtype
+from psearch.core.chess.chess_entries import evaluate_position_by_network
+from psearch.core.chess.evaluation.network_file import read_network
+from psearch.core.chess.tables import make_tables
+from psearch.core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype, tables_dtype
 
 BOOK = REPOSITORY / "bench/training/books/2moves_v1.epd"
 
@@ -133,58 +135,48 @@ def test_a_net_survives_its_file(tmp_path: Path) -> None:
         load(tmp_path / "wrong.npz")
 
 
-def in_integers(net: Net, sample: np.void) -> int:
-    """The twin of `evaluate_by_net`."""
-    record = search_record(net)[0]
-    hidden = net.hidden
-    rows = record["rows"][: 768 * hidden].reshape(768, hidden).astype(int)
-    out = record["out"][: BUCKETS * 2 * hidden].reshape(BUCKETS, 2 * hidden).astype(int)
-    mine, others = features(sample)
-    bias = record["bias"][:hidden].astype(int)
-    units = np.clip(np.concatenate([bias + rows[mine].sum(0), bias + rows[others].sum(0)]), 0, ROW_ONE)
-    chosen = bucket(len(mine))
-    total = int(units**2 @ out[chosen]) + int(record["out_bias"][chosen])
-    return total * 290 // (ROW_ONE**2 * OUT_ONE)
-
-
-def test_the_search_evaluates_by_the_net() -> None:
-    net = random_net(16, 4)
-    arena = Arena(workers=1, hash_mb=1)
-    record = search_record(net)
-    arena.tables[0]["rest_bound"] = record.ctypes.data
+def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) -> None:
+    net = random_net(NETWORK_HIDDEN, 4)
+    net.save(tmp_path / "some.npz")
+    path = as_network(tmp_path / "some.npz", tmp_path)
+    assert as_network(path, tmp_path) == path
+    network = read_network(path)
+    tables = np.zeros(1, tables_dtype)
+    make_tables(tables, network)
     position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
-    for line in BOOK.read_text().splitlines()[:30]:
-        board = chess.Board(" ".join(line.split()[:4]) + " 0 1")
-        set_position(arena.tables, position, board)
-        sample = np.zeros((), sample_dtype)
-        flip = 0 if board.turn else 56
-        pieces = sorted(
-            (square ^ flip, piece.piece_type - 1 + 8 * (piece.color != board.turn))
-            for square, piece in board.piece_map().items()
-        )
-        sample["occupied"] = sum(1 << square for square, _ in pieces)
-        for i, (_, nibble) in enumerate(pieces):
-            sample["pieces"][i >> 1] |= nibble << (4 * (i & 1))
-        found = evaluate_by_net(arena.tables[0], scratch[0], position[0])
-        assert found == in_integers(net, sample[()])
+    for sample, codes in zip(samples[::40], board_codes(samples[::40]), strict=True):
+        board = chess.Board(None)
+        for square in range(64):
+            if codes[square]:
+                board.set_piece_at(square, chess.Piece(int(codes[square]) & 7, not codes[square] & 8))
+        set_position(tables, position, board)
+        found = evaluate_position_by_network(*(array.ctypes.data for array in (tables, scratch, position)))
+        assert found == pytest.approx(UNIT * value(net, sample), abs=0.05 * UNIT)
 
 
 def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     done = run_bench(
-        "training/train.py", games, "--hidden", "4,8", "--epochs", "2", "--first-epochs", "1", "--first-stage", "900",
-        "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
+        "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--first-epochs", "1",
+        "--first-stage", "900", "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
+        "--picture", tmp_path / "curves.png",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "24 games" in done.stdout and "900 for the first stage" in done.stdout
     assert "evaluation by hand" in done.stdout
     found = [json.loads(line) for line in rows.read_text().splitlines()]
-    assert [(row["hidden"], row["positions"]) for row in found] == [(4, 300), (4, 600), (8, 300), (8, 600)]
-    net = load(tmp_path / "nets/8-600.npz")
+    assert [(row["hidden"], row["positions"]) for row in found] == [
+        (4, 300),
+        (4, 600),
+        (NETWORK_HIDDEN, 300),
+        (NETWORK_HIDDEN, 600),
+    ]
+    assert (tmp_path / "curves.png").stat().st_size > 10_000
+    net = load(tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz")
     lessons = read_lessons([games], 0.3)
     assert error(net, *lessons.test, 1) == pytest.approx(found[-1]["error"], rel=1e-4)
     played = run_bench(
-        "training/net_match.py", "--first", tmp_path / "nets/8-600.npz", "--second", "hand", "--book", BOOK,
+        "training/net_match.py", "--first", tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz", "--book", BOOK,
         "--games", "4", "--nodes", "150", "--jobs", "2",
     )  # fmt: skip
     assert played.returncode == 0, played.stderr

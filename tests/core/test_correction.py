@@ -131,6 +131,6 @@ def test_a_search_learns_and_forgets(tables: np.ndarray) -> None:
     key = int(probe.record["key"]) & (1 << 64) - 1
     words = arena.tt[(key * (len(arena.tt) // 8) >> 64) * 8 :][:8].tolist()
     stored = [data for check, data in zip(words[::2], words[1::2], strict=True) if check ^ data == key]
-    assert [((data >> 32 & 0xFFFF) ^ 0x8000) - 0x8000 for data in stored] == [probe.evaluate()], board.fen()
+    assert [((data >> 32 & 0xFFFF) ^ 0x8000) - 0x8000 for data in stored] == [probe.evaluate_by_network()], board.fen()
     arena.clear_learning()
     assert not any(learning[name].any() for name in TABLES)

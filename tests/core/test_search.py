@@ -114,7 +114,7 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
         clear(arena)
         outcome = search(arena, board, Limits(nodes=50_000, mate=2))
         assert outcome.score == MATE - 3, operations["id"]
-    blind = without("mate_in_one", "reply_iterations")
+    blind = replace(without("mate_in_one", "reply_iterations"), evaluation="classic")
     seen = []
     for board, _ in mates(QUIET_MATES):
         clear(arena)
@@ -181,7 +181,7 @@ def test_draws(arena: Arena, fen: str, depth: int, score: int, options: SearchOp
 
 def test_en_passant_wins_the_pawn(arena: Arena) -> None:
     """The last trap of FUTILITY.md: a capture whose target square is empty."""
-    for options in (PLAIN, AEL, DEFAULT):
+    for options in (PLAIN, AEL, replace(DEFAULT, evaluation="classic")):
         assert search(arena, "3k4/8/6N1/3Pp3/8/8/3K4/n7 w - e6 0 1", 2, options).best.uci() == "d5e6"
 
 

@@ -365,9 +365,12 @@ def test_the_mode(arenas: dict[int, Arena]) -> None:
     assert pruning_text(SOUND) == "sound"
     assert replace(SOUND, sound=0, sound_delta=0) == PLAIN
     assert parse_pruning("plain,sound=1").sound_delta == 0
-    assert parse_pruning("modern,sound=1,table_in_quiescence=0").lmr == 1
+    assert parse_pruning("modern,sound=1,table_in_quiescence=0,network=0").lmr == 1
     for text in ("modern,sound=1", "ael,sound_delta=1", "sound,table_in_quiescence=1"):
         with pytest.raises(ValueError, match="needs table_in_quiescence=0"):
+            parse_pruning(text)
+    for text in ("modern,sound=1,table_in_quiescence=0", "sound,network=1"):
+        with pytest.raises(ValueError, match="needs network=0"):
             parse_pruning(text)
     with pytest.raises(ValueError, match="no pruning parameter is called 'sound_gates'"):
         parse_pruning("sound,sound_gates=0")

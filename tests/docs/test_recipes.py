@@ -130,7 +130,7 @@ def indented(text: str) -> str:
 PROBE = """
 import json, sys
 import chess, chess.engine
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.core.chess.chess_entries import CHESS
 from psearch.scheduler.scheduler_entries import load_kernels
 load_kernels()
@@ -141,7 +141,7 @@ from psearch.core.chess.pruning.modes import MODES, parse_pruning
 from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_RETURN
 from psearch.core.records.pruning_record import PARAMETERS
 from psearch.core.chess.tables import make_tables
-kernels.load(CHESS, INSPECT)
+groups.load(CHESS, INSPECT)
 
 # the margin to the centipawn, 300 a ply, up to depth 4
 probe = PruningProbe(make_tables(), parse_pruning("plain,alpha_pruning=1"), chess.Board())
@@ -161,7 +161,7 @@ with chess.engine.SimpleEngine.popen_uci(command, timeout=60) as engine:
         nodes[value] = engine.analyse(board, chess.engine.Limit(depth=9), game=value)["nodes"]
 
 print(json.dumps({
-    "file": kernels.__file__,
+    "file": groups.__file__,
     "off": [mode for mode in MODES if not MODES[mode].alpha_pruning],
     "parameters": list(PARAMETERS),
     "counts": counts,

@@ -55,6 +55,16 @@ def test_a_worker_holds_its_own_memory_and_its_pipe_only(method: str) -> None:
         assert second.search(SearchRequest(chess.Board(), Limits(depth=3))).bestmove is not None
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_has_nothing_of_an_engine_that_is_closed(method: str) -> None:
+    """Even if an array of it is still there."""
+    with Supervisor(1, 1, start_method="fork") as first:
+        kept = first.arena.header
+    with Supervisor(1, 1, start_method=method) as second:
+        assert len(blocks_of(second.pool.workers[0].pid)) == 2
+    del kept
+
+
 def test_closing_an_engine_frees_its_memory_while_others_live() -> None:
     def shared_kb() -> int:
         return int(Path("/proc/meminfo").read_text().split("Shmem:")[1].split()[0])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError, WorkerDied
 
 SLEEP_S = 500.0
@@ -38,7 +38,7 @@ def work(task):
 PROGRAM = """
 import sys
 from program_tasks import make, say
-from psearch.processes import task_sharing
+from psearch.processes.tasks import task_sharing
 from psearch.processes.starting import launcher
 
 launcher._usual_method = lambda: sys.argv[1]

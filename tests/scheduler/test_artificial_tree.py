@@ -31,7 +31,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.records import lock_dtype, simulation_dtype
-from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.jit import CHECK
 from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.leaf_formulas import least_leaves
@@ -57,7 +57,7 @@ IRREGULAR = (ROUGH, CHESSLIKE, SWINGING)
 
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
-    compiled.load(ARTIFICIAL)
+    groups.load(ARTIFICIAL)
 
 
 @pytest.fixture(scope="module")

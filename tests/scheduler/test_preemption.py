@@ -12,7 +12,7 @@ import pytest
 from paths import SUPPORT, TESTS
 from preemptive import group_of, hunt
 
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
 from psearch.core.toolchain.jit import CHECK
 
@@ -46,7 +46,7 @@ def mutated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("mutated")
     sys.path.insert(0, str(folder))
     made: dict[str, Group] = kernel_mutations.groups(folder, kernel_mutations.MUTATIONS)
-    kernels.load(*made.values())
+    groups.load(*made.values())
     sys.path.remove(str(folder))
     return folder
 

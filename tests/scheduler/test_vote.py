@@ -16,7 +16,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.validate import leftovers
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
-from psearch.core.toolchain import groups as compiled
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
@@ -45,7 +45,7 @@ WORKERS = 8
 @pytest.fixture(scope="module", autouse=True)
 def kernels() -> None:
     load_kernels()
-    compiled.load(VOTE)
+    groups.load(VOTE)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ def check_answer(arena: Arena) -> int:
 def test_in_virtual_time(simulator: Simulator, policy: str) -> None:
     winners = set()
     for board in POSITIONS:
-        for milliseconds in (1, 2, 4):
+        for milliseconds in (1, 2, 3, 4, 6):
             simulator.forget()
             found = simulator.play(board, milliseconds / 1000, SearchOptions(policy=policy))
             winners.add(check_answer(simulator.arena))

@@ -14,16 +14,16 @@ import time
 from inspect_entries import INSPECT
 
 from psearch.core.chess.chess_entries import CHESS, PERFT
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 from psearch.simulation.simulation_entries import ROUND_ROBIN, VIRTUAL
 
 GROUPS = {group.name: group for group in (CHESS, INSPECT, PERFT, PREDICTION, SEARCH, ROUND_ROBIN, VIRTUAL)}
 
 
-def is_cached(*groups: kernels.Group) -> bool:
+def is_cached(*some: groups.Group) -> bool:
     """Whether these groups can be loaded without compiling."""
-    return all(kernels.cached(group) is not None for group in groups)
+    return all(groups.cached(group) is not None for group in some)
 
 
 def main() -> None:
@@ -31,9 +31,9 @@ def main() -> None:
     was_cached = is_cached(*wanted)
     lines: list[str] = []
     start = time.perf_counter()
-    kernels.load(*wanted, progress=lines.append)
+    groups.load(*wanted, progress=lines.append)
     report = {
-        "file": kernels.__file__,
+        "file": groups.__file__,
         "was_cached": was_cached,
         "is_cached": is_cached(*wanted),
         "seconds": time.perf_counter() - start,

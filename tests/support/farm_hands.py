@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
 from psearch.batch.positions.jobs import Found, Line, Outcome, Task
@@ -41,6 +43,16 @@ class Empty(Hand):
 
     def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
         return _NotSearched(number, task.id, "")
+
+
+class Moody(Hand):
+    """Cannot begin where this file is there, and removes it."""
+
+    def __init__(self, mood: Path, settings: HandSettings) -> None:
+        with suppress(FileNotFoundError):
+            mood.unlink()
+            raise MemoryError("for a moment")
+        super().__init__(settings)
 
 
 class Stillborn(Hand):

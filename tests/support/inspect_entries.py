@@ -5,4 +5,4 @@ from __future__ import annotations
 
 from psearch.core.toolchain.groups import Group
 
-INSPECT = Group("inspect", "inspect_naive", "inspect_node", "inspect_position", "inspect_pruning")
+INSPECT = Group("inspect", "inspect_naive", "inspect_network", "inspect_node", "inspect_position", "inspect_pruning")

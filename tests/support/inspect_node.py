@@ -19,7 +19,7 @@ from inspect_entries import INSPECT
 from inspect_position import Probe
 
 from psearch.core.chess.board.position import find_pins
-from psearch.core.chess.chess_entries import evaluate_position
+from psearch.core.chess.chess_entries import evaluate_position, evaluate_position_by_network
 from psearch.core.chess.evaluation.evaluate import material, taper
 from psearch.core.chess.ordering.history import learn_cutoff
 from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
@@ -38,7 +38,7 @@ from psearch.core.chess.search.tt import (
     store,
 )
 from psearch.core.constants import MOVE_MASK, NO_MOVE
-from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, learning_dtype, worker_dtype
+from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
 from psearch.core.scores import score_to_table
 from psearch.core.toolchain.intrinsics import high_product
 from psearch.core.toolchain.jit import entry, kernel
@@ -215,6 +215,12 @@ class NodeProbe(Probe):
     def see_at_least(self, move: int, threshold: int) -> bool:
         """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""
         return bool(exchange_at_least(self.tables.ctypes.data, self._address, move, threshold))
+
+    def evaluate_by_network(self) -> int:
+        """The same by the network."""
+        scratch = np.zeros(1, evaluation_dtype)
+        addresses = (self.tables.ctypes.data, scratch.ctypes.data, self._address)
+        return int(evaluate_position_by_network(*addresses))
 
     def pick_order(
         self, tt_move: int = NO_MOVE, killers: tuple[int, int] = (0, 0), limit: int = MAX_MOVES

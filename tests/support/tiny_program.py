@@ -11,8 +11,7 @@ import os
 import sys
 import time
 
-from psearch.core.toolchain import compile_lock, kernel_cache
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import compile_lock, groups, kernel_cache
 from psearch.core.toolchain.groups import Group, KernelError
 
 TINY = Group("tiny_kernels", "tiny_kernels")
@@ -28,7 +27,7 @@ def main() -> None:
     error = ""
     value = 0
     try:
-        kernels.load(TINY, progress=lines.append, warn=warned.append)
+        groups.load(TINY, progress=lines.append, warn=warned.append)
         value = TINY.entry("twice")(21)
     except KernelError as failure:
         error = str(failure)

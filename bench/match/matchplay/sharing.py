@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from psearch.faces.cli.arguments import add_on
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.remote.ray.shared_tasks import share_out_on
 from psearch.remote.ray.sources import sources_of
 

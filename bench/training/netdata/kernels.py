@@ -15,6 +15,7 @@ from netdata.records import (
     BY_RULE,
     DRAWN,
     GAMES,
+    NO_RESULT,
     TOO_LONG,
     UNFIT,
     WHITE_WON,
@@ -71,13 +72,17 @@ decoder_at = view(Decoder)
 
 _BURST = 1024
 """Transitions between two looks at the soft limit, as many as a worker makes between two looks at its messages."""
-_SAMPLE_BYTES = sample_dtype.itemsize
+_SMALL_BURST = 64
+"""The same where the limit is below"""
+_SMALL_SEARCH = 1000
+"""nodes: a long burst would pass it by far."""
+SAMPLE_BYTES = sample_dtype.itemsize
 _MATED = -1
 _STALEMATED = -2
 
 
 @kernel(i64(Tables, Frame))
-def _legal_moves(tb, frame):
+def legal_moves(tb, frame):
     """Write all legal moves to the frame's move list; returns how many there are."""
     find_pins(tb, frame.position)
     node = frame.node
@@ -114,7 +119,7 @@ def _of_rank(frame, count, rank):
 def _sorted_moves(tb, frame):
     """Write the codes of all legal moves in ascending order to the frame's move list; returns how many there are."""
     node = frame.node
-    end = _legal_moves(tb, frame)
+    end = legal_moves(tb, frame)
     for i in range(end):
         code = np.int64(node.moves[i]) & MOVE_MASK
         place = i
@@ -174,8 +179,9 @@ def _search(ctx, context, g, count):
     hd.age = (hd.age + 1) % AGES
     begin_search(context)
     wk = worker_of(ctx, 0)
+    burst = _SMALL_BURST if g.soft_nodes < _SMALL_SEARCH else _BURST
     while wk.state != STATE_IDLE or atomic_load(done_of(hd)) == 0:
-        step(ctx, 0, _BURST)
+        step(ctx, 0, burst)
         if wk.nodes >= g.soft_nodes:
             hd.max_depth = min(np.int64(hd.max_depth), np.int64(hd.depth))
     g.nodes += wk.nodes
@@ -268,7 +274,7 @@ def rank_moves(tables, decoder, game):
 
 
 @kernel(boolean(Position, i64))
-def _is_quiet(pos, move):
+def is_quiet(pos, move):
     """Whether a move neither takes nor promotes."""
     kind = move_kind(move)
     if kind == KIND_CASTLE:
@@ -277,7 +283,7 @@ def _is_quiet(pos, move):
 
 
 @kernel(void(Position, Sample))
-def _write_pieces(pos, sample):
+def write_pieces(pos, sample):
     """The board from the mover's side."""
     side = np.int64(pos.side)
     occupied_bb = pos.color_bb[0] | pos.color_bb[1]
@@ -298,7 +304,7 @@ def _write_pieces(pos, sample):
 
 
 @kernel(u64(Decoder))
-def _draw(d):
+def draw(d):
     d.seed += SPLITMIX_STEP
     return splitmix64(d.seed)
 
@@ -309,10 +315,10 @@ def _wanders(tb, d):
     if d.wander == 0:
         return True
     for _ in range(d.wander):
-        end = _legal_moves(tb, d.frame)
+        end = legal_moves(tb, d.frame)
         if end == 0:
             return False
-        move = np.int64(d.frame.node.moves[np.int64(_draw(d) % np.uint64(end))]) & MOVE_MASK
+        move = np.int64(d.frame.node.moves[np.int64(draw(d) % np.uint64(end))]) & MOVE_MASK
         copy_record(d.position, d.frame.position)
         make_move(tb, d.position, d.frame.position, move)
     return d.frame.position.checkers == U0
@@ -323,7 +329,7 @@ def _is_wanted(d, g, ply, move):
     if ply < g.opening + d.skipped or abs(np.int64(g.scores[ply])) > d.most_score:
         return False
     pos = d.frame.position
-    return d.noisy != 0 or (pos.checkers == U0 and _is_quiet(pos, move))
+    return d.noisy != 0 or (pos.checkers == U0 and is_quiet(pos, move))
 
 
 @entry(i64(i64, i64, i64, i64), GAMES)
@@ -339,16 +345,16 @@ def decode_game(tables, decoder, game, samples):
     copy_record(d.frame.position, g.root)
     written = np.int64(0)
     for ply in range(g.count):
-        count = _legal_moves(tb, d.frame)
+        count = legal_moves(tb, d.frame)
         rank = np.int64(g.ranks[ply])
         if rank >= count:
             return -1 - ply
         move = _of_rank(d.frame, count, rank)
         copy_record(d.before, d.frame.position)
         if _is_wanted(d, g, ply, move) and _wanders(tb, d):
-            sample = sample_at(samples + written * _SAMPLE_BYTES)
+            sample = sample_at(samples + written * SAMPLE_BYTES)
             pos = d.frame.position
-            _write_pieces(pos, sample)
+            write_pieces(pos, sample)
             white = np.int64(g.scores[ply])
             sample.score = white if pos.side == 0 else -white
             sample.result = g.result if pos.side == 0 else 2 - g.result
@@ -357,4 +363,72 @@ def decode_game(tables, decoder, game, samples):
                 sample.material = material(pos)
             written += 1
         make_move(tb, d.before, d.frame.position, move)
+    return written
+
+
+# -- labelling -------------------------------------------------------------------------------------------------------
+
+
+@kernel(boolean(Context, i64, Decoder, Game, i64))
+def _label(ctx, context, d, g, target):
+    """Search the decoder's position and write it to a record; whether it is one to learn from."""
+    pos = d.frame.position
+    if pos.checkers != U0:
+        return False
+    hd = header_of(ctx)
+    copy_record(hd.root, pos)
+    hd.history_count = 0
+    frame = frame_of(ctx, 0)
+    copy_record(frame.position, pos)
+    count = legal_moves(tables_of(ctx), frame)
+    if count == 0:
+        return False
+    _search(ctx, context, g, count)
+    if abs(np.int64(hd.score)) > d.most_score or not is_quiet(pos, np.int64(hd.best_move)):
+        return False
+    sample = sample_at(target)
+    write_pieces(pos, sample)
+    sample.score = hd.score
+    sample.static = evaluate(tables_of(ctx), d.evaluation, pos)
+    sample.material = material(pos)
+    sample.result = NO_RESULT
+    if d.wander == 0:
+        sample.result = g.result if pos.side == 0 else 2 - g.result
+    return True
+
+
+@entry(i64(i64, i64, i64, i64), GAMES)
+def label_game(context, decoder, game, samples):
+    """Write positions near a game's, each with the score of a search, to records of `sample_dtype`; returns how many.
+
+    At each searched ply one position for each number of random moves from the decoder's `fewest` to its `wander`; there
+    is room for MOST_PLIES times as many. The arena as for `play_game`, the game as for `decode_game`, with its limits
+    of nodes. The table is kept from search to search. A position without random moves has the game's result, the others
+    NO_RESULT. Left out: positions in check, those whose best move takes or promotes, and scores beyond `most_score`.
+    -1 - ply: there is no legal move of that rank at that ply.
+    """
+    ctx = context_at(context)
+    tb = tables_of(ctx)
+    d = decoder_at(decoder)
+    g = game_at(game)
+    g.nodes = 0
+    most = np.int64(d.wander)
+    copy_record(d.frame.position, g.root)
+    written = np.int64(0)
+    for ply in range(g.count):
+        count = legal_moves(tb, d.frame)
+        rank = np.int64(g.ranks[ply])
+        if rank >= count:
+            d.wander = most
+            return -1 - ply
+        move = _of_rank(d.frame, count, rank)
+        copy_record(d.before, d.frame.position)
+        if ply >= g.opening:
+            for wander in range(d.fewest, most + 1):
+                copy_record(d.frame.position, d.before)
+                d.wander = wander
+                if _wanders(tb, d) and _label(ctx, context, d, g, samples + written * SAMPLE_BYTES):
+                    written += 1
+        make_move(tb, d.before, d.frame.position, move)
+    d.wander = most
     return written

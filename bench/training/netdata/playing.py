@@ -20,12 +20,14 @@ from netdata.records import UNFIT, decoder_dtype, game_dtype, play_game, rank_mo
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.chess.board.bridge import from_chess_move, set_position
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, network_named, pruning_named
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import load_kernels
 
 HASH_MB = 8
+PRUNING = "modern,lmp=0"
+"""Late move pruning leaves out the other side's replies where the depth is small: scores are half a pawn too high."""
 RULES = {
     "most_plies": 400,
     "fit_score": 600,
@@ -51,6 +53,15 @@ class Settings(NamedTuple):
     commit: str
     book: str
     """its digest"""
+    pruning: str = "modern"
+    """as `--pruning` of the search has it"""
+    network: str = ""
+    """the name of the network that evaluated; empty: the evaluation by hand"""
+
+    @classmethod
+    def of_header(cls, header: dict[str, Any]) -> Settings:
+        """Return what a block says of itself; blocks from before there was a choice do not say all."""
+        return cls(**{name: header[name] for name in cls._fields if name in header})
 
     def header(self, number: int) -> dict[str, Any]:
         """Return what a block says of itself."""
@@ -72,16 +83,35 @@ def rank_game(
         raise ValueError(f"ply {legal}: {moves[legal].uci()} is not legal")
 
 
-class Table:
-    """Where a process plays its games."""
+def options_of(pruning: str, network: str | None) -> SearchOptions:
+    """Return the options of searches for data. network: the file of one; None: the evaluation by hand.
 
-    def __init__(self, settings: Settings, book: Book) -> None:
+    Raises PsearchError.
+    """
+    evaluation = "net" if network is not None else "classic"
+    return SearchOptions(policy="serial", pruning=pruning_named(pruning), evaluation=evaluation, network=network or "")
+
+
+def network_name(path: str | None) -> str:
+    """Return what blocks call a network. Raises PsearchError."""
+    return "" if path is None else network_named(path).name
+
+
+class Table:
+    """Where a process plays its games. network: the file of the one that `settings` names."""
+
+    def __init__(self, settings: Settings, book: Book, network: str | None = None) -> None:
         load_kernels()
         self._settings = settings
         self._book = book
         self._arena = Arena(workers=1, hash_mb=HASH_MB)
         # a search whose options those of the games are: positions and limits are the kernel's business
-        write_search(self._arena, chess.Board(), Limits(depth=1), SearchOptions(policy="serial"))
+        write_search(
+            self._arena,
+            chess.Board(),
+            Limits(depth=1),
+            options_of(settings.pruning, network),
+        )
         work_alone(self._arena.context)
         self._decoder = np.zeros(1, decoder_dtype)
         self.game = np.zeros(1, game_dtype)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +15,9 @@ from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import position_dtype, tables_dtype
 from psearch.scheduler.scheduler_entries import load_kernels
+
+TEST_EVERY = 10
+"""The last of so many games of a file is for testing."""
 
 
 class Filter(NamedTuple):
@@ -39,15 +42,16 @@ class Reader:
         load_kernels(GAMES)
         self._tables = np.zeros(1, tables_dtype)
         make_tables(self._tables)
-        self._decoder = np.zeros(1, decoder_dtype)
+        self.decoder = np.zeros(1, decoder_dtype)
         for name, value in (chosen or Filter())._asdict().items():
-            self._decoder[name] = value
-        self._decoder["seed"] = seed
-        self._game = np.zeros(1, game_dtype)
+            self.decoder[name] = value
+        self.decoder["seed"] = seed
+        self.record = np.zeros(1, game_dtype)
+        """the game that is being decoded"""
         # looked up once: a game is decoded in a tenth of a millisecond
-        self._fields = {name: self._game[name][:1] for name in ("root", "opening", "count", "result")}
-        self._ranks, self._scores = self._game["ranks"][0], self._game["scores"][0]
-        self._addresses = tuple(array.ctypes.data for array in (self._tables, self._decoder, self._game))
+        self._fields = {name: self.record[name][:1] for name in ("root", "opening", "count", "result")}
+        self._ranks, self._scores = self.record["ranks"][0], self.record["scores"][0]
+        self._addresses = tuple(array.ctypes.data for array in (self._tables, self.decoder, self.record))
         self._roots: dict[str, np.void] = {}
         self._room = np.zeros(MOST_PLIES, sample_dtype)
 
@@ -63,6 +67,10 @@ class Reader:
 
     def _write(self, game: Game, target: int) -> int:
         """Decode a game to an address with room for MOST_PLIES records; returns how many positions there are."""
+        return self.run(game, lambda: decode_game(*self._addresses, target))
+
+    def run(self, game: Game, decode: Callable[[], int]) -> int:
+        """Write a game to the record and return what a kernel makes of it. Raises Torn where its moves are none."""
         fields = self._fields
         count = len(game.ranks)
         if count > MOST_PLIES or len(game.scores) != count - game.opening:
@@ -71,7 +79,7 @@ class Reader:
         fields["opening"][0], fields["count"][0], fields["result"][0] = game.opening, count, game.result
         self._ranks[:count] = game.ranks
         self._scores[game.opening : count] = game.scores
-        found = decode_game(*self._addresses, target)
+        found = decode()
         if found < 0:
             raise Torn(f"there is no move of rank {game.ranks[-1 - found]} at ply {-1 - found}")
         return found
@@ -104,9 +112,9 @@ def _parts(
     paths: Iterable[Path], reader: Reader, every: int, most: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
     """For each block the positions to train on, those to test on, and its games."""
-    number = 0
     taken = 0
     for path in paths:
+        number = 0
         for block in read_blocks(path):
             samples, counts = reader.block(block)
             is_test = (number + np.arange(len(counts))) % every == every - 1
@@ -119,9 +127,9 @@ def _parts(
 
 
 def read(
-    paths: Sequence[Path], chosen: Filter | None = None, most: int = 0, every: int = 10, seed: int = 1
+    paths: Sequence[Path], chosen: Filter | None = None, most: int = 0, every: int = TEST_EVERY, seed: int = 1
 ) -> Positions:
-    """Read files of games; every tenth game is for testing.
+    """Read files of games; every tenth game of a file is for testing.
 
     most: no block is read behind so many positions, 0 all; seed: of random moves. Raises OSError and Torn.
     """

@@ -4,5 +4,5 @@
 - `gradients`: its error and the gradient of that, over a batch of positions.
 - `fit`: epochs, learning rates, targets.
 - `lessons`: what is learnt in which order, and what it is measured against.
-- `search_kernels`: the search with a net for its evaluation, for games at a fixed number of nodes.
+- `inference`: the file by which the search evaluates.
 """

@@ -6,13 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from netdata.records import NO_RESULT
 
 from netfit.gradients import Gradient, values
 from netfit.network import UNIT_CP, Array, Net
-
-_FIRST_DECAY, _SECOND_DECAY, _EPSILON = 0.9, 0.999, 1e-8
-_MOST_WEIGHT = 1.98
-"""of a row or an output: what an int16 of 1/64 or 1/255 can hold beside others"""
 
 
 class Plan(NamedTuple):
@@ -32,9 +29,10 @@ def expected(score: Array) -> Array:
 
 
 def targets(samples: Array, result_share: float) -> Array:
-    """Return what is to be learnt: the search's score as an expected score, mixed with the game's result."""
+    """Return what is to be learnt: the expected score of the search, mixed with the result where a game has one."""
     score = expected(samples["score"])
-    return ((1 - result_share) * score + result_share * samples["result"].astype(np.float32) / 2).astype(np.float32)
+    share = np.where(samples["result"] == NO_RESULT, 0, result_share).astype(np.float32)
+    return score + share * (samples["result"].astype(np.float32) / 2 - score)
 
 
 def error(net: Net, samples: Array, wanted: Array, threads: int) -> float:
@@ -65,8 +63,6 @@ def train(
     """
     net = Net(*(array.copy() for array in net))
     gradient = Gradient(net.hidden, plan.threads)
-    means = [np.zeros_like(array) for array in net]
-    squares = [np.zeros_like(array) for array in net]
     dice = np.random.default_rng(plan.seed)
     batches = -(-len(samples) // plan.batch)
     steps = plan.epochs * batches
@@ -75,18 +71,10 @@ def train(
         order = dice.permutation(len(samples))
         total = 0.0
         for begin in range(0, len(samples), plan.batch):
-            found, squared = gradient.of(net, samples, order[begin : begin + plan.batch], wanted)
-            total += squared
+            total += gradient.add_up(net, samples, order[begin : begin + plan.batch], wanted)
             step += 1
             turn = np.cos(np.pi * step / steps)
-            rate = plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2
-            correction = np.sqrt(1 - _SECOND_DECAY**step) / (1 - _FIRST_DECAY**step)
-            for array, mean, square, change in zip(net, means, squares, found, strict=True):
-                mean += np.float32(1 - _FIRST_DECAY) * (change - mean)
-                square += np.float32(1 - _SECOND_DECAY) * (change * change - square)
-                array -= np.float32(rate * correction) * mean / (np.sqrt(square) + np.float32(_EPSILON))
-            np.clip(net.rows, -_MOST_WEIGHT, _MOST_WEIGHT, out=net.rows)
-            np.clip(net.out, -_MOST_WEIGHT, _MOST_WEIGHT, out=net.out)
+            gradient.follow(net, plan.last_rate + (plan.rate - plan.last_rate) * (1 + turn) / 2)
         if on_epoch is not None:
             on_epoch(Epoch(epoch, total / len(samples), error(net, *test, plan.threads)))
     return net

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from netdata.labelling import read_labels
 from netdata.reader import Filter, Positions, read, shuffled
 from netdata.records import sample_dtype
 
 from netfit.fit import Epoch, Plan, error, expected, targets, train
 from netfit.network import Array, Net, random_net
 
-_LATER_RATE = 0.25
+LATER_RATE = 0.25
 """of the learning rate, where a first stage has gone before: more forgets what it taught"""
 _WANDERS = (1, 2, 3, 4)
 """Random moves from a game's position to one of the first stage, in turn"""
@@ -26,6 +27,13 @@ class Lessons(NamedTuple):
     first: Array
     """positions of the first stage; none: it is left out"""
     result_share: float
+    labelled: Array
+    """positions near those of games, with scores of small searches"""
+
+    @property
+    def scored(self) -> Array:
+        """Return all positions with scores that are not for testing."""
+        return np.concatenate([self.positions.training, self.labelled])
 
     @property
     def test(self) -> tuple[Array, Array]:
@@ -33,8 +41,15 @@ class Lessons(NamedTuple):
         return self.positions.test, targets(self.positions.test, self.result_share)
 
 
-def read_lessons(paths: Sequence[Path], result_share: float, first: int = 0, most: int = 0, seed: int = 1) -> Lessons:
-    """Read games. first: how many positions of the first stage are made; most: as in `read`.
+def read_lessons(
+    paths: Sequence[Path],
+    result_share: float,
+    first: int = 0,
+    most: int = 0,
+    seed: int = 1,
+    labels: Sequence[Path] = (),
+) -> Lessons:
+    """Read games and labels. first: how many positions of the first stage are made; most: as in `read`.
 
     Raises OSError and Torn.
     """
@@ -50,7 +65,8 @@ def read_lessons(paths: Sequence[Path], result_share: float, first: int = 0, mos
         stages.append(found)
         made += len(found)
         turn += 1
-    return Lessons(positions, np.concatenate(stages)[:first], result_share)
+    labelled = np.concatenate([stages[0], *map(read_labels, labels)])
+    return Lessons(positions, np.concatenate(stages)[:first], result_share, labelled)
 
 
 class Yardsticks(NamedTuple):
@@ -87,15 +103,21 @@ def begin(
 
 
 def go_on(
-    net: Net, lessons: Lessons, plan: Plan, count: int | None = None, on_epoch: Callable[[Epoch], None] | None = None
+    net: Net,
+    lessons: Lessons,
+    plan: Plan,
+    count: int | None = None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+    later: float = LATER_RATE,
 ) -> tuple[Net, float]:
     """Train a net of `begin` on scores and results; returns it, and its error on the held-out positions.
 
-    count: of the positions with scores, the first so many of a random order.
+    count: of the positions with scores, the first so many of a random order; later: of the learning rate, where a first
+    stage has gone before.
     """
     if len(lessons.first):
-        plan = plan._replace(rate=_LATER_RATE * plan.rate)
+        plan = plan._replace(rate=later * plan.rate)
     samples, wanted = lessons.test
-    chosen = shuffled(lessons.positions.training, plan.seed)[:count]
+    chosen = shuffled(lessons.scored, plan.seed)[:count]
     net = train(net, chosen, targets(chosen, lessons.result_share), (samples, wanted), plan, on_epoch)
     return net, error(net, samples, wanted, plan.threads)

@@ -59,7 +59,7 @@ def bishop_attacks(tb, square, occupied_bb):
 
 @kernel(u64(Tables, i64, i64, u64))
 def piece_attacks(tb, piece, square, occupied_bb):
-    """Attacks of a knight, bishop, rook, queen or king."""
+    """Return attacks of a knight, bishop, rook, queen or king."""
     if piece == KNIGHT:
         return tb.knight[square]
     if piece == BISHOP:
@@ -73,7 +73,7 @@ def piece_attacks(tb, piece, square, occupied_bb):
 
 @kernel(u64(Tables, Position, i64, u64))
 def attackers_to(tb, pos, square, occupied_bb):
-    """Pieces of both colours that attack a square, given what stands in the way."""
+    """Return pieces of both colours that attack a square, given what stands in the way."""
     queens_bb = pos.piece_bb[QUEEN]
     return (
         (tb.pawn[BLACK, square] & pos.piece_bb[PAWN] & pos.color_bb[WHITE])
@@ -87,7 +87,7 @@ def attackers_to(tb, pos, square, occupied_bb):
 
 @kernel(boolean(Tables, Position, i64, i64, u64))
 def is_attacked(tb, pos, square, by_side, occupied_bb):
-    """Whether a side attacks a square, given what stands in the way."""
+    """Tell whether a side attacks a square, given what stands in the way."""
     them_bb = pos.color_bb[by_side] & occupied_bb
     if tb.pawn[1 - by_side, square] & pos.piece_bb[PAWN] & them_bb != U0:
         return True
@@ -127,7 +127,8 @@ def _ray(square, occupied_bb, file_step, rank_step, stop_before_edge):
 
 @kernel(u64(i64, u64, i64, i64))
 def slow_slider(square, occupied_bb, is_rook, stop_before_edge):
-    """Rook or bishop attacks by walking the rays; with `stop_before_edge` the squares whose occupation matters."""
+    """Return rook or bishop attacks by walking the rays; with `stop_before_edge` the squares whose occupation
+    matters."""
     if is_rook:
         return (
             _ray(square, occupied_bb, 1, 0, stop_before_edge)

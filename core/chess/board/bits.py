@@ -36,25 +36,25 @@ def move_kind(move):
 
 @kernel(u64(u64, i64))
 def forward(squares_bb, side):
-    """All squares one rank towards the opponent."""
+    """Return all squares one rank towards the opponent."""
     return squares_bb << np.uint64(8) if side == 0 else squares_bb >> np.uint64(8)
 
 
 @kernel(u64(u64, i64))
 def pawn_attacks_west(pawns_bb, side):
-    """Squares that pawns of a side attack towards the a-file."""
+    """Return squares that pawns of a side attack towards the a-file."""
     west = pawns_bb & NOT_FILE_A_BB
     return west << np.uint64(7) if side == 0 else west >> np.uint64(9)
 
 
 @kernel(u64(u64, i64))
 def pawn_attacks_east(pawns_bb, side):
-    """Squares that pawns of a side attack towards the h-file."""
+    """Return squares that pawns of a side attack towards the h-file."""
     east = pawns_bb & NOT_FILE_H_BB
     return east << np.uint64(9) if side == 0 else east >> np.uint64(7)
 
 
 @kernel(i64(i64, i64))
 def distance(a, b):
-    """King steps between two squares."""
+    """Return king steps between two squares."""
     return max(abs((a & 7) - (b & 7)), abs((a >> 3) - (b >> 3)))

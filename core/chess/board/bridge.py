@@ -38,7 +38,7 @@ def set_position(tables: np.ndarray, position: np.ndarray, board: chess.Board) -
 
 
 def to_chess_move(move: int, board: chess.Board) -> chess.Move:
-    """A move code as python-chess writes it on this board: castling by king or by rook square as it prefers."""
+    """Return a move code as python-chess writes it on this board: castling by king or by rook square as it prefers."""
     return _chess_move(move, board.chess960)
 
 
@@ -52,7 +52,7 @@ def _chess_move(move: int, is_chess960: bool) -> chess.Move:
 
 
 def from_chess_move(move: chess.Move, board: chess.Board) -> int:
-    """The code of a legal move on this board."""
+    """Return the code of a legal move on this board."""
     if not move:
         return NO_MOVE
     origin, target = move.from_square, move.to_square

@@ -22,7 +22,7 @@ from psearch.core.views import Position, Tables, boolean, i64
 
 @kernel(boolean(Tables, Position, i64))
 def gives_check(tb, pos, move):
-    """Whether a legal move gives check of any kind: direct, discovered, by castling, promotion or en passant."""
+    """Tell whether a legal move gives check of any kind: direct, discovered, by castling, promotion or en passant."""
     side = pos.side
     origin = move_from(move)
     to = move_to(move)

@@ -22,7 +22,7 @@ from psearch.core.views import (
 
 @kernel(boolean(Context, Stack, u64, i64, i64))
 def repeats(ctx, st, key, reversible, ply):
-    """Whether a position at this ply, with `reversible` plies behind it, was seen before in this search, or twice
+    """Tell whether a position at this ply, with `reversible` plies behind it, was seen before in this search, or twice
     before in the game."""
     hd = header_of(ctx)
     limit = min(reversible, ply + hd.history_count)

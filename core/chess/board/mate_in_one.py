@@ -144,7 +144,7 @@ def _pawn_mate(tb, pos, side, king, origin, straight_bb, diagonal_bb, any_bb):
 
 @kernel(i64(Tables, Position, i64))
 def mate_in_one(tb, pos, side):
-    """A move of `side` that mates, whoever is to move; NO_MOVE without one. Only if neither king is in check."""
+    """Return a move of `side` that mates, whoever is to move; NO_MOVE without one. Only if neither king is in check."""
     king = king_square(pos, 1 - side)
     occupied_bb = occupied(pos)
     own_bb = pos.color_bb[side]

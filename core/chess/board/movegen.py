@@ -49,7 +49,8 @@ _LAST_KIND = KIND_PROMOTE + QUEEN - KNIGHT
 
 @kernel(u64(Tables, Position))
 def check_mask(tb, pos):
-    """Where a piece other than the king may go: all squares, the answers to one check, or none in double check."""
+    """Return where a piece other than the king may go: all squares, the answers to one check, or none in double
+    check."""
     checkers_bb = pos.checkers
     if checkers_bb == U0:
         return ALL_BB
@@ -61,14 +62,14 @@ def check_mask(tb, pos):
 
 @kernel(boolean(Tables, Position, i64, i64))
 def king_can_step(tb, pos, king, to):
-    """Whether the king is safe on a square, itself out of the way."""
+    """Tell whether the king is safe on a square, itself out of the way."""
     side = pos.side
     return not is_attacked(tb, pos, to, 1 - side, occupied(pos) ^ bit(king))
 
 
 @kernel(boolean(Tables, Position, i64, i64))
 def castling_is_legal(tb, pos, king, rook):
-    """King takes own rook: the way is free, the king crosses no attacked square and ends safe."""
+    """Tell whether king takes own rook is legal: the way is free, the king crosses no attacked square and ends safe."""
     side = pos.side
     short = rook > king
     king_to = side * 56 + (6 if short else 2)
@@ -331,7 +332,7 @@ def _count_officers(tb, pos, pieces_bb, targets_bb):
 
 @kernel(i64(Tables, Position))
 def count_legal(tb, pos):
-    """The number of legal moves, without writing them down. `pos.pinned` must be set."""
+    """Return the number of legal moves, without writing them down. `pos.pinned` must be set."""
     side = pos.side
     us_bb = pos.color_bb[side]
     king = king_square(pos, side)
@@ -390,7 +391,7 @@ def _pawn_move_is_possible(tb, pos, origin, to, kind):
 
 @kernel(boolean(Tables, Position, i64))
 def is_legal(tb, pos, move):
-    """Whether a move code, from the table or a killer slot, is a legal move here. `pos.pinned` must be set."""
+    """Tell whether a move code, from the table or a killer slot, is a legal move here. `pos.pinned` must be set."""
     side = pos.side
     origin = move_from(move)
     to = move_to(move)

@@ -41,13 +41,13 @@ def occupied(pos):
 
 @kernel(i64(Position, i64))
 def code_on(pos, square):
-    """What stands on a square: 0 nothing, else colour * 8 + piece type + 1."""
+    """Return what stands on a square: 0 nothing, else colour * 8 + piece type + 1."""
     return pos.board[square]
 
 
 @kernel(i64(Position, i64))
 def piece_on(pos, square):
-    """The type of the piece on a square that is not empty; -1 on an empty one."""
+    """Return the type of the piece on a square that is not empty; -1 on an empty one."""
     return (pos.board[square] & 7) - 1
 
 
@@ -58,7 +58,7 @@ def king_square(pos, side):
 
 @kernel(boolean(Tables, Position, i64, i64, i64))
 def ep_is_legal(tb, pos, origin, target, side):
-    """Whether a side's pawn may capture en passant: its king must be safe with both pawns gone."""
+    """Tell whether a side's pawn may capture en passant: its king must be safe with both pawns gone."""
     captured = target ^ 8
     occupied_bb = (occupied(pos) ^ bit(origin) ^ bit(captured)) | bit(target)
     return not is_attacked(tb, pos, king_square(pos, side), 1 - side, occupied_bb)
@@ -66,7 +66,7 @@ def ep_is_legal(tb, pos, origin, target, side):
 
 @kernel(i64(Tables, Position, i64))
 def legal_ep_square(tb, pos, target):
-    """`target` if the side to move has a legal en passant capture there, else NO_SQUARE."""
+    """Return `target` if the side to move has a legal en passant capture there, else NO_SQUARE."""
     side = pos.side
     candidates_bb = tb.pawn[1 - side, target] & pos.piece_bb[PAWN] & pos.color_bb[side]
     while candidates_bb != U0:
@@ -78,14 +78,14 @@ def legal_ep_square(tb, pos, target):
 
 @kernel(u64(Tables, Position))
 def find_checkers(tb, pos):
-    """Pieces that attack the king of the side to move."""
+    """Return pieces that attack the king of the side to move."""
     side = pos.side
     return attackers_to(tb, pos, king_square(pos, side), occupied(pos)) & pos.color_bb[1 - side]
 
 
 @kernel(u64(Tables, Position, i64, u64, u64))
 def shields_from(tb, pos, king, by_bb, occupied_bb):
-    """Pieces that stand alone between a king's square and a slider among `by_bb`, on a board so occupied."""
+    """Return pieces that stand alone between a king's square and a slider among `by_bb`, on a board so occupied."""
     queens_bb = pos.piece_bb[QUEEN]
     snipers_bb = (
         (rook_attacks(tb, king, U0) & (pos.piece_bb[ROOK] | queens_bb))
@@ -102,7 +102,7 @@ def shields_from(tb, pos, king, by_bb, occupied_bb):
 
 @kernel(u64(Tables, Position, i64, i64))
 def shields(tb, pos, king, by_side):
-    """Pieces of either colour that stand alone between a king's square and a slider of `by_side`."""
+    """Return pieces of either colour that stand alone between a king's square and a slider of `by_side`."""
     return shields_from(tb, pos, king, pos.color_bb[by_side], occupied(pos))
 
 
@@ -155,8 +155,8 @@ def _castle(tb, pos, king_from, rook_from):
 
 @kernel(u64(Tables, Position, i64))
 def likely_key(tb, pos, move):
-    """The key after a move, but for what only few moves change (castling rights, en passant, promotion): a hint, to be
-    had before the move is made."""
+    """Return the key after a move, but for what only few moves change (castling rights, en passant, promotion): a hint,
+    to be had before the move is made."""
     code = code_on(pos, move_from(move))
     to = move_to(move)
     captured = code_on(pos, to)
@@ -265,13 +265,13 @@ def complete_position(tb, pos):
 
 @entry(void(i64, i64), CHESS)
 def complete(tables, position):
-    """`complete_position` for Python: addresses of the tables and of a position."""
+    """Call `complete_position` for Python: addresses of the tables and of a position."""
     complete_position(tables_at(tables), position_at(position))
 
 
 @kernel(boolean(Position))
 def insufficient_material(pos):
-    """Whether no sequence of moves can mate: bare kings, one minor piece, or bishops of one square colour only."""
+    """Tell whether no sequence of moves can mate: bare kings, one minor piece, or bishops of one square colour only."""
     if pos.piece_bb[PAWN] | pos.piece_bb[ROOK] | pos.piece_bb[QUEEN] != U0:
         return False
     knights_bb = pos.piece_bb[KNIGHT]
@@ -283,6 +283,6 @@ def insufficient_material(pos):
 
 @kernel(boolean(Position, i64))
 def has_pieces(pos, side):
-    """Whether a side has more than king and pawns."""
+    """Tell whether a side has more than king and pawns."""
     plain_bb = pos.piece_bb[PAWN] | pos.piece_bb[KING]
     return pos.color_bb[side] & ~plain_bb != U0

@@ -109,6 +109,24 @@ def _opposite_bishops(pos):
     )
 
 
+@kernel(i64(Tables, Position, i64))
+def known_scale(tb, pos, strong):
+    """How much of the value of the side that is ahead to believe, as far as the theory of endings knows, without what
+    is only likely; 0 to SCALE_FULL."""
+    own_bb = pos.color_bb[strong]
+    own_pawns_bb = pos.piece_bb[PAWN] & own_bb
+    if own_pawns_bb == U0:
+        return _without_pawns(pos, strong, _strength(pos, own_bb), _strength(pos, pos.color_bb[1 - strong]))
+    return 0 if _rook_pawn_draw(pos, strong, own_pawns_bb) else SCALE_FULL
+
+
+@kernel(boolean(Position))
+def has_bare_king(pos):
+    """Whether one side has nothing but its king."""
+    kings_bb = pos.piece_bb[KING]
+    return pos.color_bb[0] & ~kings_bb == U0 or pos.color_bb[1] & ~kings_bb == U0
+
+
 @kernel(i64(Tables, Position, i64, u64))
 def scale(tb, pos, strong, passed_bb):
     """How much of the value of the side that is ahead to believe, 0 to SCALE_FULL."""

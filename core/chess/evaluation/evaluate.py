@@ -8,9 +8,12 @@ mirrored values, so division rounds towards zero.
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.chess.chess_entries import CHESS
-from psearch.core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE, drive, scale
+from psearch.core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE, drive, has_bare_king, known_scale, scale
 from psearch.core.chess.evaluation.king import danger_term, danger_units
+from psearch.core.chess.evaluation.network import network_value
 from psearch.core.chess.evaluation.pawns import pawn_slot
 from psearch.core.chess.evaluation.pieces import begin_attacks, piece_terms
 from psearch.core.chess.evaluation.threats import passed_terms, space_terms, threat_terms
@@ -93,6 +96,27 @@ def evaluate(tb, ev, pos):
     phase = min(pos.phase, PHASE_MAX)
     value = _scaled(tb, ev, pos, phase) if phase <= SCALING_PHASE else _whole(tb, ev, pos, phase)
     return -value if pos.side else value
+
+
+@kernel(i64(Tables, Evaluation, Position, i64))
+def evaluate_by_network(tb, ev, pos, ply):
+    """What the network says, for the side to move; where the theory of endings knows better, what that says. ev:
+    private to the worker, ply: as for `network_value`."""
+    if pos.phase > SCALING_PHASE:
+        return network_value(tb, ev, pos, ply)
+    if has_bare_king(pos):
+        return evaluate(tb, ev, pos)
+    value = network_value(tb, ev, pos, ply)
+    side = np.int64(pos.side)
+    if value >= 0:
+        return value * known_scale(tb, pos, side) // SCALE_FULL
+    return -(-value * known_scale(tb, pos, 1 - side) // SCALE_FULL)
+
+
+@entry(i64(i64, i64, i64), CHESS)
+def evaluate_position_by_network(tables, evaluation, position):
+    """The same for Python, as `evaluate_position`."""
+    return evaluate_by_network(tables_at(tables), evaluation_at(evaluation), position_at(position), 0)
 
 
 @entry(i64(i64, i64, i64), CHESS)

@@ -16,7 +16,7 @@ from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, v
 
 @kernel(boolean(Position, i64))
 def is_quiet(pos, move):
-    """Neither a capture nor a promotion."""
+    """Tell whether a move is neither a capture nor a promotion."""
     kind = move_kind(move)
     if kind == KIND_EP or kind >= KIND_PROMOTE:
         return False
@@ -27,13 +27,13 @@ def is_quiet(pos, move):
 
 @kernel(i64(Position, i64))
 def piece_to(pos, move):
-    """The piece that moves and where to, as one number below MOVED; 0 is no move."""
+    """Return the piece that moves and where to, as one number below MOVED; 0 is no move."""
     return code_on(pos, move_from(move)) << 6 | move_to(move)
 
 
 @kernel(i64(Learning, Position, Node, i64))
 def quiet_history(learning, pos, node, move):
-    """How well a quiet move has done: by itself, and after the two moves that led to the node."""
+    """Return how well a quiet move has done: by itself, and after the two moves that led to the node."""
     moved = piece_to(pos, move)
     return (
         learning.quiet[pos.side, move & 4095]
@@ -44,7 +44,7 @@ def quiet_history(learning, pos, node, move):
 
 @kernel(i64(i64, i64, i64))
 def towards(old, change, limit):
-    """A counter moved towards +-limit, the slower the nearer it is."""
+    """Return a counter moved towards +-limit, the slower the nearer it is."""
     check(abs(old) <= limit and abs(change) <= limit, "what is learnt stays within its limit")
     return old + change - old * abs(change) // limit
 
@@ -71,7 +71,7 @@ def _taken(pos, move):
 
 @kernel(i64(Learning, Position, i64))
 def capture_history(learning, pos, move):
-    """How well a capture has done."""
+    """Return how well a capture has done."""
     return learning.capture[piece_to(pos, move), _taken(pos, move)]
 
 

@@ -59,13 +59,13 @@ _PROMOTION_STEP = 1000
 
 @kernel(i64(i64, i64))
 def scored(score, move):
-    """A move as the list holds it; -32,768 <= score < 32,768."""
+    """Return a move as the list holds it; -32,768 <= score < 32,768."""
     return (score << 16) | move
 
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_captures(learning, pos, node, begin, end):
-    """Most valuable victim first, then by what has done well, then the least valuable attacker."""
+    """Score captures: most valuable victim first, then by what has done well, then the least valuable attacker."""
     for i in range(begin, end):
         move = node.moves[i]
         attacker = piece_on(pos, move_from(move))
@@ -78,7 +78,7 @@ def score_captures(learning, pos, node, begin, end):
 
 @kernel(void(Learning, Position, Node, i64, i64))
 def score_quiets(learning, pos, node, begin, end):
-    """By history."""
+    """Score quiet moves by history."""
     for i in range(begin, end):
         move = node.moves[i]
         if move_kind(move) >= KIND_PROMOTE:
@@ -178,7 +178,7 @@ def _next_in_order(node):
 
 @kernel(i64(Tables, Learning, Position, Node))
 def pick_move(tb, learning, pos, node):
-    """The next move to try, NO_MOVE when there is none.
+    """Return the next move to try, NO_MOVE when there is none.
 
     `pos` is the position of the node, pins set; a table move or killer that is not legal here is passed over.
     """
@@ -243,7 +243,8 @@ def pick_move(tb, learning, pos, node):
 
 @kernel(void(Stack, Header, Node))
 def begin_root_picking(st, hd, node):
-    """The root's moves come from its stack, best first, without those that have a line of their own already."""
+    """Begin with the root's moves, which come from its stack, best first, without those that have a line of their own
+    already."""
     begin_picking(node, PICK_LIST)
     first = st.root_line
     count = hd.root_count - first

@@ -40,7 +40,7 @@ def see_value(piece):
 
 @kernel(i64(Position, i64))
 def captured_value(pos, move):
-    """Value of what a move takes, 0 for a quiet move."""
+    """Return the value of what a move takes, 0 for a quiet move."""
     kind = move_kind(move)
     if kind == KIND_EP:
         return SEE_VALUES[PAWN]
@@ -84,7 +84,7 @@ def _exchange(tb, pos, to, occupied_bb, balance):
 
 @kernel(boolean(Tables, Position, i64, i64))
 def see_at_least(tb, pos, move, threshold):
-    """Whether the exchange that a move starts is worth `threshold` centipawns or more to the mover."""
+    """Tell whether the exchange that a move starts is worth `threshold` centipawns or more to the mover."""
     kind = move_kind(move)
     if kind == KIND_CASTLE:
         return threshold <= 0

@@ -20,7 +20,8 @@ PLAIN, SOUND, AEL, MODERN = (MODES[name] for name in ("plain", "sound", "ael", "
 
 
 def parse_pruning(text: str) -> Pruning:
-    """A mode, and changes to it: `modern`, or `modern,lmr=0,lmp_base=4`. Raises ValueError with a line for the user."""
+    """Return a mode, and changes to it: `modern`, or `modern,lmr=0,lmp_base=4`. Raises ValueError with a line for the
+    user."""
     mode, *changes = [word.strip() for word in text.split(",")]
     if mode not in MODES:
         raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!a}")
@@ -38,7 +39,7 @@ def parse_pruning(text: str) -> Pruning:
 
 
 def pruning_text(pruning: Pruning) -> str:
-    """The shortest text that `parse_pruning` turns into it."""
+    """Return the shortest text that `parse_pruning` turns into it."""
     texts = []
     for mode, base in MODES.items():
         changes = [

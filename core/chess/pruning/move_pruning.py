@@ -144,7 +144,7 @@ def _prunes_quiet(wk, pruning, learning, tb, pos, node, move):
 
 @kernel(boolean(Worker, PruningRecord, Learning, Tables, Position, Node, i64))
 def prunes_move(wk, pruning, learning, tb, pos, node, move):
-    """Whether a move that the picker gives is left out. Under the lock if the node is open."""
+    """Tell whether a move that the picker gives is left out. Under the lock if the node is open."""
     if node.pass_kind == PASS_PROBCUT:
         return is_quiet(pos, move) or not see_at_least(tb, pos, move, node.see_threshold)
     if node.ply == 0:
@@ -165,7 +165,8 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
 
 @kernel(boolean(Worker, PruningRecord, Tables, Position, Node, i64))
 def prunes_capture(wk, pruning, tb, pos, node, move):
-    """Delta pruning in quiescence: what a capture wins, and a margin, do not reach alpha."""
+    """Tell whether delta pruning leaves out a capture in quiescence: what a capture wins, and a margin, do not reach
+    alpha."""
     if not pruning.delta or is_mate_bound(node.alpha):
         return False
     count_tried(wk, DELTA)

@@ -59,7 +59,7 @@ def _officers(pos, side):
 
 @kernel(void(Worker, PruningRecord, Position, Node))
 def decide_futility(wk, pruning, pos, node):
-    """Heinz's decisions at the last three plies: `futility` becomes what a move without gain can be worth at most.
+    """Take Heinz's decisions at the last three plies: `futility` becomes what a move without gain can be worth at most.
 
     Limited razoring (depth 3) takes a ply off; then depth 2 counts as for extended futility.
     """
@@ -101,7 +101,7 @@ def _two_most_valuable(pos, side):
 
 @kernel(i64(PruningRecord, Position, Node))
 def null_reduction(pruning, pos, node):
-    """R: the null move is searched at depth - R - 1."""
+    """Return R: the null move is searched at depth - R - 1."""
     depth = node.depth
     if pruning.null_adaptive:
         # Heinz 1999: 2 up to depth 6, 3 beyond 8, and between 3 while both sides have pieces enough
@@ -156,7 +156,8 @@ def _mates(wk, pruning, tb, pos, side):
 
 @kernel(i64(Worker, PruningRecord, Tables, Position, Node, i64))
 def prune_node(wk, pruning, tb, pos, node, came_by):
-    """Before the first move, at a node with a null window below the root: PRUNE_RETURN leaves a value in `wk.value`.
+    """Decide before the first move, at a node with a null window below the root: PRUNE_RETURN leaves a value in
+    `wk.value`.
 
     came_by: the move that led here.
     """
@@ -209,7 +210,8 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
 
 @kernel(boolean(PruningRecord, Position, Node))
 def needs_verification(pruning, pos, node):
-    """Whether a null move that failed high is no proof: zugzwang is likely with one piece left, and costly far up."""
+    """Tell whether a null move that failed high is no proof: zugzwang is likely with one piece left, and costly far
+    up."""
     if not pruning.null_verify:
         return False
     return node.depth >= pruning.null_verify_depth or _officers(pos, pos.side) <= 1
@@ -217,7 +219,7 @@ def needs_verification(pruning, pos, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_iid(pruning, node):
-    """Internal iterative deepening: no table move at a PV node or an expected CUT node."""
+    """Tell whether internal iterative deepening is wanted: no table move at a PV node or an expected CUT node."""
     if not pruning.iid or node.tt_move != NO_MOVE or node.depth < pruning.iid_depth:
         return False
     return node.kannan_type != ALL_NODE
@@ -225,7 +227,7 @@ def wants_iid(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_iir(pruning, node):
-    """Internal iterative reduction: as IID, but the node is searched a ply less deep instead."""
+    """Tell whether internal iterative reduction is wanted: as IID, but the node is searched a ply less deep instead."""
     if not pruning.iir or node.tt_move != NO_MOVE or node.depth < pruning.iir_depth:
         return False
     return node.kannan_type != ALL_NODE
@@ -233,7 +235,8 @@ def wants_iir(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_probcut(pruning, node):
-    """A capture that beats beta by a margin at reduced depth will beat it at full depth."""
+    """Tell whether ProbCut is tried: a capture that beats beta by a margin at reduced depth will beat it at full
+    depth."""
     if (
         not pruning.probcut
         or node.depth < pruning.probcut_depth
@@ -250,7 +253,8 @@ def wants_probcut(pruning, node):
 
 @kernel(boolean(PruningRecord, Node))
 def wants_singular(pruning, node):
-    """The table says that one move fails high, at nearly this depth: is it the only one?"""
+    """Tell whether a singular pass is wanted: the table says that one move fails high, at nearly this depth: is it the
+    only one?"""
     return (
         pruning.singular != 0
         and node.depth >= pruning.singular_depth
@@ -263,5 +267,5 @@ def wants_singular(pruning, node):
 
 @kernel(i64(i64))
 def singular_search_depth(depth):
-    """The depth at which all moves but the table's are searched: deep enough to believe, and cheap."""
+    """Return the depth at which all moves but the table's are searched: deep enough to believe, and cheap."""
     return (depth - 1) // 2

@@ -31,13 +31,13 @@ _MANY_CUTOFFS = 3
 
 @kernel(i64(PruningRecord, i64, i64))
 def base_reduction(pruning, depth, index):
-    """Late move reduction by depth and move number, in 1/PLY."""
+    """Return late move reduction by depth and move number, in 1/PLY."""
     return pruning.reductions[min(depth, REDUCTIONS - 1), min(index, REDUCTIONS - 1)]
 
 
 @kernel(i64(Worker, PruningRecord, Tables, Position, Node, Visit, boolean, boolean))
 def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
-    """Plies more for a move. gives: it gives check; within: the line is not too long already."""
+    """Return plies more for a move. gives: it gives check; within: the line is not too long already."""
     move = visit.move
     if node.extension != 0 and move == racing_tt_move(node) and node.pass_kind == PASS_MAIN:
         return node.extension if within or node.extension < 0 else 0
@@ -51,7 +51,8 @@ def extension_of(wk, pruning, tb, pos, node, visit, gives, within):
 
 @kernel(i64(PruningRecord, i64, i64))
 def expected_cutoffs(pruning, cutoffs, under_way):
-    """Children that one worker would have seen cut off by now: it would be through with the moves under way elsewhere.
+    """Return children that one worker would have seen cut off by now: it would be through with the moves under way
+    elsewhere.
 
     A part of them counts, for many a child fails high without a move (docs/decisions/025).
     """
@@ -60,7 +61,7 @@ def expected_cutoffs(pruning, cutoffs, under_way):
 
 @kernel(i64(i64, PruningRecord, Learning, Position, Node, Visit, boolean))
 def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
-    """Late move reduction in plies, 0 for none.
+    """Return late move reduction in plies, 0 for none.
 
     cutoffs: how many children of the node, and of its siblings, a move has cut off; gives: the move gives check.
     """

@@ -71,7 +71,8 @@ def _phase_after(tb, pos, move):
 
 @kernel(i64(Tables, Position, i64, i64))
 def material_after(tb, pos, move, gates):
-    """M of the position after a legal move, for the side that makes it: exactly what the incremental sums would be."""
+    """Return M of the position after a legal move, for the side that makes it: exactly what the incremental sums would
+    be."""
     side = pos.side
     origin = move_from(move)
     to = move_to(move)
@@ -152,7 +153,8 @@ def _cannot_be_drawn(ctx, stack, pos, node, move, gates):
 
 @kernel(i64(Context, i64, Position, Node, i64))
 def sound_bound(ctx, stack, pos, node, move):
-    """What a move of the node is worth at most, if that is provably alpha or less; NO_SCORE if it must be searched.
+    """Return what a move of the node is worth at most, if that is provably alpha or less; NO_SCORE if it must be
+    searched.
 
     pos: of the node; stack: the one the node lies in. Under the lock if the node is open.
     """
@@ -182,7 +184,7 @@ def sound_bound(ctx, stack, pos, node, move):
 
 @kernel(boolean(Context, Worker, i64, Position, Node, i64))
 def skips_soundly(ctx, wk, stack, pos, node, move):
-    """Whether a move is skipped. It counts as a legal move, and its bound goes into `best`."""
+    """Tell whether a move is skipped. It counts as a legal move, and its bound goes into `best`."""
     technique = SOUND if node.depth > 0 else SOUND_DELTA
     count_tried(wk, technique)
     bound = sound_bound(ctx, stack, pos, node, move)

@@ -21,7 +21,7 @@ _LONGEST_LINE = 2
 
 @kernel(i64(Context, Frame))
 def frame_number(ctx, frame):
-    """Number of a frame in the arena."""
+    """Return number of a frame in the arena."""
     return (address(frame) - ctx.frames) // FRAME_SIZE
 
 
@@ -87,14 +87,14 @@ def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kanna
 
 @kernel(boolean(Context, Worker))
 def may_extend(ctx, wk):
-    """Whether a line may become longer still: it ends somewhere if every move of it is extended."""
+    """Tell whether a line may become longer still: it ends somewhere if every move of it is extended."""
     return wk.ply < _LONGEST_LINE * stack_of(ctx, wk.stack).root_depth
 
 
 @kernel(i64(Context, Worker, Frame, Node))
 def child_depth(ctx, wk, frame, node):
-    """The depth for the move of the visit, already made: extended or reduced. What it is without reduction goes into
-    the visit."""
+    """Return the depth for the move of the visit, already made: extended or reduced. What it is without reduction goes
+    into the visit."""
     child = above(frame)
     hd = header_of(ctx)
     # step 9: search it, first of all: how deep
@@ -116,7 +116,7 @@ def child_depth(ctx, wk, frame, node):
 
 @kernel(void(Node, Frame, i64))
 def update_pv(node, child, move):
-    """The node's line: this move, then the child's line."""
+    """Set the node's line: this move, then the child's line."""
     length = min(child.node.pv_length, MAX_PLY - 1)
     node.pv[0] = move
     for i in range(length):

@@ -77,7 +77,7 @@ def _move_slot(node):
 
 @kernel(i64(PruningRecord, Learning, Position, Node, i64))
 def corrected(pruning, learning, pos, node, value):
-    """The static evaluation of a node that is not in check, corrected."""
+    """Return the static evaluation of a node that is not in check, corrected."""
     if not pruning.correction:
         return value
     side = pos.side

@@ -11,14 +11,13 @@ all others a null window and, if they beat alpha, the full one.
 from __future__ import annotations
 
 from psearch.core.chess.board.draws import has_legal_move, is_draw
-from psearch.core.chess.evaluation.evaluate import evaluate
 from psearch.core.chess.ordering.history import learn_cutoff
 from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch.core.chess.pruning.counters import count_pruned
 from psearch.core.chess.pruning.node_pruning import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
 from psearch.core.chess.search.children import update_pv
 from psearch.core.chess.search.correction import corrected, learn_correction
-from psearch.core.chess.search.table_node import estimate_of, probe_table, static_eval, store_result
+from psearch.core.chess.search.table_node import estimate_of, evaluation_of, probe_table, static_eval, store_result
 from psearch.core.chess.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
 from psearch.core.constants import (
     BOUND_EXACT,
@@ -64,7 +63,7 @@ from psearch.core.views import (
 
 @kernel(i64(Context, Worker, Frame))
 def enter(ctx, wk, frame):
-    """Everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
+    """Do everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
     node = frame.node
     pos = frame.position
     hd = header_of(ctx)
@@ -81,7 +80,7 @@ def enter(ctx, wk, frame):
             wk.value = DRAW
             return DO_RETURN
         if ply >= MAX_PLY - 1:
-            wk.value = DRAW if node.in_check else evaluate(tb, wk.evaluation, pos)
+            wk.value = DRAW if node.in_check else evaluation_of(ctx, wk, pos)
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
@@ -195,7 +194,7 @@ def after_move(ctx, wk, frame, node, value):
 
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
-    """After a cutoff: killers of the worker that found it, and the history that all share."""
+    """Learn from a cutoff: killers of the worker that found it, and the history that all share."""
     # step 11: cutoff
     if node.pass_kind == PASS_SINGULAR or node.pass_kind == PASS_PROBCUT:
         return  # a cutoff in these passes says nothing about the move at the node itself
@@ -207,7 +206,7 @@ def learn(ctx, wk, frame, node):
 
 @kernel(void(Context, Worker, Frame))
 def finish(ctx, wk, frame):
-    """The node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
+    """Put the node's value into `wk.value` and into the table. Only for nodes that were searched to their end."""
     node = frame.node
     hd = header_of(ctx)
     ply = wk.ply

@@ -50,8 +50,8 @@ def _take_deferred(node):
 
 @kernel(i64(Context, Worker, Position, Node, i64))
 def next_move(ctx, wk, pos, node, home):
-    """The next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE when
-    there is none. home: number of the node's frame."""
+    """Return the next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE
+    when there is none. home: number of the node's frame."""
     # step 7: next move
     hd = header_of(ctx)
     tb = tables_of(ctx)

@@ -148,7 +148,7 @@ def _next_pass(ctx, wk, frame, done):
 
 @kernel(void(Context, Worker, Frame))
 def begin_moves(ctx, wk, frame):
-    """Everything is decided that can be without a move: begin with the moves."""
+    """Begin with the moves, since everything is decided that can be without one."""
     node = frame.node
     node.full_alpha = node.alpha
     node.full_beta = node.beta
@@ -159,7 +159,8 @@ def begin_moves(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def after_null(ctx, wk, frame):
-    """The null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or DO_MOVES."""
+    """Go on after the null move has been searched; its value, in the node's view, is in `wk.value`. DO_RETURN or
+    DO_MOVES."""
     node = frame.node
     pruning = header_of(ctx).options.pruning
     beta = node.beta
@@ -182,7 +183,8 @@ def after_null(ctx, wk, frame):
 
 @kernel(i64(Context, Worker, Frame))
 def finish_pass(ctx, wk, frame):
-    """A pass other than PASS_MAIN is through: DO_RETURN with a value in `wk.value`, or DO_MOVES with the next."""
+    """End a pass other than PASS_MAIN: DO_RETURN with a value in `wk.value`, or DO_MOVES with the
+    next."""
     # step 12 of a pass that prepares: back to step 6
     node = frame.node
     pruning = header_of(ctx).options.pruning

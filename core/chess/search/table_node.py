@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.evaluation.evaluate import evaluate
+from psearch.core.chess.evaluation.evaluate import evaluate, evaluate_by_network
 from psearch.core.chess.search.tt import probe, store, stored_eval
 from psearch.core.chess.search.write_store_log import log_store
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
@@ -36,11 +36,19 @@ def bound_class(node):
     return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
+@kernel(i64(Context, Worker, Position))
+def evaluation_of(ctx, wk, pos):
+    """The evaluation of the position at the worker's ply, by what the options say."""
+    if header_of(ctx).options.pruning.network:
+        return evaluate_by_network(tables_of(ctx), wk.evaluation, pos, wk.ply)
+    return evaluate(tables_of(ctx), wk.evaluation, pos)
+
+
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
     """The evaluation of a position not in check, not corrected: from the table if it has it."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluate(tables_of(ctx), wk.evaluation, pos)
+    return value if value != NO_SCORE else evaluation_of(ctx, wk, pos)
 
 
 @kernel(i64(Node))

@@ -62,7 +62,7 @@ def entry_age(data):
 
 @kernel(i64(u64, i64))
 def entry_score(data, ply):
-    """The stored score as seen from the root."""
+    """Return the stored score as seen from the root."""
     return score_from_table(_score_field(data), ply)
 
 
@@ -84,7 +84,7 @@ def prefetch_entry(ctx, key):
 
 @kernel(u64(Context, u64))
 def probe(ctx, key):
-    """The data word stored for a key; 0 when there is none."""
+    """Return the data word stored for a key; 0 when there is none."""
     entry = _cluster(ctx, key)
     for _ in range(4):
         data = relaxed_load_u64(entry + 8)
@@ -136,7 +136,7 @@ def store(ctx, age, key, move, score, eval, depth, bound):
 
 @kernel(boolean(u64, i64, i64, i64, i64))
 def cuts(data, depth, alpha, beta, ply):
-    """Whether a stored result answers a search of this depth and window."""
+    """Tell whether a stored result answers a search of this depth and window."""
     if data == U0 or entry_depth(data) < depth:
         return False
     bound = entry_bound(data)
@@ -150,5 +150,5 @@ def cuts(data, depth, alpha, beta, ply):
 
 @kernel(i64(u64))
 def stored_eval(data):
-    """The static evaluation in an entry, NO_SCORE without one."""
+    """Return the static evaluation in an entry, NO_SCORE without one."""
     return NO_SCORE if data == U0 or entry_bound(data) == BOUND_NONE else entry_eval(data)

@@ -15,12 +15,13 @@ _OPTIMISATION = 3
 
 
 def processor() -> tuple[str, str]:
-    """The name and the features of this processor, as LLVM knows it: what code is made for."""
+    """Return the name and the features of this processor, as LLVM knows it: what code is made for."""
     return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def target_machine() -> Any:
-    """For this processor; code that may lie anywhere, so that an object can be loaded by any process."""
+    """Return LLVM's target for this processor; code that may lie anywhere, so that an object can be loaded by any
+    process."""
     target = llvm.Target.from_triple(llvm.get_process_triple())
     name, features = processor()
     return target.create_target_machine(
@@ -33,7 +34,7 @@ def target_machine() -> Any:
 
 
 def _wrapper_module(entries: Iterable[Kernel]) -> ir.Module:
-    """For each entry a C function: 64-bit integers in and out.
+    """Make a C function for each entry: 64-bit integers in and out.
 
     numba's functions return a status, and their value through a pointer. A status other than 0 is an exception, which
     no kernel raises but in a build with checks: the process ends.
@@ -74,7 +75,7 @@ def _put_in_place(part: Any, replaced: Mapping[str, str]) -> None:
 
 
 def object_code(bitcodes: Iterable[bytes], entries: list[Kernel], replaced: Mapping[str, str] | None = None) -> bytes:
-    """All kernels of a group as one object file, optimised as a whole. replaced: as for `closure`."""
+    """Return all kernels of a group as one object file, optimised as a whole. replaced: as for `closure`."""
     module = None
     for bitcode in bitcodes:
         part = llvm.parse_bitcode(bitcode)

@@ -66,7 +66,7 @@ class Build:
         """by symbol"""
 
     def run(self) -> Iterator[Object]:
-        """The object of each group, from the cache or made."""
+        """Yield the object of each group, from the cache or made."""
         missing = []
         for name in self.entries:
             kept = None if self.folder is None else kernel_cache.read_object(self.folder, self.object_name(name))
@@ -117,13 +117,15 @@ class Build:
         return None if self.folder is None else kernel_cache.read_sealed(self.folder, self._bitcode_name(symbol))
 
     def _keep_bitcode(self, symbol: str) -> None:
-        """For the next change of another kernel. Not told when there is no room: so will be the object's fate."""
+        """Keep bitcode for the next change of another kernel. Not told when there is no room: so will be the object's
+        fate."""
         if self.folder is not None:
             with contextlib.suppress(OSError):
                 kernel_cache.write_sealed(self.folder, self._bitcode_name(symbol), self.bitcodes[symbol])
 
     def object_name(self, group: str) -> str:
-        """Of a group: named by all that is in it, and the processor that it is made for."""
+        """Return the name of a group's object: it is named by all that is in it, and the processor that it is made
+        for."""
         parts = [toolchain(), *processor(), *(kernel.symbol for kernel in self.entries[group])]
         parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
         parts += [str(sorted(self.replaced[group].items()))]

@@ -128,7 +128,7 @@ def _share(work: Callable[[str], _T], items: Connection, parent: int) -> None:
 
 
 def summary(error: Exception) -> str:
-    """What an exception says, and its kind."""
+    """Return what an exception says, and its kind."""
     return ": ".join(part for part in (type(error).__name__, str(error)) if part)
 
 

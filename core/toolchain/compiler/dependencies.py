@@ -42,7 +42,7 @@ def _globals_of(kernel: Kernel) -> dict[str, Any]:
 
 
 def called_by(kernel: Kernel) -> list[Kernel]:
-    """The kernels that it calls."""
+    """Return the kernels that it calls."""
     return [value for value in _globals_of(kernel).values() if isinstance(value, Kernel)]
 
 
@@ -101,7 +101,7 @@ class _Sources:
         return _dump([node.args, *_without_docstring(node.body)])
 
     def module(self, name: str) -> str:
-        """Of a module of intrinsics: all of it."""
+        """Return the text of a module of intrinsics: all of it."""
         if name not in self._modules:
             tree = ast.parse(Path(str(sys.modules[name].__file__)).read_bytes())
             for node in ast.walk(tree):
@@ -152,7 +152,7 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
 
 
 def toolchain() -> str:
-    """The text of all that decides how a kernel is compiled."""
+    """Return the text of all that decides how a kernel is compiled."""
     return "".join(_sources.module(name) for name in _TOOLCHAIN)
 
 

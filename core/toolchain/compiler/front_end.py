@@ -58,7 +58,7 @@ def _make_external(kernel: Kernel) -> None:
 
 
 def prepare(kernels: Iterable[Kernel]) -> None:
-    """Before the first of them is compiled: all call each other by symbol."""
+    """Prepare kernels before the first of them is compiled: all call each other by symbol."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     for kernel in kernels:
@@ -66,7 +66,7 @@ def prepare(kernels: Iterable[Kernel]) -> None:
 
 
 def typed(kernel: Kernel) -> Any:
-    """numba's result for one kernel: its types, and a library with LLVM's intermediate code."""
+    """Return numba's result for one kernel: its types, and a library with LLVM's intermediate code."""
     contexts = cpu_target.typing_context, cpu_target.target_context
     with _bounds_checked_in(kernel):
         return compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
@@ -88,7 +88,7 @@ def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
 
 
 def bitcode_of(kernel: Kernel) -> bytes:
-    """One kernel before optimisation. Visible from outside is its symbol alone."""
+    """Return one kernel before optimisation. Visible from outside is its symbol alone."""
     result = typed(kernel)
     module = result.library._final_module
     libraries: list[Any] = []

@@ -86,12 +86,12 @@ class PlayerSummary:
 
 
 def capped_cp(score: chess.engine.Score) -> int:
-    """Centipawns from -1000 to 1000; a mate counts as the end of that range."""
+    """Return centipawns from -1000 to 1000; a mate counts as the end of that range."""
     return max(-_CAP_CP, min(_CAP_CP, score.score(mate_score=1_000_000)))
 
 
 def win_percent(cp: float) -> float:
-    """The chance to win, 0 to 100, of the side that has a score in centipawns.
+    """Return the chance to win, 0 to 100, of the side that has a score in centipawns.
 
     >>> win_percent(0), round(win_percent(100), 1), round(win_percent(-1000), 1)
     (50.0, 59.1, 2.5)
@@ -100,7 +100,7 @@ def win_percent(cp: float) -> float:
 
 
 def move_accuracy(before: float, after: float) -> float:
-    """The accuracy of a move, 0 to 100, from the mover's chances before and after it in percent.
+    """Return the accuracy of a move, 0 to 100, from the mover's chances before and after it in percent.
 
     >>> move_accuracy(50, 55), round(move_accuracy(50, 40), 1)
     (100.0, 64.6)
@@ -112,7 +112,7 @@ def move_accuracy(before: float, after: float) -> float:
 
 
 def summarise(moves: Sequence[ScoredMove]) -> dict[chess.Color, PlayerSummary]:
-    """Both sides of a game, from its moves in order; those that have no scores are left out of `moves`."""
+    """Return both sides of a game, from its moves in order; those that have no scores are left out of `moves`."""
     weights = _volatilities(moves)
     return {color: _summary_of(color, moves, weights) for color in chess.COLORS}
 

@@ -60,7 +60,7 @@ class PositionAnswer:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> PositionAnswer:
-        """From what `asdict` made of one."""
+        """Make one from what `asdict` made of it."""
         compared = values["compared"]
         return cls(
             **{
@@ -86,7 +86,7 @@ class Stopped(Exception):
 
 
 def answer_of(found: Found) -> PositionAnswer:
-    """What is kept of a position that has a legal move."""
+    """Return what is kept of a position that has a legal move."""
     best = found.lines[0]
     if found.best is None:
         raise ValueError("no legal move")
@@ -134,7 +134,8 @@ ANSWERS = Form(
 
 
 def position_task(key: str, board: chess.Board, limits: Limits, line: Sequence[chess.Move] = ()) -> Task:
-    """A position with its history, to be searched. line: what was played there in a game, which may be compared."""
+    """Return a position with its history, to be searched. line: what was played there in a game, which may be
+    compared."""
     fen, moves = from_board(board)
     walk = board.copy(stack=False)
     words = []
@@ -223,7 +224,7 @@ class Analyser(Generic[A]):
     def answered(
         self, works: Iterable[Work[T, A] | Pause], awaited: int | None = None
     ) -> Iterator[PositionAnswered[T, A]]:
-        """Everything with its answers, in the order of `works`, which is read some way ahead.
+        """Yield everything with its answers, in the order of `works`, which is read some way ahead.
 
         awaited: a descriptor that can be read when `works` can go on behind `Pause.INPUT`. Raises Stopped, WorkerDied,
         PsearchError when the journal has the answer of another position, OSError for the journal, and what `works`
@@ -234,7 +235,7 @@ class Analyser(Generic[A]):
         known = 0
 
         def take(outcome: Outcome) -> None:
-            """At once, whatever its turn is."""
+            """Take an answer at once, whatever its turn is."""
             if outcome.found is not None:
                 answer = self.form.make(outcome.found)
                 if self.journal is not None:

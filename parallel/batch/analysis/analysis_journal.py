@@ -68,7 +68,7 @@ class AnalysisJournal:
         return key in self._offsets
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """What was noted under a key. Read from the file: a long game collection must not fill the memory."""
+        """Return what was noted under a key. Read from the file: a long game collection must not fill the memory."""
         if key not in self._offsets:
             return None
         try:

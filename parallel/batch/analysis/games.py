@@ -47,7 +47,7 @@ class Place:
 
 
 def positions(work: PgnGame) -> Iterator[Place]:
-    """The positions of a game from the last to the first, so that the table knows what the moves led to.
+    """Yield the positions of a game from the last to the first, so that the table knows what the moves led to.
 
     A position is left out when it has no legal move, or is none (after a null move). One board with the history of the
     whole game is in memory, beside what the caller keeps.
@@ -60,7 +60,7 @@ def positions(work: PgnGame) -> Iterator[Place]:
 
 
 def count_positions(work: PgnGame) -> int:
-    """How many there are."""
+    """Return how many there are."""
     return sum(1 for _ in _positions(work))
 
 
@@ -109,7 +109,7 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
 
 
 def _set_tags(headers: chess.pgn.Headers, players: Mapping[chess.Color, PlayerSummary], annotator: str) -> None:
-    """Who analysed and what came out, in place of what an earlier analysis has left."""
+    """Set tags that say who analysed and what came out, in place of what an earlier analysis has left."""
     # several names are separated by colons (PGN standard, 9.9.1 and 8.1.1.4)
     others = [name for name in headers.get("Annotator", "").split(":") if name and not name.startswith("psearch ")]
     headers["Annotator"] = ":".join([*others, annotator])

@@ -37,13 +37,13 @@ class Asked:
 
 
 def read_asked(source: Source, file: int, default: Limits) -> Iterator[Asked]:
-    """The lines of a file; `file` is its number, `default` what a line without limits has. The names are those of
-    docs/guides/analyse.md; others mean nothing. Raises PsearchError, naming the line, for what is none of ours."""
+    """Return the lines of a file; `file` is its number, `default` what a line without limits has. The names are those
+    of docs/guides/analyse.md; others mean nothing. Raises PsearchError, naming the line, for what is none of ours."""
     return parse_lines(source, lambda text, number: _asked(text, file, number, default))
 
 
 def asked_by(stream: Stream, default: Limits) -> Iterator[Asked | None]:
-    """The same of a pipe; None where the next line is not there yet."""
+    """Yield the lines of a pipe; None where the next line is not there yet."""
     return parse_stream(stream, lambda text, number: _asked(text, 1, number, default))
 
 
@@ -125,5 +125,5 @@ RESULTS: Form[Found] = Form(
 
 
 def object_of(asked: Asked, found: Found | None, error: str | None) -> dict[str, Any]:
-    """A result, as it is written."""
+    """Return a result, as it is written."""
     return result_object(asked.id, asked.task, found, error)

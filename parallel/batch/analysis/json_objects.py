@@ -18,7 +18,7 @@ from psearch.text.report import score_object, terminal_kind
 
 
 def json_object_of(text: str) -> dict[str, Any]:
-    """What a line of JSON has. Raises PsearchError when that is no object."""
+    """Return what a line of JSON has. Raises PsearchError when that is no object."""
     try:
         values = json.loads(text)
     except (ValueError, RecursionError):
@@ -29,7 +29,7 @@ def json_object_of(text: str) -> dict[str, Any]:
 
 
 def answer_fields(answer: PositionAnswer) -> dict[str, Any]:
-    """What was found in a position."""
+    """Return what was found in a position."""
     return {
         "bestmove": answer.best,
         "score": score_object(answer.score, answer.bound),
@@ -43,7 +43,7 @@ def answer_fields(answer: PositionAnswer) -> dict[str, Any]:
 
 
 def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
-    """A game. file: as the user named it."""
+    """Return a game. file: as the user named it."""
     work = judged.work
     return {
         "file": file,
@@ -56,7 +56,7 @@ def game_object(judged: JudgedGame, file: str) -> dict[str, Any]:
 
 
 def games_summary(tally: Tally, total: int) -> dict[str, Any]:
-    """All games. total: how many there are, finished or not."""
+    """Return all games. total: how many there are, finished or not."""
     return {
         "games": total,
         "finished": tally.games,

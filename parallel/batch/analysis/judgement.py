@@ -70,7 +70,7 @@ class Tally:
     """answers that were there already; None: there were none to be counted"""
 
     def add(self, judged: JudgedGame, kept: int = 0) -> None:
-        """One finished game more. kept: of its answers."""
+        """Add a finished game. kept: of its answers."""
         self.games += 1
         if self.kept is not None:
             self.kept += kept
@@ -80,14 +80,14 @@ class Tally:
                 self.marks[move.mark] += 1
 
     def text(self) -> str:
-        """One line."""
+        """Return one line."""
         found = ", ".join(f"{count} {mark}" for mark, count in self.marks.items())
         kept = "" if self.kept is None else f", {self.kept:,} kept from older results"
         return f"{counted(self.games, 'game')}, {counted(self.positions, 'position')}, {found}{kept}"
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 game`, `1,200 games`."""
+    """Return `1 game`, `1,200 games`."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 

@@ -57,8 +57,8 @@ class OlderResults:
         return len(self._places)
 
     def of_position(self, task: Task, fen: str | None = None) -> Found | None:
-        """The older result of a position, if it has as many lines as are wanted. fen: as it has been written, if not as
-        in the task, and then without moves. Raises PsearchError for what cannot be one."""
+        """Return the older result of a position, if it has as many lines as are wanted. fen: as it has been written, if
+        not as in the task, and then without moves. Raises PsearchError for what cannot be one."""
         key = _position_key(task.fen, task.moves) if fen is None else _position_key(fen, [])
         place = self._places.get(key)
         if place is None:
@@ -68,8 +68,8 @@ class OlderResults:
         return found if len(found.lines) >= task.multipv else None
 
     def of_game(self, board: chess.Board, moves: Iterable[chess.Move]) -> dict[int, Found]:
-        """The older results of a game that has begun so, with these moves: by the moves played before each. Raises
-        PsearchError for what cannot be one."""
+        """Return the older results of a game that has begun so, with these moves: by the moves played before each.
+        Raises PsearchError for what cannot be one."""
         walk = board.copy(stack=False)
         words = list(_words(walk, moves))
         place = self._places.get(_game_key(board.fen(), words))

@@ -19,7 +19,8 @@ _RESULT = re.compile(rb'position +result|\{"(file|summary|id)": |(\xef\xbb\xbf)?
 
 
 def place_of(file: str | None) -> Path | None:
-    """Where a result goes; None for standard output. Raises PsearchError for what cannot be replaced by a file."""
+    """Return where a result goes; None for standard output. Raises PsearchError for what cannot be replaced by a
+    file."""
     if file is None or file == STANDARD_STREAM:
         return None
     place = Path(os.path.realpath(file))
@@ -35,7 +36,7 @@ def check_place(place: Path) -> None:
 
 
 def part_of(place: Path) -> Path:
-    """Where a result is while it is being made."""
+    """Return where a result is while it is being made."""
     return Path(f"{place}.part")
 
 
@@ -75,6 +76,6 @@ class Output:
             self._file.write(text)
 
     def commit(self) -> None:
-        """The result is complete: move it to its place, safe on the disk."""
+        """Move the complete result to its place, safe on the disk."""
         if self._file is not None:
             self._file.commit()

@@ -17,8 +17,8 @@ _MOST_PLAYERS = 30
 
 
 def game_title(judged: JudgedGame, file: str | None) -> str:
-    """`game 3: London, 1851.06.21, 1-0`; with the name of the file if it is given. What the tags do not say is left
-    out."""
+    """Return `game 3: London, 1851.06.21, 1-0`; with the name of the file if it is given. What the tags do not say is
+    left out."""
     headers = judged.work.game.headers
     facts = (headers.get(name, "").replace(".??", "") for name in ("Event", "Date", "Result"))
     known = ", ".join(fact for fact in facts if fact.strip("?.* "))
@@ -35,14 +35,15 @@ class Players:
         self._games: dict[str, list[PlayerSummary]] = {}
 
     def add(self, judged: JudgedGame) -> None:
-        """One game more; a side without a name, or without a judged move, does not count."""
+        """Add a game; a side without a name, or without a judged move, does not count."""
         for color in chess.COLORS:
             name = judged.work.game.headers.get(chess.COLOR_NAMES[color].capitalize(), "").strip("? ")
             if name and judged.players[color].moves:
                 self._games.setdefault(name, []).append(judged.players[color])
 
     def rows(self) -> list[list[str]]:
-        """Those with the most games under `TOTAL_COLUMNS`, the most accurate first; nobody, if all have one game.
+        """Return those with the most games under `TOTAL_COLUMNS`, the most accurate first; nobody, if all have one
+        game.
 
         Accuracy is the mean of the games, loss that of the moves.
         """
@@ -59,7 +60,7 @@ class Players:
 
 
 def player_rows(judged: JudgedGame) -> list[list[str]]:
-    """White's row and Black's, under `PLAYER_COLUMNS`; `-` where there was no move to judge."""
+    """Return White's row and Black's, under `PLAYER_COLUMNS`; `-` where there was no move to judge."""
     rows = []
     for color in chess.COLORS:
         side = chess.COLOR_NAMES[color].capitalize()

@@ -53,7 +53,7 @@ class Verdict:
 
 
 def judge(position: SuitePosition, answer: PositionAnswer | None, problem: str | None = None) -> Verdict:
-    """Whether the answer is right, since when it has been, and the points of its move."""
+    """Tell whether the answer is right, since when it has been, and the points of its move."""
     if answer is None:
         return Verdict(position, None, problem=problem)
     board = position.board
@@ -84,7 +84,7 @@ class Survey:
 
     @classmethod
     def of(cls, positions: Iterable[SuitePosition]) -> Survey:
-        """Of positions that are looked at once, one after the other."""
+        """Survey positions that are looked at once, one after the other."""
         survey = cls()
         for position in positions:
             survey.positions += 1
@@ -130,7 +130,7 @@ class SuiteTable:
         return self._line({name: name for name in self._widths})
 
     def row(self, verdict: Verdict) -> str:
-        """One position; the line ends with a line feed."""
+        """Return one position; the line ends with a line feed."""
         position, answer = verdict.position, verdict.answer
         name = _end_of(_cut(position.name, self._name), self._widths["position"])
         cells = {"position": name, "result": verdict.result}
@@ -162,7 +162,7 @@ def _wanted(position: SuitePosition) -> str:
 
 
 def group_of(name: str) -> str:
-    """The part of an id that a theme shares: `STS(v1.0) Undermine.001` is of `STS(v1.0) Undermine`."""
+    """Return the part of an id that a theme shares: `STS(v1.0) Undermine.001` is of `STS(v1.0) Undermine`."""
     name = name.rstrip()
     theme = name.rstrip("0123456789")
     return theme.rstrip("\t\n\v\f\r ._#-") if theme != name else name
@@ -180,7 +180,7 @@ class SuiteSummary:
         self._files: dict[str, _SuiteSums] = {}
 
     def add(self, verdict: Verdict, file: str, kept: int = 0) -> None:
-        """One finished position more, of the file that the user named so. kept: 1 if its answer was there already."""
+        """Add a finished position of the file that the user named so. kept: 1 if its answer was there already."""
         if self._kept is not None:
             self._kept += kept
         self._all.add(verdict)
@@ -196,7 +196,7 @@ class SuiteSummary:
         return f"solved {len(self._all.solved)}/{self._all.scored}" if self._all.asked else ""
 
     def figures(self, total: int) -> dict[str, Any]:
-        """total: positions in the file; times in seconds.
+        """Return the figures; total: positions in the file; times in seconds.
 
         `solved_within` counts positions by the time since when their answer was right; `groups` is there for suites of
         several themes, `files` for several files, `kept` where there were answers already.
@@ -272,7 +272,7 @@ def _median(times: list[float]) -> float | None:
 
 
 def summary_text(summary: dict[str, Any]) -> str:
-    """The summary for people; ends with a line feed."""
+    """Return the summary for people; ends with a line feed."""
     lines = []
     if summary["finished"] < summary["positions"]:
         lines.append(f"finished   {summary['finished']} of {summary['positions']} positions")
@@ -310,7 +310,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
-    """One position as `--json` prints it. file: as the user named it."""
+    """Return one position as `--json` prints it. file: as the user named it."""
     position, answer = verdict.position, verdict.answer
     values: dict[str, Any] = {
         "file": file,

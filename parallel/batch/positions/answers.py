@@ -52,7 +52,7 @@ class PositionResult(BestLine):
         return self.id, self.index, self.error, self.hand, self._task, self._found
 
     def _repr_html_(self) -> str | None:
-        """For notebooks: the board with the best move, and the lines."""
+        """Draw for notebooks: the board with the best move, and the lines."""
         return None if self._found is None else super()._repr_html_()
 
     @property
@@ -98,7 +98,7 @@ class PositionResult(BestLine):
         return {"id": self.id, **found, "error": self.error}
 
     def as_json(self) -> dict[str, Any]:
-        """What `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
+        """Return what `psearch analyse` writes for it as a JSON line (docs/guides/analyse.md); the id must be text or a
         number."""
         return result_object(self.id, self._task, self._found, self.error)
 
@@ -125,7 +125,7 @@ class PositionResult(BestLine):
 
 
 def score_of(cp: int | None, mate: int | None) -> chess.engine.Score:
-    """For the side to move, from the two numbers of which one is None."""
+    """Return a score for the side to move, from the two numbers of which one is None."""
     return chess.engine.Cp(cp or 0) if mate is None else chess.engine.Mate(mate)
 
 
@@ -135,7 +135,7 @@ def _moves(board: chess.Board, words: list[str]) -> list[chess.Move]:
 
 
 def result_object(id: Any, task: Task, found: Found | None, error: str | None) -> dict[str, Any]:
-    """A result as JSON: scores for the side to move, moves in UCI, times in seconds."""
+    """Return a result as JSON: scores for the side to move, moves in UCI, times in seconds."""
     values: dict[str, Any] = {"id": id, "fen": task.fen}
     if task.moves:
         values["moves"] = list(task.moves)

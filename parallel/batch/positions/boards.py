@@ -13,7 +13,8 @@ from psearch.text.fen import parse_position
 
 
 def board_of(task: Task) -> chess.Board:
-    """The position of a task, with the moves that led to it. Raises PsearchError for what is no legal position."""
+    """Return the position of a task, with the moves that led to it. Raises PsearchError for what is no legal
+    position."""
     board = parse_position(task.fen)
     board.chess960 = board.chess960 or task.chess960
     for move in task.moves:
@@ -25,7 +26,7 @@ def board_of(task: Task) -> chess.Board:
 
 
 def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
-    """A FEN, and the moves from there to the board: as many of the last ones as a search looks at."""
+    """Return a FEN, and the moves from there to the board: as many of the last ones as a search looks at."""
     count = min(len(board.move_stack), board.halfmove_clock, MAX_HISTORY)
     if not count:
         return _fen(board), ()

@@ -75,8 +75,8 @@ _MOST_PV_PLIES = 20
 def estimate_of(
     cp: int | None, mate: int | None, bound: str, exact_cp: int | None, exact_mate: int | None
 ) -> tuple[chess.engine.Score, str]:
-    """What stands for the score of a search, for who cannot use bounds: the last exact one if it may still be right,
-    else the bound; and which of these it is."""
+    """Return what stands for the score of a search, for who cannot use bounds: the last exact one if it may still be
+    right, else the bound; and which of these it is."""
     score = score_of(cp, mate)
     if exact_cp is None and exact_mate is None:
         return score, bound
@@ -88,8 +88,8 @@ def estimate_of(
 def loss_of(
     board: chess.Board, after: chess.Board, best: chess.engine.Score, reached: chess.engine.Score | None
 ) -> float:
-    """Expected points that a move gave away, by the scores of the positions before and after it, each for its side to
-    move. reached: None where the game is over."""
+    """Return expected points that a move gave away, by the scores of the positions before and after it, each for its
+    side to move. reached: None where the game is over."""
     if reached is not None:
         kept = 1 - expected_points(reached, after)
     else:
@@ -98,25 +98,26 @@ def loss_of(
 
 
 def scores_of(compared: Comparison) -> tuple[chess.engine.Score, chess.engine.Score]:
-    """Of the best move and of the one that was played, for the side to move."""
+    """Return the scores of the best move and of the one that was played, for the side to move."""
     return score_of(compared.cp, compared.mate), score_of(compared.played_cp, compared.played_mate)
 
 
 def compared_loss(board: chess.Board, compared: Comparison) -> float:
-    """Expected points that a move gave away, by its score and the best move's at one depth."""
+    """Return expected points that a move gave away, by its score and the best move's at one depth."""
     return _loss(board, *scores_of(compared))
 
 
 def sure_loss(board: chess.Board, compared: Comparison) -> float:
-    """What is left of it when the noise of such scores is taken off the better one; half of it where the move that was
-    played is mated, which is no estimate."""
+    """Return what is left of it when the noise of such scores is taken off the better one; half of it where the move
+    that was played is mated, which is no estimate."""
     best, played = scores_of(compared)
     noise = noise_cp(board, compared.depth, compared.depths)
     return _loss(board, _less(best, noise // 2 if played.is_mate() else noise), played)
 
 
 def noise_cp(board: chess.Board, depth: int, depths: int) -> int:
-    """Centipawns by which a move may seem worse than another and is not, at each of so many depths up to this one."""
+    """Return centipawns by which a move may seem worse than another and is not, at each of so many depths up to this
+    one."""
     noise = _NOISE_CP[depths - 1] + (_NOISE_IN_OPENINGS_CP if material(board) >= _OPENING_UNITS else 0)
     return round(noise * max(1.0, _NOISY_BELOW / max(1, depth)) ** 3)
 
@@ -218,7 +219,7 @@ class Comparer:
 
 
 def _surest(board: chess.Board, pairs: Sequence[Comparison]) -> Comparison | None:
-    """Of the last one, two, three depths the one that speaks least against the move: the surest of these."""
+    """Return of the last one, two, three depths the one that speaks least against the move: the surest of these."""
     least = [
         replace(min(pairs[:depths], key=lambda pair: compared_loss(board, pair)), depths=depths)
         for depths in range(1, len(pairs) + 1)

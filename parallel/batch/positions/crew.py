@@ -16,8 +16,8 @@ from psearch.arena.control_groups import available_memory
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.hand_process import HandProcess
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
-from psearch.processes.task_processes import TaskProcesses
+from psearch.processes.tasks.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.tasks.task_processes import TaskProcesses
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
@@ -81,9 +81,9 @@ class Crew:
             self.processes.ask(hand, self._batches, threads)
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
-        """What has happened since; waits for the first event, but no longer, and not much longer than until `awaited`,
-        a descriptor, can be read. Raises WorkerDied when no hands can be had any more, PsearchError when the machines
-        are gone."""
+        """Return what has happened since; waits for the first event, but no longer, and not much longer than until
+        `awaited`, a descriptor, can be read. Raises WorkerDied when no hands can be had any more, PsearchError when the
+        machines are gone."""
         events: list[Event] = []
         for message in self.processes.messages(timeout_s, awaited):
             if self.standing is not None:
@@ -111,11 +111,11 @@ class Crew:
         return Done(hand, outcomes)
 
     def standing_line(self) -> str:
-        """Who is at work, for people; empty where it is this machine."""
+        """Return who is at work, for people; empty where it is this machine."""
         return "" if self.standing is None else self.standing.line(time.monotonic())
 
     def work_done(self) -> str:
-        """What each machine has done, for people; empty where it is this machine."""
+        """Return what each machine has done, for people; empty where it is this machine."""
         return "" if self.standing is None else self.standing.work_done()
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Crew:
 
 
 def limit_s(batch: Batch) -> float | None:
-    """After how long a batch has hung; None where only its times tell how long it takes."""
+    """Return after how long a batch has hung; None where only its times tell how long it takes."""
     seconds = 0.0
     for piece in batch.pieces:
         for _, task in piece.tasks:
@@ -141,7 +141,7 @@ def make_crew(
     nice: int = 0,
     cluster: str | None = None,
     on_note: Callable[[str], None] = LOG.warning,
-    hand: type[Hand] = Hand,
+    hand: Callable[[HandSettings], Hand] = Hand,
 ) -> Crew:
     """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 

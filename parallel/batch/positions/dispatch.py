@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done, Event
 from psearch.batch.positions.jobs import Batch, Chain, Outcome, Pause, Piece, Task
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 
 MOST_TRIES = 3
 """A position whose hand was lost so often is bad, and not tried again."""
@@ -101,7 +101,7 @@ class _Worker:
         """when it began the task that it is at, or has last answered"""
 
     def took(self, outcomes: int, now: float) -> float:
-        """It has answered so many; seconds for each."""
+        """Note that it has answered so many; seconds for each."""
         latest = (now - self.marked_at) / outcomes
         self.marked_at = now
         known = self.rate_s
@@ -177,14 +177,14 @@ class Dispatcher:
         return bool(self._free or self._suspects) or any(worker.chain for worker in self._workers.values())
 
     def results(self) -> list[Outcome]:
-        """Outcomes that are new; each task has one, once."""
+        """Return outcomes that are new; each task has one, once."""
         results, self._results = self._results, []
         return results
 
     # -- what it is told ---------------------------------------------------------------------------------------------
 
     def take(self, event: Event) -> None:
-        """Something has happened to a hand."""
+        """Take in what has happened to a hand."""
         match event:
             case ProcessJoined(hand):
                 self._workers[hand] = _Worker(event, self._threads, self._rate_s)
@@ -266,7 +266,7 @@ class Dispatcher:
     # -- what it wants -----------------------------------------------------------------------------------------------
 
     def orders(self) -> list[tuple[int, Batch]]:
-        """Batches to be sent, with their hands. Those who have nothing to do come first."""
+        """Return batches to be sent, with their hands. Those who have nothing to do come first."""
         orders = []
         self.pause = None
         for most in range(MOST_IN_FLIGHT):

@@ -22,8 +22,8 @@ def rounds(
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
     awaited: int | None = None,
 ) -> Iterator[list[Outcome]]:
-    """The outcome of every task, once each; until there is none left, or `is_stopped`, which is asked now and then.
-    Those that are there at a time come together, several times a second, be it that there are none.
+    """Yield the outcome of every task, once each; until there is none left, or `is_stopped`, which is asked now and
+    then. Those that are there at a time come together, several times a second, be it that there are none.
 
     ordered, assist: see `Dispatcher`; on_outcome: called with each as it comes, where the order that is wanted is
     another; awaited: a descriptor that can be read when `chains` can go on behind `Pause.INPUT`. Nothing is done
@@ -58,6 +58,6 @@ def outcomes(
     is_stopped: Callable[[], bool] = lambda: False,
     on_outcome: Callable[[Outcome], None] = lambda outcome: None,
 ) -> Iterator[Outcome]:
-    """Those of `rounds` one by one."""
+    """Yield those of `rounds` one by one."""
     for some in rounds(crew, chains, ordered=ordered, assist=assist, is_stopped=is_stopped, on_outcome=on_outcome):
         yield from some

@@ -33,7 +33,7 @@ Entry: TypeAlias = "Place | Position | tuple[Any, Place]"
 
 
 def limits_of(limit: chess.engine.Limit | None) -> Limits:
-    """Of each search; 5 seconds where there is none. Raises PsearchError."""
+    """Return the limits of each search; 5 seconds where there is none. Raises PsearchError."""
     if limit is None:
         limit = chess.engine.Limit()
     limits = to_limits(limit)
@@ -44,7 +44,8 @@ def limits_of(limit: chess.engine.Limit | None) -> Limits:
 
 
 def read_entry(number: int, entry: object, limits: Limits, multipv: int) -> tuple[Any, Task, str | None]:
-    """Its id, what is to be searched, and what is wrong with it; limits, multipv: where it has none of its own."""
+    """Return its id, what is to be searched, and what is wrong with it; limits, multipv: where it has none of its
+    own."""
     if isinstance(entry, Position):
         asked, id = entry, number if entry.id is None else entry.id
     elif isinstance(entry, (tuple, list)) and len(entry) == 2:

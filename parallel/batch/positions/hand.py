@@ -80,7 +80,7 @@ class Hand:
             self._prober.close()
 
     def assist(self, threads: int) -> None:
-        """So many threads may search from now on: the present search, if there is one, and those that follow. They are
+        """Let so many threads search from now on: the present search, if there is one, and those that follow. They are
         processes of their own then. From `on_look`, or between searches."""
         if threads > self._threads:
             self._threads = threads
@@ -90,11 +90,11 @@ class Hand:
                 self._engine.allow(threads)
 
     def work(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Outcome]:
-        """The outcomes of a batch, as they are found; see `search`."""
+        """Return the outcomes of a batch, as they are found; see `search`."""
         return (searched.outcome() for searched in self.searches(batch, on_look))
 
     def searches(self, batch: Batch, on_look: Callable[[], None] | None = None) -> Iterator[Searched]:
-        """The same, for who puts outcomes together later."""
+        """Yield the searches, for who puts outcomes together later."""
         for piece in batch.pieces:
             if piece.begins:
                 self.forget()
@@ -102,12 +102,12 @@ class Hand:
                 yield self.search(number, task, on_look)
 
     def forget(self) -> None:
-        """What follows is another game, or a position by itself: as if the hand were new."""
+        """Forget everything, as if the hand were new: another game follows, or a position by itself."""
         self._engine.forget()
         self._latest = None
 
     def answer(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Outcome:
-        """The outcome of a task; see `search`."""
+        """Return the outcome of a task; see `search`."""
         return self.search(number, task, on_look).outcome()
 
     def search(self, number: int, task: Task, on_look: Callable[[], None] | None = None) -> Searched:
@@ -219,14 +219,14 @@ class Searched:
         self.tbhits = 0
 
     def outcome(self) -> Outcome:
-        """What is kept of it."""
+        """Return what is kept of it."""
         if self.found is None and self.result is not None:
             self.found = found_of(self.result, self.infos, self.tbhits)
         return Outcome(self.number, self.id, self.found, self.error, self.hand)
 
 
 def found_of(result: Result, infos: Iterable[Info], tbhits: int = 0) -> Found:
-    """What is kept of a result, and of the reports before it."""
+    """Return what is kept of a result, and of the reports before it."""
     info, best = result.info, result.bestmove
     choices: list[Choice] = []
     preferred = exact = None

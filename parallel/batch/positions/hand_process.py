@@ -5,11 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
 from psearch.batch.positions.jobs import Batch, Outcome
-from psearch.processes.task_main import Program
+from psearch.processes.tasks.task_main import Program
 from psearch.results import PsearchError
 
 _TELL_INTERVAL_S = 0.2
@@ -27,7 +27,12 @@ class HandProcess:
     """
 
     def __init__(
-        self, settings: HandSettings, cores: tuple[int, ...], nice: int, hand: type[Hand], program: Program
+        self,
+        settings: HandSettings,
+        cores: tuple[int, ...],
+        nice: int,
+        hand: Callable[[HandSettings], Hand],
+        program: Program,
     ) -> None:
         gc.disable()
         self._program = program
@@ -53,7 +58,7 @@ class HandProcess:
         return self._outcomes()
 
     def beside(self, threads: int) -> None:
-        """From now on so many threads may search, on all cores, since others have nothing to do."""
+        """Let so many threads search from now on, on all cores, since others have nothing to do."""
         _bind(self._cores)
         self._hand.assist(threads)
 

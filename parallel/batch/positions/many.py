@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from types import TracebackType
 from typing import Any
 
@@ -26,10 +27,11 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_THREADS
-from psearch.options import SearchOptions, pruning_named
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_THREADS
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import HASH, MULTIPV, THREADS
+from psearch.searcher.settings import Settings
 from psearch.text.values import shown, whole
 
 _ENTRIES_PER_MIB = 1 << 16
@@ -49,7 +51,7 @@ CLOSED = "these results were closed before all were there"
 
 
 def useful_hash_mb(limits: Limits, threads: int = 1) -> int:
-    """A table that is large enough for such searches. A larger one only takes longer to be emptied between them.
+    """Return a table that is large enough for such searches. A larger one only takes longer to be emptied between them.
 
     A power of two, 1 to 64 MiB; where only the depth is limited 16 MiB.
     """
@@ -104,7 +106,7 @@ class _Search:
         self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice, wanted.cluster)
 
     def enter(self) -> None:
-        """Only one thread comes in, the others wait."""
+        """Let only one thread in, the others wait."""
         self._door.acquire()
         self.inside = threading.get_ident()
 
@@ -114,7 +116,7 @@ class _Search:
         self._door.release()
 
     def results(self, positions: Iterable[object]) -> Iterator[PositionResult]:
-        """From inside."""
+        """Yield results, from inside."""
         wanted = self._wanted
         for outcome in outcomes(
             self.crew,
@@ -261,6 +263,8 @@ def analyse_many(
     hash_mb: int | None = None,
     policy: str = DEFAULT_POLICY,
     pruning: str = DEFAULT_PRUNING,
+    evaluation: str = DEFAULT_EVALUATION,
+    net: str | PathLike[str] | None = None,
     syzygy: str = "",
     cores: Sequence[int] | None = None,
     nice: int = 0,
@@ -280,7 +284,8 @@ def analyse_many(
     `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
     `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
     endgame tables, asked about the root; `cores` the numbers of those to run on, each worker bound to its own; `nice`
-    is added to the workers' niceness. `policy`, `pruning`: see `psearch.search`.
+    is added to the workers' niceness. `policy`, `pruning`, `evaluation`, `net`: see `psearch.search`; with a
+    cluster, `net` is a path that all machines have.
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
     `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
@@ -305,7 +310,7 @@ def analyse_many(
             ordered,
             reproducible,
             hash_mb,
-            SearchOptions(policy=policy, pruning=pruning_named(pruning)),
+            Settings.of(1, None, policy, pruning, evaluation=evaluation, net=net).search,
             syzygy,
             cores,
             nice,
@@ -384,7 +389,7 @@ class _FromLoop(Iterator[object]):
         return await anext(self._source, _END)
 
     def give_up(self) -> None:
-        """Nobody waits for more."""
+        """Note that nobody waits for more."""
         if self._awaited is not None:
             self._awaited.cancel()
 
@@ -467,7 +472,8 @@ class AsyncManyResults:
 def analyse_many_async(
     positions: Iterable[Entry] | AsyncIterable[Entry], limit: chess.engine.Limit | None = None, **arguments: Any
 ) -> AsyncManyResults:
-    """`psearch.analyse_many` for asyncio: the same arguments, an asynchronous iterator and context manager.
+    """Analyse many positions on asyncio, as `psearch.analyse_many` does: the same arguments, an asynchronous iterator
+    and context manager.
 
     The loop is never blocked: `positions` is read in other threads, or by the loop if it is an asynchronous iterable.
 

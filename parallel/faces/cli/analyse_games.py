@@ -44,7 +44,7 @@ _MOST_PROBLEMS = 10
 
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """The exit status."""
+    """Analyse games and return the exit status."""
     older = older_results(options)
     survey = _survey(inputs)
     players = Players()
@@ -60,7 +60,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
     with open_session(inputs, options, signals, survey.positions, hash_mb, ANSWERS) as session:
 
         def tell(key: str, answer: PositionAnswer) -> None:
-            """Which position was searched last, and its score seen from White."""
+            """Show which position was searched last, and its score seen from White."""
             where, turn = under_way[key]
             score = chess.engine.PovScore(answer.estimate[0], turn).white()
             session.progress.say(f"{where} {relative_text(score, 'exact')}")
@@ -117,7 +117,7 @@ class _Survey:
     """what is wrong with the first of them"""
 
     def told(self) -> list[str]:
-        """A line for each problem, and one for those that are too many."""
+        """Return a line for each problem, and one for those that are too many."""
         more = self.broken - len(self.problems)
         return [*self.problems, f"{counted(more, 'more game')} like these"] if more else self.problems
 
@@ -157,11 +157,11 @@ class _GameEntry:
         return f"file {self.file} game {self.work.number} ply "
 
     def key(self, ply: int) -> str:
-        """Of a position in the journal."""
+        """Return the key of a position in the journal."""
         return f"{self._prefix}{ply}"
 
     def ply(self, key: str) -> int:
-        """The other way."""
+        """Return the ply of such a key."""
         return int(key.removeprefix(self._prefix))
 
 

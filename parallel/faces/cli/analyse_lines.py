@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """The exit status."""
+    """Analyse JSON lines and return the exit status."""
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     older = older_results(options)
     total = sum(_count(one, limits) for one in inputs)
@@ -48,8 +48,8 @@ def analyse_lines(inputs: Sequence[Input], options: argparse.Namespace, signals:
 
 
 def analyse_stream(stream: Stream, options: argparse.Namespace, signals: Signals) -> int:
-    """The same of a pipe, to standard output: each result as soon as it and those before it are there. A line that
-    cannot be read ends it after the results of those before."""
+    """Analyse the JSON lines of a pipe, to standard output: each result as soon as it and those before it are there. A
+    line that cannot be read ends it after the results of those before."""
     source = _StreamedWorks(stream, limits_of(options, DEFAULT_MOVETIME_MS), older_results(options))
     with open_session([], options, signals, None, hash_of(options, is_emptied=True), RESULTS) as session:
         sums = _put_results(session, source.works(), stream.fileno())

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
-    """The exit status."""
+    """Analyse suites and return the exit status."""
     older = older_results(options)
     survey = Survey.of(itertools.chain.from_iterable(map(_positions_of, inputs)))
     figures = SuiteSummary(kept=None if older is None else 0)

@@ -16,10 +16,11 @@ from psearch.batch.analysis.analyser import Analyser, Form
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
-from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
+from psearch.options import network_named
 from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.text.source import Source, read_source
@@ -66,13 +67,13 @@ class AnalysisSession(Generic[A]):
             self._output.write(text)
 
     def finish(self) -> None:
-        """Everything is searched: the result to its place, and then the journal away."""
+        """Move the complete result to its place, and then take the journal away."""
         self._output.commit()
         if self.analyser.journal is not None:
             self.analyser.journal.remove()
 
     def report_interruption(self) -> None:
-        """What is kept of what was searched."""
+        """Say what is kept of what was searched."""
         journal = self.analyser.journal
         if journal is not None and len(journal):
             complain(f"interrupted; {_kept(journal, self._total)}: the same command goes on from there")
@@ -90,7 +91,7 @@ def open_session(
     form: Form[A],
     check: Callable[[Any], None] = check_answer,
 ) -> Iterator[AnalysisSession[A]]:
-    """Output, journal, farm and bar, opened in the order in which they can fail. hash_mb: of each job; form: of
+    """Open output, journal, farm and bar in the order in which they can fail. hash_mb: of each job; form: of
     the answers; check: raises ValueError for what is no answer in the journal."""
     search_options(options)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
@@ -156,7 +157,7 @@ def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_not
 
 
 def jobs_of(options: argparse.Namespace) -> int:
-    """How many positions are searched at a time: `--jobs`, or as many as there are cores for."""
+    """Return how many positions are searched at a time: `--jobs`, or as many as there are cores for."""
     if options.jobs is not None:
         return int(options.jobs)
     if options.on is not None:
@@ -166,12 +167,13 @@ def jobs_of(options: argparse.Namespace) -> int:
 
 
 def older_results(options: argparse.Namespace) -> OlderResults | None:
-    """What `--merge` names."""
+    """Return what `--merge` names."""
     return None if options.merge is None else OlderResults(read_source(options.merge))
 
 
 def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:
-    """MiB of table of each job. is_emptied: before each position; then a larger one than it can use only costs time."""
+    """Return MiB of table of each job. is_emptied: before each position; then a larger one than it can use only costs
+    time."""
     if options.hash is not None:
         return int(options.hash)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
@@ -183,13 +185,13 @@ def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:
 
 
 def complain_beside(progress: AnalysisProgress, message: str) -> None:
-    """One line on stderr while the bar is there."""
+    """Print a line on stderr while the bar is there."""
     with progress.aside(sys.stderr):
         complain(message)
 
 
 def limit_text(options: argparse.Namespace) -> str:
-    """`depth 12`, `1.5 s a position`, `depth 12 or 200,000 nodes a position`."""
+    """Return `depth 12`, `1.5 s a position`, `depth 12 or 200,000 nodes a position`."""
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     words = [
         f"depth {limits.depth}" if limits.depth is not None else "",
@@ -209,6 +211,8 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -
         "hash": hash_mb,
         "policy": options.policy,
         "pruning": options.pruning,
+        **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
+        "network": network_named(options.net).name,
         **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,
     }

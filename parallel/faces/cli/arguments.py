@@ -11,10 +11,22 @@ from typing import TYPE_CHECKING, Any
 from psearch.arena.control_groups import default_hash_mb, usable_cores
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.numbers import Duration, duration
-from psearch.searcher.declared import CLUSTER, DEPTH, HASH, MOVETIME, NODES, POLICY, PRUNING, THREADS
+from psearch.searcher.declared import (
+    CLUSTER,
+    DEPTH,
+    EVAL_FILE,
+    EVALUATION,
+    HASH,
+    MOVETIME,
+    NODES,
+    POLICY,
+    PRUNING,
+    THREADS,
+)
 from psearch.terminal.streams import is_terminal
 
 if TYPE_CHECKING:
+    from psearch.core.chess.pruning.modes import Pruning
     from psearch.options import SearchOptions
     from psearch.results import Limits
 
@@ -43,14 +55,34 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     add_limits(parser, scope)
     add_hash(parser, None)
     POLICY.add_to(parser)
-    PRUNING.add_to(parser)
+    add_pruning(parser)
+    add_net(parser)
 
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
-    """`--policy` and `--pruning`. Raises PsearchError for what no search can be told."""
-    from psearch.options import SearchOptions, pruning_named
+    """Return what `--policy`, `--pruning`, `--evaluation` and `--net` say. Raises PsearchError for what no search can
+    be told."""
+    from psearch.options import SearchOptions
 
-    return SearchOptions(policy=options.policy, pruning=pruning_named(options.pruning))
+    return SearchOptions(policy=options.policy, pruning=chosen_pruning(options), network=options.net)
+
+
+def add_pruning(parser: argparse._ActionsContainer) -> None:
+    """Add `--pruning` and `--evaluation`, for `chosen_pruning`."""
+    PRUNING.add_to(parser)
+    EVALUATION.add_to(parser)
+
+
+def add_net(parser: argparse.ArgumentParser) -> None:
+    """Add `--net FILE`."""
+    EVAL_FILE.add_to(parser, default="")
+
+
+def chosen_pruning(options: argparse.Namespace) -> Pruning:
+    """Return what `--pruning` and `--evaluation` say. Raises PsearchError."""
+    from psearch.options import pruning_named
+
+    return pruning_named(options.pruning, options.evaluation)
 
 
 def add_threads(parser: argparse.ArgumentParser) -> None:

@@ -52,12 +52,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def load(name: str) -> Command:
-    """The module of a command."""
+    """Return the module of a command."""
     return cast(Command, importlib.import_module(f"psearch.faces.cli.commands.{name.replace('-', '_')}_command"))
 
 
 def parser_of(name: str, command: Command) -> argparse.ArgumentParser:
-    """The parser of a command, whose help keeps its line breaks."""
+    """Return the parser of a command, whose help keeps its line breaks."""
     parser = _Parser(
         prog="psearch" if name == SEARCH else f"psearch {name}",
         description=command.DESCRIPTION,

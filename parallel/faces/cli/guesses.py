@@ -40,7 +40,7 @@ _LONGEST_COMMAND = 120
 
 
 def spelled_out(words: Sequence[str]) -> list[str]:
-    """The command line in the words that the commands know: without `help` and other spellings."""
+    """Return the command line in the words that the commands know: without `help` and other spellings."""
     first, rest = words[0], list(words[1:])
     if first == "help":
         name = _OTHER_NAMES.get(rest[0], rest[0]) if rest else SEARCH
@@ -76,14 +76,14 @@ def check_position(words: Sequence[str], first: str) -> None:
 
 
 def is_file(word: str) -> bool:
-    """Whether the first word in the place of a FEN means a file of games or positions."""
+    """Tell whether the first word in the place of a FEN means a file of games or positions."""
     return word == "-" or (
         word != _STARTPOS and (Path(word).suffix.lower() in _GAMES_AND_SUITES or os.path.isfile(word))
     )
 
 
 def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
-    """A line about arguments that a parser does not know."""
+    """Return a line about arguments that a parser does not know."""
     word = next((word for word in words if word.startswith("-")), None)
     if word is None:
         return f"{parser.prog} takes no {_shown(words[0])} (see {parser.prog} --help)"

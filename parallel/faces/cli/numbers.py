@@ -26,7 +26,7 @@ class Duration(NamedTuple):
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """A converter for whole numbers from `low` to `high`."""
+    """Return a converter for whole numbers from `low` to `high`."""
 
     def convert(text: str) -> int:
         number = values.whole_number(text)
@@ -38,7 +38,7 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
 
 def decimal_number(low: float, high: float) -> Callable[[str], float]:
-    """A converter for decimal numbers from `low` to `high`."""
+    """Return a converter for decimal numbers from `low` to `high`."""
 
     def convert(text: str) -> float:
         if not _DECIMAL.fullmatch(text) or not low <= float(text) <= high:
@@ -49,7 +49,7 @@ def decimal_number(low: float, high: float) -> Callable[[str], float]:
 
 
 def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
-    """A converter for times: `1500` milliseconds, or `1.5s`, `1500ms`, `2m` (minutes), `1h`."""
+    """Return a converter for times: `1500` milliseconds, or `1.5s`, `1500ms`, `2m` (minutes), `1h`."""
 
     def convert(text: str) -> Duration:
         match = _TIME.fullmatch(text)
@@ -66,7 +66,7 @@ def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
 
 
 def seconds(low: float, high: float) -> Callable[[str], float]:
-    """A converter for times whose number alone is in seconds: `0.5`, `500ms`, `2m`."""
+    """Return a converter for times whose number alone is in seconds: `0.5`, `500ms`, `2m`."""
 
     def convert(text: str) -> float:
         match = _TIME.fullmatch(text)
@@ -81,7 +81,7 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
 
 
 def core_list(text: str) -> list[int]:
-    """`0-3,6` as rising numbers of cores."""
+    """Convert `0-3,6` to rising numbers of cores."""
     core = whole_number(0, MAX_CORE)
     cores: set[int] = set()
     for word in text.split(","):
@@ -95,7 +95,7 @@ def core_list(text: str) -> list[int]:
 
 
 def worker_counts(text: str) -> list[int]:
-    """`1,2,4,...,64` as rising numbers; dots between two numbers mean doubling."""
+    """Convert `1,2,4,...,64` to rising numbers; dots between two numbers mean doubling."""
     count = whole_number(1, MAX_THREADS)
     misplaced_dots = ArgumentTypeError(f"the dots stand between two numbers, not as in {text[:40]!a}")
     counts: list[int] = []

@@ -40,7 +40,8 @@ class _Messages:
 
 @contextmanager
 def steady_streams() -> Iterator[None]:
-    """Inside, no text fails for its letters, stderr never fails, and no file takes the number of a closed stream."""
+    """Keep the streams steady: inside, no text fails for its letters, stderr never fails, and no file takes the number
+    of a closed stream."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -59,31 +60,31 @@ def steady_streams() -> Iterator[None]:
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
-    """One JSON object on stdout, on one line."""
+    """Print one JSON object on stdout, on one line."""
     import json
 
     print(json.dumps(facts, default=int), flush=True)  # default=int: counters may come as numpy integers
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 position`, `1,200 positions`."""
+    """Return `1 position`, `1,200 positions`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(text: str) -> None:
-    """Lines on stderr, if there is one."""
+    """Print lines on stderr, if there is one."""
     if sys.stderr is not None:  # print() would turn to stdout
         whole = printable(text).replace(_NAME, _NAME.replace(" ", _NO_BREAK), 1)  # a long path stays behind the name
         print(folded(whole, sys.stderr, _INDENT).replace(_NO_BREAK, " "), file=sys.stderr, flush=True)
 
 
 def complain(message: str) -> None:
-    """One line on stderr, whatever the message contains."""
+    """Print one line on stderr, whatever the message contains."""
     line = " ".join(message.split())
     say(_NAME + (line if len(line) <= _LONGEST_COMPLAINT else line[: _LONGEST_COMPLAINT - 3] + "..."))
 
 
 def refuse(message: str) -> NoReturn:
-    """Bad arguments: one line without the usage, and the end."""
+    """Refuse bad arguments: print one line without the usage, and end."""
     complain(message)
     sys.exit(EXIT_BAD_INPUT)

@@ -23,7 +23,7 @@ _MOST_TABLE_MOVES = 8
 
 
 def add_root_options(parser: argparse.ArgumentParser) -> None:
-    """`--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
+    """Add `--moves`, `--searchmoves`, `--multipv`, `--syzygy`, `--board`."""
     parser.add_argument(
         "--moves",
         metavar='"M M"',
@@ -47,7 +47,7 @@ def moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] |
 
 
 def probe(board: chess.Board, path: str) -> RootProbe | None:
-    """What the tables of `--syzygy` say. Raises PsearchError when there are none."""
+    """Return what the tables of `--syzygy` say. Raises PsearchError when there are none."""
     from psearch.text.syzygy import RootProber
 
     with RootProber(path) as prober:
@@ -55,7 +55,7 @@ def probe(board: chess.Board, path: str) -> RootProbe | None:
 
 
 def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[chess.Move] | None:
-    """The moves to search: those that the user named, of these what the tables prefer; None for all."""
+    """Return the moves to search: those that the user named, of these what the tables prefer; None for all."""
     if found is None:
         return named
     if named is None:
@@ -64,7 +64,7 @@ def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[
 
 
 def table_line(board: chess.Board, found: RootProbe) -> str:
-    """What the tables say, in one line for people."""
+    """Return what the tables say, in one line for people."""
     from psearch.text.report import LABEL_WIDTH
 
     names = [board.san(move) for move in found.best]
@@ -74,5 +74,5 @@ def table_line(board: chess.Board, found: RootProbe) -> str:
 
 
 def table_object(board: chess.Board, found: RootProbe) -> dict[str, Any]:
-    """What the tables say, for `--json`."""
+    """Return what the tables say, for `--json`."""
     return {"wdl": found.wdl, "dtz": found.dtz, "best": [board.uci(move) for move in found.best], "hits": found.hits}

@@ -61,6 +61,7 @@ class Signals:
 
 
 def leave_quietly() -> None:
-    """The process ends: a Ctrl-C too many gets no traceback from what the interpreter still has to do."""
+    """Leave quietly as the process ends: a Ctrl-C too many gets no traceback from what the interpreter still has to
+    do."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)

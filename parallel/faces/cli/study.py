@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
-from psearch.faces.cli.arguments import add_hash, add_json, check_hash
+from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
-from psearch.searcher.declared import PRUNING
 
 if TYPE_CHECKING:
     from psearch.files.raw_log import RawLog
@@ -29,13 +28,13 @@ _NOT_IN_LOG = ("json", "plot", "html", "log", "from_log", "jobs", "on", "costs",
 
 
 def add_suite(parser: argparse.ArgumentParser) -> None:
-    """`--suite FILE` and `--positions K`."""
+    """Add `--suite FILE` and `--positions K`."""
     parser.add_argument("--suite", metavar="FILE", help="EPD or FEN positions, one a line; `-` reads standard input")
     parser.add_argument("--positions", type=whole_number(1, 10**6), metavar="K", help="only the first K positions")
 
 
 def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
-    """The suite's first positions, each once: results are told apart by position."""
+    """Return the suite's first positions, each once: results are told apart by position."""
     from psearch.text.epd_text import read_suite
 
     once = {position.board.fen(): position for position in reversed(read_suite(options.suite)[: options.positions])}
@@ -43,13 +42,13 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
 
 
 def left_out(suite: Sequence[SuitePosition], samples: Sequence[Any]) -> list[str]:
-    """Names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
     searched = {sample.fen for sample in samples}
     return [position.name for position in suite if position.board.fen() not in searched]
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
-    """What is measured, and where the figures go."""
+    """Add the options of what is measured, and where the figures go."""
     add_suite(parser)
     parser.add_argument(
         "--policy",
@@ -57,7 +56,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         metavar="P,Q",
         help=f"when nodes are split: {', '.join(_POLICIES)} (default {DEFAULT_POLICY})",
     )
-    PRUNING.add_to(parser)
+    add_pruning(parser)
     add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
@@ -73,7 +72,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
-    """`--seed S`."""
+    """Add `--seed S`."""
     parser.add_argument(
         "--seed",
         type=whole_number(0, _MAX_SEED),
@@ -84,7 +83,7 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 
 
 def add_plot(parser: argparse.ArgumentParser, help_text: str) -> None:
-    """`--plot PNG`."""
+    """Add `--plot PNG`."""
     parser.add_argument("--plot", type=Path, metavar="PNG", help=help_text)
 
 
@@ -113,7 +112,7 @@ def check_study(command: str, options: argparse.Namespace, needed: Sequence[str]
 
 
 def policies(text: str) -> list[str]:
-    """Names of policies, each once, in their order. Raises PsearchError for a name that is none."""
+    """Return names of policies, each once, in their order. Raises PsearchError for a name that is none."""
     from psearch.results import PsearchError
 
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
@@ -125,7 +124,7 @@ def policies(text: str) -> list[str]:
 
 @contextmanager
 def raw_log(study: str, options: argparse.Namespace, **facts: Any) -> Iterator[RawLog | None]:
-    """The log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
+    """Open the log of `--log`, or none. Its first line has every argument that changes the figures, and the facts."""
     if options.log is None:
         yield None
         return
@@ -142,7 +141,8 @@ def _arguments(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def about_now(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
-    """Of a study that is measured now, what the first line of its log says; for a report, if there is to be one."""
+    """Return what the first line of the log of a study that is measured now says; for a report, if there is to be
+    one."""
     if options.html is None:
         return {}
     import time
@@ -249,12 +249,13 @@ def _write_html(options: argparse.Namespace, found: StudyFound, rows: Sequence[R
 
 
 def pruning_of(samples: Sequence[Any]) -> str:
-    """What the searches pruned, the same in all; empty if their log does not say."""
+    """Return what the searches pruned, the same in all; empty if their log does not say."""
     return str(samples[0].pruning) if samples else ""
 
 
 def print_table(text: str, scale: str, pruning: str, *notes: str, depths: str = "") -> None:
-    """The table on stdout, how much was searched with what pruning and to which depths, and notes on what it shows."""
+    """Print the table on stdout, how much was searched with what pruning and to which depths, and notes on what it
+    shows."""
     searched = f"{scale}; pruning {pruning}" if pruning else scale
     if depths:
         searched += f"\n{depths}"
@@ -270,7 +271,7 @@ def warn(positions: int, nodes: float, workers: int) -> None:
 
 
 def log_text(options: argparse.Namespace) -> str | None:
-    """The log that was read or written, for JSON."""
+    """Return the log that was read or written, for JSON."""
     path = options.from_log or options.log
     return None if path is None else str(path)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_trace(parser: argparse.ArgumentParser, which: str = "") -> None:
-    """`--trace FILE`; which: words for the help on the search that is recorded."""
+    """Add `--trace FILE`; which: words for the help on the search that is recorded."""
     help_text = "record what each worker does, for https://ui.perfetto.dev (Trace Event format)"
     parser.add_argument("--trace", type=Path, metavar="FILE", help=help_text + which)
 

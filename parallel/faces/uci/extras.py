@@ -9,6 +9,7 @@ import chess
 
 from psearch.api.counting import static_evaluation
 from psearch.faces.uci.uci_messages import perft_lines
+from psearch.options import SearchOptions, network_named
 from psearch.processes.supervisor import Supervisor
 
 
@@ -19,9 +20,11 @@ def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
     return perft_lines(board, counts, time.perf_counter() - start)
 
 
-def evaluation_line(supervisor: Supervisor, board: chess.Board) -> str:
-    """The line that `eval` prints."""
-    value = static_evaluation(supervisor.arena.tables, board)
+def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:
+    """Write the line that `eval` prints. Raises PsearchError."""
+    by_network = bool(options.rules.network)
+    supervisor.arena.use_network(network_named(options.network), by_network)
+    value = static_evaluation(supervisor.arena.tables, board, by_network)
     if value is None:
         return "info string no static evaluation: in check"
     white = value if board.turn == chess.WHITE else -value

@@ -99,7 +99,7 @@ class Go:
         self._release()
 
     def ponderhit(self) -> None:
-        """The expected move was played: from now on it is a normal search. Without effect if it does not ponder."""
+        """Make it a normal search from now on: the expected move was played. Without effect if it does not ponder."""
         if self.command.ponder:
             self.control.ponderhit()
             if not self.command.infinite:
@@ -115,14 +115,15 @@ class Go:
     # -- the thread that searches ------------------------------------------------------------------------------------
 
     def begin(self) -> bool:
-        """It is its turn. False: it has been given up, there is nothing to do. Called once."""
+        """Begin its turn. Returns False if it has been given up: there is nothing to do. Called once."""
         with self._changed:
             if not self.is_answered:
                 self._enter(State.SEARCHING if self._is_held else State.MAY_ANSWER)
             return not self.is_answered
 
     def start_clock(self) -> float:
-        """All that the search needs is there: its time counts from now on. The seconds since it was asked for."""
+        """Count the search's time from now on, since all that it needs is there. Returns the seconds since it was asked
+        for."""
         now = self.control.asked_at = time.perf_counter()
         return now - self._asked_at
 

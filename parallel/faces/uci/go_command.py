@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from psearch.defaults import MAX_DEPTH, MAX_NODES
+from psearch.defaults import MAX_DEPTH
 from psearch.results import PsearchError
 from psearch.searcher.declared import DEPTH, quoted
 from psearch.text.values import whole_number
@@ -30,7 +30,8 @@ _NUMBERS = {
 _LEAST = {"movestogo": 1, "depth": 1, "nodes": 1, "mate": 1, "perft": 1}
 """Smaller numbers are raised to these; a clock may be overdrawn, and is then at 0."""
 _MOST = {"depth": DEPTH.high}
-"""Larger numbers are lowered to these, others to `MAX_NODES`."""
+_MOST_ELSE = 10**18
+"""Larger numbers are lowered to these: nodes, moves and milliseconds that no search needs and sums of which fit."""
 _MOST_COMPLAINTS = 5
 _WORDS = {*_NUMBERS, "infinite", "ponder", "searchmoves"}
 
@@ -66,7 +67,7 @@ class GoCommand:
 
 
 def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], None]) -> GoCommand:
-    """The command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
+    """Return the command for a position. What makes no sense is reported to `warn`, in a few lines, and left out.
 
     Raises PsearchError for a perft that is too deep: another depth would be another number.
 
@@ -94,7 +95,7 @@ def parse_go(words: Sequence[str], board: chess.Board, warn: Callable[[str], Non
             if number is None:
                 complaints.add(f"go {word}: a whole number is missing")
             else:
-                numbers[_NUMBERS[word]] = max(min(number, _MOST.get(word, MAX_NODES)), _LEAST.get(word, 0))
+                numbers[_NUMBERS[word]] = max(min(number, _MOST.get(word, _MOST_ELSE)), _LEAST.get(word, 0))
             if rest and rest[0] not in _WORDS:
                 rest.popleft()
         else:

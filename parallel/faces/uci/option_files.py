@@ -52,7 +52,7 @@ class FileOption(Generic[_T]):
             self._try()
 
     def ask(self, question: Callable[[_T], _Found | None]) -> _Found | None:
-        """What the files say; None without them, or when they cannot say."""
+        """Return what the files say; None without them, or when they cannot say."""
         if self.value is None:
             return None
         try:
@@ -83,14 +83,14 @@ def open_prober(path: str) -> RootProber:
 
 
 def open_book(path: str) -> Book:
-    """An opening book. Raises PsearchError."""
+    """Return an opening book. Raises PsearchError."""
     from psearch.text.polyglot import Book
 
     return Book(path)
 
 
 def trace_path(text: str) -> Path:
-    """Where a trace goes. Raises PsearchError if none can be written there."""
+    """Return where a trace goes. Raises PsearchError if none can be written there."""
     path = Path(text)
     check_trace(path)
     if path.exists() and not path.is_file():

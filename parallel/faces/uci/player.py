@@ -110,7 +110,7 @@ class Player:
 
     def evaluate(self, board: chess.Board) -> None:
         """Print the static evaluation."""
-        self._submit(partial(self._evaluate, board))
+        self._submit(partial(self._evaluate, board, self._values.copy()))
 
     def bench(self) -> None:
         """Run and print what `psearch bench` does, in this process."""
@@ -330,11 +330,12 @@ class Player:
         self._notices.fails(_KERNELS + " and all else", "nothing can be searched: any legal move is played")
         go.answer(bestmove_line(next(iter(go.command.searchmoves or board.legal_moves), None)))
 
-    def _evaluate(self, board: chess.Board) -> None:
+    def _evaluate(self, board: chess.Board, values: OptionValues) -> None:
         from psearch.faces.uci.extras import evaluation_line
 
         if self._resources is not None:
-            self._say(evaluation_line(self._resources.searcher.supervisor, board))
+            options = values.search_options(self._resources.network)
+            self._say(evaluation_line(self._resources.searcher.supervisor, board, options))
 
     def _bench(self) -> None:
         from psearch.faces.uci.extras import bench_line

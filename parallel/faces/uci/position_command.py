@@ -44,7 +44,7 @@ class CurrentPosition:
         self._board, self._base, self._moves = board, base, moves
 
     def board(self, chess960: bool) -> chess.Board:
-        """A copy, with the moves of the game so far. Castling is written as king takes rook if `chess960`."""
+        """Return a copy, with the moves of the game so far. Castling is written as king takes rook if `chess960`."""
         if self._board is None:
             self.set_up(["startpos"], chess960)
         assert self._board is not None

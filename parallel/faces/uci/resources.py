@@ -13,6 +13,7 @@ import chess
 from psearch.core.toolchain.groups import Progress
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
 from psearch.faces.uci.uci_options import OptionValues
+from psearch.options import network_named
 from psearch.processes.starting.launcher import prepare_launch
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -41,6 +42,7 @@ class Resources:
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
+        self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
@@ -65,16 +67,22 @@ class Resources:
         self._trace.settle(values.text("Trace"))
         self._prober.settle(values.text("SyzygyPath"))
         self._book.settle(values.text("BookFile"))
+        self._network.settle(values.text("EvalFile"))
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None))
             self.searcher.settle_machines(values.text("Cluster"), hash_mb)
 
+    @property
+    def network(self) -> str:
+        """The file of the network that evaluates; empty: that of the package."""
+        return self._network.value or ""
+
     # -- for a search ------------------------------------------------------------------------------------------------
 
     def restore(self, may_wait: Callable[[], bool]) -> bool:
-        """New workers for those that are lost or late: now, and not on the clock of the next move, as long as there is
-        time for that. Whether any were."""
+        """Start new workers for those that are lost or late: now, and not on the clock of the next move, as long as
+        there is time for that. Whether any were."""
         notes = self.searcher.restore(may_wait)
         for note in notes:
             self.note(note)
@@ -96,17 +104,17 @@ class Resources:
         self.searcher.forget()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
-        """A move drawn from the book; None without a book, or when the position is not in it."""
+        """Return a move drawn from the book; None without a book, or when the position is not in it."""
         return self._book.ask(lambda book: book.pick(board, self.dice))
 
     def book_reply(self, board: chess.Board, move: chess.Move) -> chess.Move | None:
-        """What the book expects after a move; None where it ends."""
+        """Return what the book expects after a move; None where it ends."""
         after = board.copy(stack=False)
         after.push(move)
         return self._book.ask(lambda book: book.expected(after))
 
     def probe(self, board: chess.Board) -> RootProbe | None:
-        """What the endgame tables say; None without them, or when they cannot say."""
+        """Return what the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))
 
     def write_trace(self, board: chess.Board, policy: str, is_wanted: Callable[[], bool]) -> None:

@@ -51,19 +51,20 @@ def _between(elo: int) -> tuple[Level, Level, float]:
 
 
 def node_limit(elo: int) -> int:
-    """Nodes that a move may cost at this level, MIN_ELO to MAX_ELO."""
+    """Return nodes that a move may cost at this level, MIN_ELO to MAX_ELO."""
     low, high, share = _between(elo)
     return round(math.exp((1 - share) * math.log(low.nodes) + share * math.log(high.nodes)))
 
 
 def noise_cp(elo: int) -> float:
-    """How far, in centipawns, a move may be worse and still be chosen about a third as often as the best."""
+    """Return how far, in centipawns, a move may be worse and still be chosen about a third as often as the best."""
     low, high, share = _between(elo)
     return low.noise_cp + (high.noise_cp - low.noise_cp) * share
 
 
 def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
-    """One of the best lines by chance, the better the likelier; the first when it mates or the level is the highest."""
+    """Return one of the best lines by chance, the better the likelier; the first when it mates or the level is the
+    highest."""
     noise = noise_cp(elo)
     mate = lines[0].score.relative.mate()
     if noise == 0 or len(lines) < 2 or (mate is not None and mate > 0):
@@ -74,5 +75,5 @@ def choose_line(lines: Sequence[Info], elo: int, dice: random.Random) -> Info:
 
 
 def bestmove_of(line: Info) -> tuple[chess.Move, chess.Move | None]:
-    """The move of a line and the expected reply."""
+    """Return the move of a line and the expected reply."""
     return line.pv[0], line.pv[1] if len(line.pv) > 1 else None

@@ -14,7 +14,7 @@ from psearch.text.wdl import Wdl, wdl_of_score
 
 
 def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
-    """An `info` line of the protocol. Scores are for the side to move; a mate counts moves."""
+    """Return an `info` line of the protocol. Scores are for the side to move; a mate counts moves."""
     relative = info.score.relative
     mate = relative.mate()
     score = f"cp {relative.score()}" if mate is None else f"mate {mate}"
@@ -31,7 +31,7 @@ def info_line(info: Info, tbhits: int = 0, wdl: Wdl | None = None) -> str:
 
 
 def live_line(info: Info) -> str:
-    """An `info` line between two iterations: counters, and the root move that is being searched."""
+    """Return an `info` line between two iterations: counters, and the root move that is being searched."""
     line = (
         f"info depth {info.depth} nodes {info.nodes} nps {info.nps} hashfull {info.hashfull}"
         f" time {_milliseconds(info.time_s)}"
@@ -42,7 +42,7 @@ def live_line(info: Info) -> str:
 
 
 def statistics_line(info: Info) -> str:
-    """How the work was shared, as an `info string`."""
+    """Return how the work was shared, as an `info string`."""
     workers = info.workers
     nodes = max(1, sum(worker.nodes for worker in workers))
     aborted = sum(worker.aborted_nodes for worker in workers)
@@ -56,8 +56,8 @@ def statistics_line(info: Info) -> str:
 
 
 def bestmove_line(move: chess.Move | None, ponder: chess.Move | None = None) -> str:
-    """The answer to a `go`. move: None if there is no legal one; ponder: the reply that is expected. Castling is as in
-    the moves."""
+    """Return the answer to a `go`. move: None if there is no legal one; ponder: the reply that is expected. Castling is
+    as in the moves."""
     if move is None:
         return "bestmove (none)"
     moves = [move] if ponder is None else [move, ponder]
@@ -65,14 +65,15 @@ def bestmove_line(move: chess.Move | None, ponder: chess.Move | None = None) -> 
 
 
 def perft_lines(board: chess.Board, counts: Mapping[chess.Move, int], seconds: float) -> str:
-    """The answer to `go perft`: leaves below each root move, and their sum."""
+    """Return the answer to `go perft`: leaves below each root move, and their sum."""
     lines = sorted(f"{board.uci(move)}: {nodes}" for move, nodes in counts.items())
     total = sum(counts.values())
     return "\n".join([*lines, f"info nodes {total} time {_milliseconds(seconds)}", "", f"Nodes searched: {total}"])
 
 
 def shown_wdl(board: chess.Board, info: Info, tablebases: int | None) -> Wdl:
-    """Win, draw and loss in thousandths for `info ... wdl`. tablebases: what they say, WIN to LOSS, if they were asked.
+    """Return win, draw and loss in thousandths for `info ... wdl`. tablebases: what they say, WIN to LOSS, if they were
+    asked.
 
     A mate in sight is certain, and so is what tablebases say; else the model has the word.
     """

@@ -15,6 +15,8 @@ from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.searcher.declared import (
     CLEAR_HASH,
     CLUSTER,
+    EVAL_FILE,
+    EVALUATION,
     HASH,
     MULTIPV,
     POLICY,
@@ -72,6 +74,8 @@ OPTIONS = (
     POLICY,
     PRUNING,
     Option("PruningParameters", "string", "", check=_check_parameters),
+    EVALUATION,
+    EVAL_FILE,
     SPLIT_DEPTH,
     TRACE,
     CLUSTER,
@@ -118,12 +122,18 @@ class OptionValues:
         """As they are now; later changes do not show."""
         return OptionValues(self.files, dict(self._values))
 
-    def search_options(self) -> SearchOptions:
-        """How to search."""
+    def search_options(self, network: str = "") -> SearchOptions:
+        """How to search. network: the path of a file that has been read."""
         from psearch.options import SearchOptions, pruning_named
 
         pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
-        return SearchOptions(pruning=pruning, policy=self.text("Policy"), split_depth=self.number("SplitDepth"))
+        return SearchOptions(
+            pruning=pruning,
+            policy=self.text("Policy"),
+            split_depth=self.number("SplitDepth"),
+            evaluation=self.text("Evaluation"),
+            network=network,
+        )
 
     def number(self, name: str) -> int:
         value = self._values[name]

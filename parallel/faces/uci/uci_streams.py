@@ -52,7 +52,7 @@ class Streams:
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def lines(self, complain: Callable[[str], None]) -> Iterator[str]:
-        """Lines as they come, whatever bytes they hold, until the end of the input or a signal.
+        """Yield lines as they come, whatever bytes they hold, until the end of the input or a signal.
 
         Bytes that are no text of this system are kept as in file names (`os.fsdecode`). A line that is too long is
         left out, and reported to `complain`. Raises OSError when the output cannot be written any more.
@@ -139,7 +139,7 @@ class Streams:
 
 
 def descriptor_of(stream: object, name: str) -> int:
-    """The descriptor of `sys.stdin` or `sys.stdout`. Raises OSError when it is closed."""
+    """Return the descriptor of `sys.stdin` or `sys.stdout`. Raises OSError when it is closed."""
     fileno = getattr(stream, "fileno", None)
     if fileno is None:
         raise OSError(EBADF, f"standard {name} is closed")

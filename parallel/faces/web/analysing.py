@@ -56,7 +56,7 @@ class Analyst:
         }
 
     def configure(self, payload: Mapping[str, Any]) -> None:
-        """Other lines, policy, pruning. Raises PsearchError."""
+        """Set other lines, policy, pruning. Raises PsearchError."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
         policy = choice_of(payload, "policy", POLICY.choices)
         pruning = text_of(payload, "pruning", _LONGEST_PRUNING).strip()
@@ -96,12 +96,12 @@ class Analyst:
             self._take_state("off", reason)
 
     def follow(self) -> None:
-        """Something else stands on the board."""
+        """Follow the board, on which something else stands."""
         if self.is_on and self._node != self._context.tree.number:
             self.start()
 
     def follow_other_game(self) -> None:
-        """The numbers of nodes mean others now."""
+        """Follow to another game, in which the numbers of nodes mean others."""
         self._latest = {}
         if self.is_on:
             self.start()

@@ -37,11 +37,11 @@ class Context:
         return task
 
     def tell_position(self) -> None:
-        """What stands on the board."""
+        """Tell the page what stands on the board."""
         self.send("board.position", self.tree.position())
 
     def tell_game(self) -> None:
-        """The whole tree, and what stands on the board."""
+        """Tell the page the whole tree, and what stands on the board."""
         self.send("board.tree", self.tree.tree())
         self.tell_position()
 

@@ -49,7 +49,7 @@ class Bounds:
 
 
 def bounds_of(settings: EngineSettings) -> Bounds:
-    """The usable cores, and a quarter of the memory; more where the user has said so on the command line."""
+    """Return the usable cores, and a quarter of the memory; more where the user has said so on the command line."""
     memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     most_mb = min(MAX_HASH_MB, max(DEFAULT_HASH_MB, memory_mb // _HASH_SHARE))
     return Bounds(max(usable_cores(), settings.threads), max(most_mb, settings.hash_mb))
@@ -147,7 +147,7 @@ class Desk:
             await self._engine.close()
 
     def note(self, text: str) -> None:
-        """Something went wrong and was mended: a worker was lost."""
+        """Note that something went wrong and was mended: a worker was lost."""
         self.notes = [*self.notes, text][-_MOST_NOTES:]
         self._tell_all("engine.note", {"text": text})
 
@@ -172,7 +172,7 @@ class Desk:
 
     @contextlib.asynccontextmanager
     async def task(self) -> AsyncIterator[AsyncEngine]:
-        """The engine for oneself, when it is one's turn. Raises PsearchError when there is none."""
+        """Yield the engine for oneself, when it is one's turn. Raises PsearchError when there is none."""
         self._tasks += 1
         self._begin_again()
         try:
@@ -190,8 +190,8 @@ class Desk:
 
     @contextlib.asynccontextmanager
     async def cores(self, reason: str) -> AsyncIterator[None]:
-        """Inside, no analysis runs, for this reason; tasks do. One after the other: processes of their own need the
-        cores."""
+        """Have the cores: inside, no analysis runs, for this reason; tasks do. One after the other: processes of their
+        own need the cores."""
         async with self._cores:
             self._pauses.append(reason)
             self._begin_again()
@@ -202,7 +202,7 @@ class Desk:
                 self._begin_again()
 
     async def configure(self, threads: int, hash_mb: int) -> None:
-        """Other workers. Raises PsearchError when they are not to be had: all stays as it was then."""
+        """Start other workers. Raises PsearchError when they are not to be had: all stays as it was then."""
         if not (1 <= threads <= self.bounds.threads and 1 <= hash_mb <= self.bounds.hash_mb):
             raise PsearchError(f"at most {self.bounds.threads} threads and {self.bounds.hash_mb} MiB of hash")
         async with self.task() as engine:

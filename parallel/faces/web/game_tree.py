@@ -53,7 +53,7 @@ class Game(NamedTuple):
 
 
 def games_in(text: str) -> list[Game]:
-    """The games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
+    """Return the games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
     handle, found = io.StringIO(text), []
     while True:
         begin = handle.tell()
@@ -88,12 +88,12 @@ class GameTree:
 
     @classmethod
     def of_fen(cls, text: str) -> GameTree:
-        """A position of its own. Raises PsearchError."""
+        """Return a position of its own. Raises PsearchError."""
         return cls.of_board(parse_position(text))
 
     @classmethod
     def of_board(cls, board: chess.Board) -> GameTree:
-        """A position of its own, without the moves before it."""
+        """Return a position of its own, without the moves before it."""
         game = chess.pgn.Game()
         if board != chess.Board():
             game.setup(board)
@@ -101,7 +101,8 @@ class GameTree:
 
     @classmethod
     def of_pgn(cls, text: str) -> tuple[GameTree, str]:
-        """The first game of a PGN, and what is wrong with it, which may be nothing. Raises PsearchError for none."""
+        """Return the first game of a PGN, and what is wrong with it, which may be nothing. Raises PsearchError for
+        none."""
         try:
             work = next(read_games(Source.of_text("the PGN", text)), None)
         except UnicodeEncodeError:
@@ -143,15 +144,15 @@ class GameTree:
         return self._numbers[self.here]
 
     def has(self, node: chess.pgn.GameNode) -> bool:
-        """Whether a node is still there."""
+        """Tell whether a node is still there."""
         return node in self._numbers
 
     def number_of(self, node: chess.pgn.GameNode) -> int:
-        """Of any node of the tree."""
+        """Return the number of any node of the tree."""
         return self._numbers[node]
 
     def board(self) -> chess.Board:
-        """The position on the board, with the moves before it."""
+        """Return the position on the board, with the moves before it."""
         return self.here.board()
 
     def go(self, number: int) -> None:
@@ -196,7 +197,7 @@ class GameTree:
     # -- what the page is told -----------------------------------------------------------------------------------------
 
     def position(self) -> dict[str, Any]:
-        """What stands on the board, and what may be done there."""
+        """Return what stands on the board, and what may be done there."""
         board = self.board()
         outcome = board.outcome()
         last = board.peek() if board.move_stack else None
@@ -212,7 +213,7 @@ class GameTree:
         }
 
     def tree(self) -> dict[str, Any]:
-        """The whole game: each node after its parent, the main line of each before its variations."""
+        """Return the whole game: each node after its parent, the main line of each before its variations."""
         nodes = []
         for node, depth, board in _walk_with_boards(self.game, self._facts):
             if board is not None:
@@ -237,7 +238,7 @@ class GameTree:
         }
 
     def _lasting_facts(self, node: chess.pgn.GameNode, depth: int, board: chess.Board) -> dict[str, Any]:
-        """Of a node at this distance from the root, whose position stands on the board."""
+        """Return the facts of a node at this distance from the root, whose position stands on the board."""
         facts = {
             "id": self._numbers[node],
             "ply": self.game.ply() + depth,
@@ -253,7 +254,7 @@ class GameTree:
         return facts
 
     def export(self) -> dict[str, str]:
-        """The position as FEN and the game as PGN."""
+        """Return the position as FEN and the game as PGN."""
         board = self.board()
         exporter = chess.pgn.StringExporter(columns=80, headers=True, variations=True, comments=True)
         return {"fen": _fen(board), "pgn": self.game.accept(exporter)}
@@ -265,7 +266,7 @@ class GameTree:
             self._evals[node] = score, depth
 
     def score_of(self, node: chess.pgn.GameNode) -> chess.engine.PovScore | None:
-        """What was found at a node here, or by who wrote the PGN."""
+        """Return what was found at a node here, or by who wrote the PGN."""
         if node in self._evals:
             return self._evals[node][0]
         score = node.eval()
@@ -275,7 +276,7 @@ class GameTree:
 
 
 def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> chess.Move:
-    """The legal move from one square to another; castling also as king takes rook. Raises PsearchError."""
+    """Return the legal move from one square to another; castling also as king takes rook. Raises PsearchError."""
     for move in board.legal_moves:
         if chess.square_name(move.from_square) != origin or (move.promotion or 0) != _PROMOTIONS.get(promotion, 0):
             continue
@@ -285,7 +286,7 @@ def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> che
 
 
 def move_in_words(board: chess.Board, text: str) -> chess.Move:
-    """A move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
+    """Return a move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
     for parse in (board.parse_san, board.parse_uci):
         try:
             move = parse(text.strip())
@@ -297,7 +298,7 @@ def move_in_words(board: chess.Board, text: str) -> chess.Move:
 
 
 def destinations(board: chess.Board) -> dict[str, list[str]]:
-    """The squares to which the pieces may go, by the squares on which they are."""
+    """Return the squares to which the pieces may go, by the squares on which they are."""
     found: dict[str, list[str]] = {}
     for move in board.legal_moves:
         targets = found.setdefault(chess.square_name(move.from_square), [])
@@ -315,15 +316,15 @@ def _targets(board: chess.Board, move: chess.Move) -> list[str]:
 
 
 def outcome_text(outcome: chess.Outcome) -> str:
-    """Why the game is over, in words."""
+    """Return why the game is over, in words."""
     reason = outcome.termination.name.lower().replace("_", " ")
     winner = {True: "White wins by ", False: "Black wins by ", None: "Draw by "}[outcome.winner]
     return winner + reason
 
 
 def score_facts(score: chess.engine.PovScore, bound: str = "exact") -> dict[str, Any]:
-    """A score, or a bound for who is to move, seen from White: as text, and as a number for bars and graphs (mates are
-    beyond 10,000)."""
+    """Return a score, or a bound for who is to move, seen from White: as text, and as a number for bars and graphs
+    (mates are beyond 10,000)."""
     white = score.white()
     if bound != "exact" and not score.turn:
         bound = "upper" if bound == "lower" else "lower"

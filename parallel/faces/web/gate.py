@@ -59,7 +59,8 @@ class Gate:
         return f"http://127.0.0.1:{self.port}/?token={self._token}"
 
     def address_for_once(self) -> str:
-        """For the command line of a browser, which everybody on the machine can read: good for one request."""
+        """Return the address for the command line of a browser, which everybody on the machine can read: good for one
+        request."""
         self._once = secrets.token_urlsafe(_TOKEN_BYTES)
         self._once_until = time.monotonic() + _FIRST_LOOK_S
         return f"http://127.0.0.1:{self.port}/?token={self._once}"
@@ -74,15 +75,15 @@ class Gate:
         return f"psearch-{self.port}"
 
     def is_host(self, headers: Headers) -> bool:
-        """Whether the request is for this server, by the one name or the other."""
+        """Tell whether the request is for this server, by the one name or the other."""
         return _only(headers, b"host") in self._hosts
 
     def is_origin(self, headers: Headers) -> bool:
-        """Whether a page of this server asks."""
+        """Tell whether a page of this server asks."""
         return _only(headers, b"origin").removeprefix("http://") in self._hosts
 
     def takes(self, token: str) -> bool:
-        """Whether the address had the token."""
+        """Tell whether the address had the token."""
         if secrets.compare_digest(token.encode(), self._token.encode()):
             return True
         once, self._once = self._once, None
@@ -94,7 +95,7 @@ class Gate:
         return False
 
     def knows(self, headers: Headers) -> bool:
-        """Whether the request has the cookie of a page that came with the token."""
+        """Tell whether the request has the cookie of a page that came with the token."""
         wanted = f"{self._cookie_name}={self._token}".encode()
         cookies = b"; ".join(value for key, value in headers if key == b"cookie").split(b"; ")
         # compared as they are: other programs on 127.0.0.1 have theirs, which need not be well-formed

@@ -46,7 +46,7 @@ class PageSession(Protocol):
         """Say something to the page. Does not wait; payload: what JSON can say."""
 
     def show(self, type: str, payload: Payload) -> None:
-        """The same for a state of which only the latest matters: of several in a twentieth of a second one is sent."""
+        """Show a state of which only the latest matters: of several in a twentieth of a second one is sent."""
 
     def on_close(self, function: Callable[[], None]) -> None:
         """Call this when the page is closed. The same function is taken once."""
@@ -83,7 +83,7 @@ def load_handlers() -> None:
 
 
 def handler_of(type: str) -> Handler:
-    """The handler of a type. Raises PsearchError when there is none."""
+    """Return the handler of a type. Raises PsearchError when there is none."""
     handler = _HANDLERS.get(type)
     if handler is None:
         raise PsearchError(f"no such message: {type[:40]!r}")

@@ -77,7 +77,7 @@ class _Work:
             self._session.send(*self.latest)
 
     def expect(self, characters: int) -> None:
-        """A trace of so many; 0: none."""
+        """Expect a trace of so many; 0: none."""
         self.parts, self.so_far, self.wanted = [], 0, characters
 
     def stop(self) -> None:
@@ -99,7 +99,7 @@ def _work_of(session: PageSession) -> _Work:
 
 @handles("laboratory.hello")
 async def hello(session: PageSession, payload: Payload) -> None:
-    """What can be chosen."""
+    """Tell what can be chosen."""
     session.send(
         "laboratory.choices",
         {
@@ -139,13 +139,13 @@ async def stop(session: PageSession, payload: Payload) -> None:
 
 @handles("trace.begin")
 async def begin_trace(session: PageSession, payload: Payload) -> None:
-    """So many characters come."""
+    """Begin to take a trace of so many characters."""
     _work_of(session).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
 
 
 @handles("trace.part")
 async def take_part(session: PageSession, payload: Payload) -> None:
-    """Some of them; after the last ones the trace is read."""
+    """Take some of them; after the last ones the trace is read."""
     work = _work_of(session)
     if not work.wanted:
         raise PsearchError("there is no trace that this could be a part of")

@@ -109,7 +109,7 @@ class Page(Context):
         self._shown[type] = payload
 
     def tell_games(self, opened: bool) -> None:
-        """What can be chosen from. opened: one was, just now."""
+        """Tell what can be chosen from. opened: one was, just now."""
         titles = [f"{number}. {game.title}" for number, game in enumerate(self.games, 1)]
         self.send("board.games", {"titles": titles, "here": self.game_number, "opened": opened})
 
@@ -135,7 +135,7 @@ class Page(Context):
         return asyncio.create_task(self._write(socket))
 
     def detach(self, socket: Socket) -> None:
-        """The WebSocket is gone."""
+        """Detach from the WebSocket, which is gone."""
         if self._socket is not socket:
             return
         self._socket = None
@@ -143,7 +143,7 @@ class Page(Context):
         self._leaving = asyncio.get_running_loop().call_later(PATIENCE_S, self.leave)
 
     def leave(self) -> None:
-        """Nobody looks any more: end what is searched."""
+        """End what is searched, since nobody looks any more."""
         self.analyst.stop("the page was closed")
         self.review.stop()
         self.match.leave()
@@ -152,7 +152,7 @@ class Page(Context):
             function()
 
     def close(self) -> None:
-        """The end of the page."""
+        """Close the page."""
         if self._leaving is not None:
             self._leaving.cancel()
         self.leave()
@@ -191,7 +191,7 @@ class Page(Context):
     # -- what it says --------------------------------------------------------------------------------------------------
 
     async def receive(self, text: str) -> None:
-        """A message has come. Returns when there is room for the next."""
+        """Receive a message. Returns when there is room for the next."""
         try:
             type, payload = parse(text)
             handler_of(type)
@@ -218,7 +218,7 @@ class Page(Context):
                 self.send(f"{part_of(type)}.error", {"text": "this should not happen: see the server's terminal"})
 
     def tell_everything(self, page_id: str) -> None:
-        """To a page that has just come, or come back."""
+        """Tell everything to a page that has just come, or come back."""
         self.send("page.hello", {"id": page_id})
         self.send("engine.state", self.desk.facts)
         self.tell_games(opened=False)

@@ -26,7 +26,7 @@ _MOST_NUMBER = 2**31
 
 @handles("page.facts")
 async def tell_facts(page: Page, payload: Payload) -> None:
-    """What the page needs to know for its menus."""
+    """Tell what the page needs to know for its menus."""
     page.send(
         "page.facts",
         {
@@ -44,7 +44,7 @@ async def tell_facts(page: Page, payload: Payload) -> None:
 
 @handles("board.move")
 async def move(page: Page, payload: Payload) -> None:
-    """A piece was moved: `from`, `to`, `promotion` (q, r, b, n or nothing), in the position `at`."""
+    """Play the move of a piece: `from`, `to`, `promotion` (q, r, b, n or nothing), in the position `at`."""
     if whole_of(payload, "at", 0, _MOST_NUMBER) != page.tree.number:
         page.tell_position()  # it was meant for another position
         return
@@ -58,7 +58,7 @@ async def move(page: Page, payload: Payload) -> None:
 
 @handles("board.say")
 async def say(page: Page, payload: Payload) -> None:
-    """A move was typed: `text`."""
+    """Play a move that was typed: `text`."""
     _play(page, move_in_words(page.tree.board(), text_of(payload, "text", 20)))
 
 
@@ -93,14 +93,14 @@ async def peek(page: Page, payload: Payload) -> None:
 
 @handles("board.fen")
 async def fen(page: Page, payload: Payload) -> None:
-    """Another position: `text`."""
+    """Set up another position: `text`."""
     page.match.check_may_change()
     _set_tree(page, GameTree.of_fen(text_of(payload, "text", _LONGEST_FEN)))
 
 
 @handles("board.pgn")
 async def pgn(page: Page, payload: Payload) -> None:
-    """Other games: `text`, of which the first is shown."""
+    """Read other games: `text`, of which the first is shown."""
     page.match.check_may_change()
     # in a thread: long games take seconds, and others use the loop
     found = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
@@ -109,7 +109,7 @@ async def pgn(page: Page, payload: Payload) -> None:
 
 @handles("board.pick")
 async def pick(page: Page, payload: Payload) -> None:
-    """Another game of the PGN that was given last: its `number`, from 0."""
+    """Show another game of the PGN that was given last: its `number`, from 0."""
     page.match.check_may_change()
     number = whole_of(payload, "number", 0, _MOST_NUMBER)
     if number >= len(page.games):
@@ -119,7 +119,7 @@ async def pick(page: Page, payload: Payload) -> None:
 
 @handles("board.chess960")
 async def chess960(page: Page, payload: Payload) -> None:
-    """A first position of Chess960: its `number`, or any."""
+    """Set up a first position of Chess960: its `number`, or any."""
     page.match.check_may_change()
     if payload.get("number") is None:
         number = random.randrange(_POSITIONS_960)
@@ -130,7 +130,7 @@ async def chess960(page: Page, payload: Payload) -> None:
 
 @handles("board.start")
 async def start(page: Page, payload: Payload) -> None:
-    """The first position of chess."""
+    """Set up the first position of chess."""
     page.match.check_may_change()
     _set_tree(page, GameTree())
 
@@ -154,7 +154,7 @@ async def promote(page: Page, payload: Payload) -> None:
 
 @handles("board.export")
 async def export(page: Page, payload: Payload) -> None:
-    """The position as FEN, the game as PGN."""
+    """Send the position as FEN, the game as PGN."""
     page.send("board.exported", page.tree.export())
 
 
@@ -198,19 +198,19 @@ async def start_analysis(page: Page, payload: Payload) -> None:
 
 @handles("analysis.stop")
 async def stop_analysis(page: Page, payload: Payload) -> None:
-    """Enough."""
+    """Stop the search."""
     page.analyst.stop()
 
 
 @handles("analysis.configure")
 async def configure_analysis(page: Page, payload: Payload) -> None:
-    """How to search: `multipv`, `policy`, `pruning`."""
+    """Set how to search: `multipv`, `policy`, `pruning`."""
     page.analyst.configure(payload)
 
 
 @handles("engine.configure")
 async def configure_engine(page: Page, payload: Payload) -> None:
-    """Other workers, for all pages: `threads`, `hash` in MiB."""
+    """Start other workers, for all pages: `threads`, `hash` in MiB."""
     bounds = page.desk.bounds
     threads, hash_mb = whole_of(payload, "threads", 1, bounds.threads), whole_of(payload, "hash", 1, bounds.hash_mb)
     page.begin("engine", page.desk.configure(threads, hash_mb))
@@ -227,7 +227,8 @@ async def forget(page: Page, payload: Payload) -> None:
 
 @handles("play.start")
 async def start_game(page: Page, payload: Payload) -> None:
-    """`color` (white, black, random), `elo` or null, `clock` in s or null, `increment`, `movetime`, `fromHere`."""
+    """Start a game: `color` (white, black, random), `elo` or null, `clock` in s or null, `increment`, `movetime`,
+    `fromHere`."""
     page.analyst.stop("a game is being played")
     page.review.stop()
     page.match.start(payload)
@@ -257,5 +258,5 @@ async def start_review(page: Page, payload: Payload) -> None:
 
 @handles("review.stop")
 async def stop_review(page: Page, payload: Payload) -> None:
-    """Enough."""
+    """Stop the review."""
     page.review.stop()

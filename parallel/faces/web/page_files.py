@@ -30,7 +30,7 @@ class File:
 
 
 def read_files() -> dict[str, File]:
-    """Every file of the page by its path in the address; the page itself is at `/`. Raises OSError."""
+    """Return every file of the page by its path in the address; the page itself is at `/`. Raises OSError."""
     found = {}
     for path in sorted(_STATIC.rglob("*")):
         kind = _KINDS.get(path.suffix)

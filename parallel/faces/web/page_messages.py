@@ -14,7 +14,7 @@ _LONGEST_TYPE = 60
 
 
 def parse(text: str) -> tuple[str, Mapping[str, Any]]:
-    """Type and payload of a message. Raises PsearchError when it is none."""
+    """Return type and payload of a message. Raises PsearchError when it is none."""
     if len(text) > LONGEST:
         raise PsearchError(f"a message is longer than {LONGEST:,} characters")
     try:
@@ -32,12 +32,12 @@ def parse(text: str) -> tuple[str, Mapping[str, Any]]:
 
 
 def message(type: str, payload: Mapping[str, Any]) -> str:
-    """The text of a message to the page, in ASCII: half a surrogate pair that came from a page is no problem."""
+    """Return the text of a message to the page, in ASCII: half a surrogate pair that came from a page is no problem."""
     return json.dumps({"type": type, "payload": payload}, separators=(",", ":"), allow_nan=False)
 
 
 def part_of(type: str) -> str:
-    """The part of the page that a type belongs to: its first word."""
+    """Return the part of the page that a type belongs to: its first word."""
     return type.partition(".")[0]
 
 

@@ -36,7 +36,7 @@ class Pages:
         self._desk.start()
 
     def page(self, page_id: str) -> Page | None:
-        """The page of this name, a new one if need be; None when there are too many."""
+        """Return the page of this name, a new one if need be; None when there are too many."""
         self._forget_old()
         found = self._pages.get(page_id)
         if found is None:

@@ -10,7 +10,7 @@ from psearch.text.values import number, shown, whole
 
 
 def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    """A whole number from low to high."""
+    """Return a whole number from low to high."""
     value = payload.get(name)
     if isinstance(value, bool):
         raise PsearchError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
@@ -18,7 +18,7 @@ def whole_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> int:
 
 
 def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> float:
-    """A number from low to high."""
+    """Return a number from low to high."""
     value = payload.get(name)
     if isinstance(value, bool):
         raise PsearchError(f"{name} must be a number from {low} to {high}, not {shown(value)}")
@@ -26,7 +26,7 @@ def number_of(payload: Mapping[str, Any], name: str, low: int, high: int) -> flo
 
 
 def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
-    """A text of so many characters at most."""
+    """Return a text of so many characters at most."""
     value = payload.get(name)
     if not isinstance(value, str):
         raise PsearchError(f"{name} must be a text, not {shown(value)}")
@@ -36,7 +36,7 @@ def text_of(payload: Mapping[str, Any], name: str, longest: int = 200) -> str:
 
 
 def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -> str:
-    """One of these names."""
+    """Return one of these names."""
     value = payload.get(name)
     if not isinstance(value, str) or value not in choices:
         raise PsearchError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}")
@@ -44,7 +44,7 @@ def choice_of(payload: Mapping[str, Any], name: str, choices: Collection[str]) -
 
 
 def flag_of(payload: Mapping[str, Any], name: str) -> bool:
-    """True or false."""
+    """Return true or false."""
     value = payload.get(name)
     if not isinstance(value, bool):
         raise PsearchError(f"{name} must be true or false, not {shown(value)}")
@@ -52,7 +52,7 @@ def flag_of(payload: Mapping[str, Any], name: str) -> bool:
 
 
 def texts_of(payload: Mapping[str, Any], name: str, most: int, longest: int = 20) -> list[str]:
-    """A list of so many texts at most, such as moves."""
+    """Return a list of so many texts at most, such as moves."""
     value = payload.get(name)
     if not isinstance(value, list) or len(value) > most:
         raise PsearchError(f"{name} must be a list of at most {most:,} texts, not {shown(value)}")

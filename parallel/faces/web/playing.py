@@ -43,7 +43,7 @@ class Terms:
 
     @classmethod
     def of(cls, payload: Mapping[str, Any]) -> Terms:
-        """What the page asks for. Raises PsearchError."""
+        """Return what the page asks for. Raises PsearchError."""
         color = choice_of(payload, "color", ("white", "black", "random"))
         human = random.random() < 0.5 if color == "random" else color == "white"
         elo = None if payload.get("elo") is None else whole_of(payload, "elo", MIN_ELO, MAX_ELO)
@@ -114,7 +114,7 @@ class Match:
             raise PsearchError("a game is being played: end it first")
 
     def take_move(self, move: chess.Move) -> None:
-        """The human's move, legal on the board. Raises PsearchError when it is not their turn."""
+        """Take the human's move, legal on the board. Raises PsearchError when it is not their turn."""
         if self._turn != self._human:
             raise PsearchError("it is not your turn")
         if self._context.tree.here is not self._last:
@@ -145,14 +145,14 @@ class Match:
         self._next_turn()
 
     def forget(self) -> None:
-        """Something else is on the board: the last game is no more to be seen."""
+        """Forget the last game: something else is on the board."""
         self.check_may_change()
         if self.terms is not None:
             self.terms, self._last, self.result = None, None, ""
             self._tell()
 
     def resign(self) -> None:
-        """The human gives up."""
+        """Resign for the human."""
         if self.is_running:
             self._end("You resigned", "0-1" if self._human else "1-0")
 
@@ -168,7 +168,7 @@ class Match:
             self._next_turn()
 
     def close(self) -> None:
-        """The page is gone."""
+        """Stop the game of a page that is gone."""
         self._end_thinking()
         self._stop_clock()
         self.is_running = False

@@ -191,7 +191,7 @@ def _limits_of(payload: Mapping[str, Any]) -> Limits:
 
 
 async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, None]:
-    """Of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
+    """Yield the outcomes of the positions of a game, by `psearch analyse --jobs 1 --threads N`, as they are found."""
     crew: Crew | None = None
     is_stopped = False
 

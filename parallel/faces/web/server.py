@@ -43,7 +43,6 @@ _LONGEST_REQUEST = 1 << 14
 _PAGE_ID = re.compile(r"[0-9a-f]{16,64}")
 _POLICY_VIOLATION = 1008
 _TRY_LATER = 1013
-_GOING_AWAY = 1001
 _COURTESY_S = 0.5
 """How long the engine waits for a page before it starts."""
 _PATIENCE_S = 2
@@ -58,7 +57,8 @@ _OPEN_THE_ADDRESS = "Open the address that psearch serve has printed: it has a t
 
 
 def listen(port: int) -> sockets.socket:
-    """A socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is taken."""
+    """Return a socket that listens on 127.0.0.1; port 0: any that is free. Raises PsearchError when the port is
+    taken."""
     listener = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM)
     try:
         listener.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
@@ -73,7 +73,7 @@ def listen(port: int) -> sockets.socket:
 
 
 def make_app(gate: Gate, open_pages: Callable[[], Pages]) -> Starlette:
-    """The application. open_pages: makes what pages need, in a thread; it may take a while."""
+    """Return the application. open_pages: makes what pages need, in a thread; it may take a while."""
     files = read_files()
 
     @contextlib.asynccontextmanager

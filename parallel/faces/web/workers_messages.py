@@ -106,7 +106,7 @@ async def watch(session: PageSession, payload: Payload) -> None:
 
 @handles("workers.seen")
 async def seen(session: PageSession, payload: Payload) -> None:
-    """The page has drawn a snapshot."""
+    """Note that the page has drawn a snapshot."""
     watching = _WATCHING.get(session)
     if watching is not None:
         watching.unseen = max(0, watching.unseen - 1)
@@ -114,7 +114,7 @@ async def seen(session: PageSession, payload: Payload) -> None:
 
 @handles("workers.rest")
 async def rest(session: PageSession, payload: Payload) -> None:
-    """The page does not show the workers any more."""
+    """Rest: the page does not show the workers any more."""
     watching = _WATCHING.get(session)
     if watching is not None:
         watching.end()

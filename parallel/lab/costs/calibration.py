@@ -75,7 +75,7 @@ class Calibration:
     sharing: SharingCosts
 
     def table(self) -> str:
-        """One line for each cost."""
+        """Return one line for each cost."""
         costs = self.costs
         fitted = f"least squares over {self.slices} slices, error {self.node_error:.1%}"
         rows = [

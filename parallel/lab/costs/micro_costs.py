@@ -138,7 +138,7 @@ def time_transfers(word, own, blocks, rounds):
 
 @entry(i64(i64, i64, i64), MICRO_COSTS)
 def write_offers(context, word, rounds):
-    """At its turn, 1, write to the mask of every stack: nothing is offered."""
+    """Write, at its turn, 1, to the mask of every stack: nothing is offered."""
     ctx = context_at(context)
     for _ in range(rounds):
         _wait_for_turn(word, 1)

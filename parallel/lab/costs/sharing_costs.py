@@ -73,13 +73,13 @@ class _NodeTimes:
         self.cycles = np.zeros((LONG_SINCE + 1, 2))
 
     def add(self, found: np.ndarray) -> None:
-        """What the workers of one search have found."""
+        """Add what the workers of one search have found."""
         self.count += found["count"].sum(axis=0)
         self.cycles += found["cycles"].sum(axis=0)
 
     def excess(self) -> tuple[float, float]:
-        """Cycles that the nodes after joins took more than others of their kind, and what they would be if the first
-        took one more and the n-th one over the square root of n."""
+        """Return cycles that the nodes after joins took more than others of their kind, and what they would be if the
+        first took one more and the n-th one over the square root of n."""
         usual = self.cycles[-1] / np.maximum(self.count[-1], 1)
         shape = 1 / np.sqrt(np.arange(1, LONG_SINCE + 1))
         after = self.count[:-1]

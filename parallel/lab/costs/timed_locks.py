@@ -34,7 +34,7 @@ _SIZE = lock_times_dtype.itemsize
 
 @kernel(void(Context, Worker, i64))
 def acquire_timed(ctx, wk, home):
-    """In place of `acquire`."""
+    """Stand in for `acquire`."""
     lock = lock_of(frame_of(ctx, home).node)
     spins = 0
     before = cycle_counter()
@@ -47,7 +47,7 @@ def acquire_timed(ctx, wk, home):
 
 @kernel(boolean(Context, Worker, i64))
 def try_acquire_timed(ctx, wk, home):
-    """In place of `try_acquire`."""
+    """Stand in for `try_acquire`."""
     before = cycle_counter()
     if not compare_and_swap(lock_of(frame_of(ctx, home).node), 0, 1):
         return False
@@ -75,7 +75,7 @@ def _note_taken(ctx, wk, home, before, spins):
 
 @kernel(void(Context, Worker, Node))
 def release_timed(ctx, wk, node):
-    """In place of `release`."""
+    """Stand in for `release`."""
     times = _lock_times_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
     held = cycle_counter() - times.began
     kind = np.int64(HELD_FOR_VALUE)

@@ -71,7 +71,7 @@ def search_timing_nodes(context, worker, times, longest):
 
 @entry(i64(i64, i64, i64), MICRO_COSTS)
 def search_in_turns_timing_nodes(context, times, longest):
-    """The same for all workers of the arena, in turns and on one core: times: address of the first of theirs."""
+    """Search with all workers of the arena, in turns and on one core: times: address of the first of theirs."""
     ctx = context_at(context)
     worker = np.int64(0)
     while _run(ctx, worker, node_times_at(times + worker * _SIZE), longest, _BURST):

@@ -26,7 +26,8 @@ _TOO_QUICK = 0.05
 
 
 def nearest_depth(sizes: Mapping[int, float], wanted: float) -> int | None:
-    """The depth whose size (nodes or seconds of all iterations up to it) is nearest to what is wanted, by their ratio.
+    """Return the depth whose size (nodes or seconds of all iterations up to it) is nearest to what is wanted, by their
+    ratio.
 
     Of equals the deepest: reports may come together. None where a forced mate or draw ends every iteration at once: the
     last depth of all was reached, or there is no size of a twentieth or more. Such a tree has nothing to share.
@@ -41,7 +42,8 @@ def nearest_depth(sizes: Mapping[int, float], wanted: float) -> int | None:
 
 
 def is_decided(sizes: Mapping[int, float], so_far: float, wanted: float) -> bool:
-    """Whether the next iteration cannot be the nearest any more, with so much searched since the start of the first.
+    """Tell whether the next iteration cannot be the nearest any more, with so much searched since the start of the
+    first.
 
     The last one may have as much below what is wanted as this one has above; without one, wait for it.
     """
@@ -50,23 +52,23 @@ def is_decided(sizes: Mapping[int, float], so_far: float, wanted: float) -> bool
 
 
 def survey_seed(seed: int, fen: str) -> int:
-    """Of the history of the search that finds the depth of a position."""
+    """Return the seed of the history of the search that finds the depth of a position."""
     return history_seed(seed, "depth", fen)
 
 
 def sample_seed(seed: int, fen: str, policy: str, workers: int, repeat: int) -> int:
-    """Of the history of a search that is measured. One worker has the same with every policy."""
+    """Return the seed of the history of a search that is measured. One worker has the same with every policy."""
     return history_seed(seed, fen, policy if workers > 1 else "", workers, repeat)
 
 
 def rule_name(depth: int | None) -> str:
-    """What logs say of how depths were chosen; depth: the same for all, if one is given."""
+    """Return what logs say of how depths were chosen; depth: the same for all, if one is given."""
     return _UNDECIDED if depth is None else _GIVEN
 
 
 def depth_rule(facts: Mapping[str, Any]) -> str:
-    """By which rule the depths of a log were chosen, and which positions were left out, in words; facts: of the log, of
-    which `about` and `left_out` are asked."""
+    """Say by which rule the depths of a log were chosen, and which positions were left out, in words; facts: of the
+    log, of which `about` and `left_out` are asked."""
     names = facts.get("left_out")
     if not isinstance(names, list) or not names:
         return _rule(facts)

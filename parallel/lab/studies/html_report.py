@@ -92,7 +92,7 @@ def write_report(path: Path, report: StudyReport) -> None:
 
 
 def page(report: StudyReport) -> str:
-    """The whole file."""
+    """Return the whole file."""
     is_real = report.ceilings is not None
     positions, nodes = searched(report.samples)
     pruning = getattr(report.samples[0], "pruning", "") if report.samples else ""

@@ -31,7 +31,7 @@ class Leaves:
 
 
 def least_leaves(breadth: int, depth: int) -> Leaves:
-    """By the formulas; breadth from 1, depth from 0.
+    """Return the least leaves by the formulas; breadth from 1, depth from 0.
 
     >>> least_leaves(40, 5)
     Leaves(depth=5, pv=1, cut=63999, all=1599)

@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], Speedups]:
-    """Return by worker count and policy how much less `field` is than with one worker to the same depth: means over
+    """Return, by worker count and policy, how much less `field` is than with one worker to the same depth: means over
     repeats. The policies are in the order of the samples."""
     alone = mean_logs([sample for sample in samples if sample.threads == 1], field)
     groups: dict[tuple[int, str], list[Sample | VirtualSample]] = {}
@@ -44,7 +44,7 @@ def speedups(samples: Samples, field: str = "seconds") -> dict[tuple[int, str], 
 
 
 def paired(first: Speedups, other: Speedups) -> Pair | None:
-    """How much faster the other is. None without two positions that are in both."""
+    """Return how much faster the other is. None without two positions that are in both."""
     both = sorted(first.keys() & other.keys())
     if len(both) < 2:
         return None
@@ -53,7 +53,7 @@ def paired(first: Speedups, other: Speedups) -> Pair | None:
 
 
 def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
-    """Every policy over the first one, by worker count and the names of both."""
+    """Return every policy over the first one, by worker count and the names of both."""
     found = speedups(samples)
     first = next((policy for _, policy in found), "")
     compared = {
@@ -65,7 +65,7 @@ def pairs(samples: Samples) -> dict[tuple[int, str, str], Pair]:
 
 
 def pair_objects(samples: Samples) -> list[dict[str, Any]]:
-    """The pairs as plain data."""
+    """Return the pairs as plain data."""
     return [
         {"threads": count, "policy": policy, "over": first, **pair._asdict()}
         for (count, policy, first), pair in pairs(samples).items()
@@ -73,7 +73,7 @@ def pair_objects(samples: Samples) -> list[dict[str, Any]]:
 
 
 def pair_lines(samples: Samples) -> str:
-    """The pairs as text, and what they are; empty without any."""
+    """Return the pairs as text, and what they are; empty without any."""
     found = pairs(samples)
     if not found:
         return ""

@@ -70,7 +70,8 @@ def _line(number: int, lines: int) -> dict[str, Any]:
 
 
 def whiskers(row: Row) -> tuple[float, float]:
-    """How far the interval goes below and above the speedup; nothing where there is none, or rounding has moved it."""
+    """Return how far the interval goes below and above the speedup; nothing where there is none, or rounding has moved
+    it."""
     if row.low is None or row.high is None:
         return 0.0, 0.0
     return max(row.speedup - row.low, 0.0), max(row.high - row.speedup, 0.0)

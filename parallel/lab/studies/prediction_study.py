@@ -87,8 +87,8 @@ class RuleReport:
 
 
 def bins_of(seen: np.ndarray, hits: np.ndarray, predicted: np.ndarray | None = None) -> list[ReliabilityBin]:
-    """A reliability curve from counters: how often a bin was seen, and how often it was so; predicted: the sum of the
-    predictions, in 1/65536; None: the middle of each bin. Bins that were never seen are left out."""
+    """Return a reliability curve from counters: how often a bin was seen, and how often it was so; predicted: the sum
+    of the predictions, in 1/65536; None: the middle of each bin. Bins that were never seen are left out."""
     found = []
     for slot in range(BINS):
         if seen[slot]:
@@ -213,7 +213,7 @@ def study(
 
 
 def table(reports: Sequence[RuleReport]) -> str:
-    """The reports as text."""
+    """Return the reports as text."""
     head = [
         "rule",
         *(f"{name} right" for name in TYPE_NAMES),
@@ -242,7 +242,7 @@ def table(reports: Sequence[RuleReport]) -> str:
 
 
 def legend() -> str:
-    """What the columns of the table are."""
+    """Return what the columns of the table are."""
     types = ", ".join(TYPE_NAMES)
     return (
         "Each rule on the same nodes; calibrated gives them the classes of kannan. Searched by one worker:\n"
@@ -270,5 +270,5 @@ def legend() -> str:
 
 
 def as_json(reports: Sequence[RuleReport]) -> list[dict[str, Any]]:
-    """The reports as plain data."""
+    """Return the reports as plain data."""
     return [asdict(report) for report in reports]

@@ -55,7 +55,8 @@ class SearchStats:
 
 
 def collect(arena: Arena) -> SearchStats:
-    """The counters of the first search in an arena, which is over: types are counted from the arena's beginning."""
+    """Return the counters of the first search in an arena, which is over: types are counted from the arena's
+    beginning."""
     merge_now(arena.context)
     pruned = arena.worker["pruned"].sum(axis=0)
     techniques = [
@@ -88,7 +89,7 @@ _LEGEND = glossary(
 
 
 def stats_table(stats: SearchStats) -> str:
-    """The counters as text, without the techniques that never came up."""
+    """Return the counters as text, without the techniques that never came up."""
     techniques = [
         [one.name, f"{one.tried:,}", f"{one.pruned:,}", _share(one.pruned, one.tried), _counted(one.name)]
         for one in stats.techniques
@@ -116,7 +117,7 @@ def _counted(technique: str) -> str:
 
 
 def stats_object(stats: SearchStats) -> dict[str, Any]:
-    """The counters as plain data, for JSON."""
+    """Return the counters as plain data, for JSON."""
     return {
         "techniques": [
             {
@@ -131,7 +132,7 @@ def stats_object(stats: SearchStats) -> dict[str, Any]:
 
 
 def parameters_object() -> list[dict[str, Any]]:
-    """Every parameter of selective search: meaning, least and greatest value, and the value in each mode."""
+    """Return every parameter of selective search: meaning, least and greatest value, and the value in each mode."""
     return [
         {
             "name": name,
@@ -145,7 +146,7 @@ def parameters_object() -> list[dict[str, Any]]:
 
 
 def parameters_table() -> str:
-    """The same as text."""
+    """Return every parameter as text."""
     rows = [
         [name, *(str(getattr(pruning, name)) for pruning in MODES.values()), meaning]
         for name, (meaning, _, _) in PARAMETERS.items()

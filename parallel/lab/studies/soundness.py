@@ -179,7 +179,7 @@ class Verifier:
         self._arena.close()
 
     def compare(self, position: SuitePosition, depth: int) -> ModeComparison:
-        """Both modes on one position."""
+        """Return both modes on one position."""
         self._checked = self._violations = 0
         self._examples = []
         plain = self._solve(position.board, depth, in_shadow=True)

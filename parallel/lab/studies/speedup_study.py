@@ -88,7 +88,7 @@ class Row:
 def find_depth(
     engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions, history: int
 ) -> int | None:
-    """The depth whose iterations take one worker about `seconds` in all, from a history of this seed.
+    """Return the depth whose iterations take one worker about `seconds` in all, from a history of this seed.
 
     None where a forced mate or draw ends every iteration at once.
     """
@@ -108,7 +108,7 @@ def find_depth(
 
 
 def _forget(engine: Supervisor, history: int) -> None:
-    """As new, but for a history of this seed."""
+    """Forget everything, but for a history of this seed."""
     engine.forget()
     perturb_history(engine.arena, history)
 
@@ -209,7 +209,7 @@ Samples = Sequence["Sample | VirtualSample"]
 
 
 def mean_logs(samples: Samples, field: str) -> dict[str, float]:
-    """Of each position the mean logarithm of `field`, over its repeats."""
+    """Return of each position the mean logarithm of `field`, over its repeats."""
     by_position: dict[str, list[float]] = {}
     for sample in samples:
         by_position.setdefault(sample.fen, []).append(math.log(getattr(sample, field)))
@@ -233,7 +233,7 @@ def mean_interval(values: np.ndarray, rounds: int = 2000) -> tuple[float, float]
 
 
 def compare(samples: Samples, base: Samples) -> Row:
-    """What `samples`, of one policy and count, are against `base`, which has all their positions."""
+    """Return what `samples`, of one policy and count, are against `base`, which has all their positions."""
     times, nodes = _ratios(samples, base, "seconds"), _ratios(samples, base, "nodes")
     low, high = np.exp(mean_interval(-times)).tolist() if len(times) > 1 else (None, None)
     return Row(
@@ -253,7 +253,7 @@ def compare(samples: Samples, base: Samples) -> Row:
 
 
 def summarise(samples: Samples) -> list[Row]:
-    """One row per policy and worker count above one, against the searches with one worker.
+    """Return one row per policy and worker count above one, against the searches with one worker.
 
     Only positions that one worker has searched count: an interrupted study may have others. Raises PsearchError when
     a position was searched to several depths, or a search took no time.
@@ -272,7 +272,7 @@ def summarise(samples: Samples) -> list[Row]:
 
 
 def most_workers(rows: Sequence[Row]) -> int:
-    """Of those that share a tree."""
+    """Return the most workers of those that share a tree."""
     return max((row.threads for row in rows), default=1)
 
 
@@ -285,7 +285,8 @@ def hardware_ceiling(
     pruning: Pruning | None = None,
     progress: StudyProgress | None = None,
 ) -> float:
-    """Speed of `count` independent one-worker searches side by side over that of one alone, in nodes per second.
+    """Return the speed of `count` independent one-worker searches side by side over that of one alone, in nodes per
+    second.
 
     Alone and side by side alternate; the median of the ratios. No parallel search on this machine can do better.
     """
@@ -309,7 +310,8 @@ def hardware_ceiling(
 
 
 def side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limits, options: SearchOptions) -> float:
-    """Nodes per second of all engines together, each with a search of its own of one position, from an empty table."""
+    """Return nodes per second of all engines together, each with a search of its own of one position, from an empty
+    table."""
     speeds: list[float] = []
 
     def run(engine: Supervisor) -> None:
@@ -326,7 +328,7 @@ def side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limi
 
 
 def table_cells(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> tuple[list[str], list[list[str]]]:
-    """Names of the columns and cells of the summary; `ceilings`, by worker count, are those of the hardware."""
+    """Return names of the columns and cells of the summary; `ceilings`, by worker count, are those of the hardware."""
     head = [
         "policy",
         "workers",
@@ -365,12 +367,12 @@ def table_cells(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None
 
 
 def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> str:
-    """The summary as text."""
+    """Return the summary as text."""
     return text_table(*table_cells(rows, ceilings))
 
 
 def legend(rows: Sequence[Row], ceilings: bool = False) -> str:
-    """What the columns of the table are."""
+    """Return what the columns of the table are."""
     meanings = [
         ("speedup", "time of one worker over that of so many workers"),
         ("95% interval", "of the speedup, by drawing positions again (bootstrap)"),

@@ -23,7 +23,7 @@ class Fit:
 
 
 def fit_times(rows: Sequence[Row]) -> list[Fit]:
-    """A fit per policy that has two worker counts or more above one, by least squares of the relative errors.
+    """Return a fit per policy that has two worker counts or more above one, by least squares of the relative errors.
 
     The times are reciprocals of geometric mean speedups, with 1 at one worker. c and w are not negative.
     """
@@ -53,7 +53,7 @@ def non_negative_pair(terms: np.ndarray, wanted: np.ndarray) -> tuple[float, flo
 
 
 def fit_lines(fits: Sequence[Fit]) -> str:
-    """The fits as text, and what they are."""
+    """Return the fits as text, and what they are."""
     lines = [
         "Fitted to these times: T(P)/T(1) = c + w/P, of P workers. c cannot be shared, w can:",
     ]

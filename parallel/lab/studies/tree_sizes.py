@@ -23,7 +23,7 @@ _SPREAD = 0.45
 
 
 def counted(number: int, what: str) -> str:
-    """The number with its noun.
+    """Return the number with its noun.
 
     >>> counted(1, "position"), counted(1200, "position")
     ('1 position', '1,200 positions')
@@ -32,7 +32,7 @@ def counted(number: int, what: str) -> str:
 
 
 def size_text(nodes: float) -> str:
-    """Nodes to three figures.
+    """Return nodes to three figures.
 
     >>> [size_text(nodes) for nodes in (638, 999.7, 7_040, 10_000, 229_950, 999_600, 15_700_000)]
     ['638', '1 k', '7.04 k', '10 k', '230 k', '1 M', '15.7 M']
@@ -44,13 +44,13 @@ def size_text(nodes: float) -> str:
 
 
 def searched(samples: Sequence[Sample | VirtualSample]) -> tuple[int, float]:
-    """Positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
+    """Return positions that one worker has searched, and the mean of the nodes that it needed: the size of a tree."""
     alone = [sample for sample in samples if sample.threads == 1]
     return len({sample.fen for sample in alone}), sum(sample.nodes for sample in alone) / max(len(alone), 1)
 
 
 def scale(positions: int, nodes: float) -> str:
-    """What a picture is of.
+    """Return what a picture is of.
 
     >>> scale(1, 9_012)
     '1 position, 9.01 k nodes a tree'
@@ -59,7 +59,7 @@ def scale(positions: int, nodes: float) -> str:
 
 
 def scale_line(positions: int, nodes: float) -> str:
-    """What a table is of.
+    """Return what a table is of.
 
     >>> scale_line(24, 550_039)
     '24 positions, 550 k nodes a tree (those of one worker, mean)'
@@ -68,7 +68,7 @@ def scale_line(positions: int, nodes: float) -> str:
 
 
 def warnings(positions: int, nodes: float, workers: int) -> list[str]:
-    """What keeps a table from meaning much, a line each. workers: the most that share a tree."""
+    """Return what keeps a table from meaning much, a line each. workers: the most that share a tree."""
     found = []
     if workers > 1 and nodes < NODES_A_WORKER * workers:
         found.append(

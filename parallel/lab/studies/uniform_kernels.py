@@ -68,13 +68,13 @@ def _skip(un, level, first):
 
 @kernel(u64(u64, i64))
 def child_key(key, index):
-    """The key of a node's child."""
+    """Return the key of a node's child."""
     return splitmix64(key + np.uint64(index + 1) * SPLITMIX_STEP)
 
 
 @kernel(i64(i64, u64, i64))
 def child_value(value, key, index):
-    """What is dealt out to a child: value of its parent, key and index of the child."""
+    """Return what is dealt out to a child: value of its parent, key and index of the child."""
     return -value + (np.int64(key % np.uint64(SPREAD)) if index > 0 else 0)
 
 

@@ -17,7 +17,7 @@ import chess
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions
-from psearch.processes.task_sharing import share_out
+from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
@@ -26,7 +26,7 @@ from psearch.trace.recorder import Recorder, trace_capacity
 
 OnTrace = Callable[[Recorder, dict[str, Any]], None]
 Share = Callable[[Callable[[], Callable[[Any], Any]], Sequence[Any]], Generator[tuple[int, Any], None, None]]
-"""Shares tasks out, as `psearch.processes.task_sharing.share_out` does"""
+"""Shares tasks out, as `psearch.processes.tasks.task_sharing.share_out` does"""
 
 _BASE_POLICY = "serial"
 
@@ -66,11 +66,11 @@ class Study:
     """policy of one worker"""
 
     def surveys(self) -> list[StudyTask]:
-        """To find the depth of each position."""
+        """Return the searches that find the depth of each position."""
         return [StudyTask(1, _BASE_POLICY, number, 0) for number in range(len(self.suite))]
 
     def tasks(self, depths: Sequence[int]) -> list[StudyTask]:
-        """In the order of the log, small counts first; positions of depth 0 are left out."""
+        """Return tasks in the order of the log, small counts first; positions of depth 0 are left out."""
         counts = [count for count in sorted(set(self.workers)) if count > 1]
         pairs = [(1, self.base)] + [(count, policy) for count in counts for policy in self.policies]
         return [
@@ -91,7 +91,7 @@ class _Searcher:
         self._simulator: Simulator | None = None
 
     def search(self, task: StudyTask) -> VirtualSample | int:
-        """The search, or the depth if that is to be found."""
+        """Return the search, or the depth if that is to be found."""
         study = self._study
         count, policy, number, depth, repeat = task
         traced = self._on_trace is not None and count == max(study.workers)
@@ -174,7 +174,7 @@ def run_study(
 def find_depths(
     study: Study, jobs: int = 1, progress: StudyProgress | None = None, share: Share | None = None
 ) -> list[int]:
-    """To search each position to; 0: leave it out."""
+    """Find the depths to search each position to; 0: leave it out."""
     if study.depth is not None:
         return [study.depth] * len(study.suite)
     depths = [0] * len(study.suite)
@@ -220,7 +220,7 @@ class _StudyWork:
         self._done = 0
 
     def report(self, progress: StudyProgress, place: int, sample: VirtualSample) -> None:
-        """After the search of the task at this place of the list."""
+        """Report after the search of the task at this place of the list."""
         text = f"{place + 1}/{len(self._tasks)} {sample.threads} x {sample.policy}: {sample.position}"
         number = self._tasks[place].number
         self._nodes.setdefault(number, sample.nodes)

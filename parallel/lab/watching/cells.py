@@ -23,7 +23,7 @@ class Segment(NamedTuple):
 
 
 def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> list[Segment]:
-    """The same time in at most `count` segments, and at most as many of work thrown away.
+    """Return the same time in at most `count` segments, and at most as many of work thrown away.
 
     Segments follow each other without gap or overlap, but for those of work thrown away, which lie over them and are
     kept as cells that are mostly so. Short tracks stay as they are.
@@ -60,5 +60,5 @@ def _extend(track: list[Segment], segment: Segment) -> None:
 
 
 def packed(segments: Sequence[Segment]) -> list[list[int | str]]:
-    """For JSON: kind, begin, end, and the split node where there is one."""
+    """Pack a segment for JSON: kind, begin, end, and the split node where there is one."""
     return [[*segment] if segment.split else [*segment[:3]] for segment in segments]

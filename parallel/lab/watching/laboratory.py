@@ -74,7 +74,7 @@ class Experiment:
         pruning_named(self.pruning)
 
     def board(self) -> chess.Board:
-        """The position. Raises PsearchError when there is nothing to search."""
+        """Return the position. Raises PsearchError when there is nothing to search."""
         try:
             board = chess.Board(self.fen, chess960=self.chess960)
         except ValueError as error:
@@ -207,7 +207,7 @@ def _figures(
 
 
 def timeline(recorder: Recorder) -> dict[str, Any]:
-    """Tracks, iterations and split nodes of the last search of a recorder; times in microseconds."""
+    """Return tracks, iterations and split nodes of the last search of a recorder; times in microseconds."""
     end = recorder.end_ns // 1000
     tracks = [
         packed(in_cells(segments_of(list(recorder.slices_of(worker))), 0, end, MOST_CELLS))
@@ -222,7 +222,7 @@ def timeline(recorder: Recorder) -> dict[str, Any]:
 
 
 def segments_of(slices: list[Slice]) -> list[Segment]:
-    """A worker's slices, those of work thrown away after what they lie in."""
+    """Return a worker's slices, those of work thrown away after what they lie in."""
     found = []
     for part in slices:
         kind = _KINDS.get(part.name, LOST)
@@ -237,7 +237,7 @@ def segments_of(slices: list[Slice]) -> list[Segment]:
 
 
 def iteration(part: Slice) -> dict[str, Any]:
-    """A search of the root."""
+    """Return a search of the root."""
     args = part.args
     return {
         "depth": int(args["depth"]),
@@ -250,7 +250,7 @@ def iteration(part: Slice) -> dict[str, Any]:
 
 
 def split_types(lives: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of each type of node: how many were shared, by how many helpers, and how they ended."""
+    """Return of each type of node how many were shared, by how many helpers, and how they ended."""
     found = []
     for name in TYPE_NAMES:
         own = [life for life in lives if life.get("type") == name]

@@ -15,7 +15,7 @@ _MOST_CODE = 1 << 16
 
 
 def board_of(record: np.ndarray) -> chess.Board | None:
-    """The board of one `position_dtype` record in an array; None if it is none that could be searched.
+    """Return the board of one `position_dtype` record in an array; None if it is none that could be searched.
 
     The number of the move is not known, and 1.
     """
@@ -66,7 +66,7 @@ class Lines:
         self._start = NodeLine((), (), (), root, self.fen, frozenset(root.legal_moves))
 
     def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
-        """The line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
+        """Return the line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
         if near is None or codes[: len(near.codes)] != near.codes:
             near = self._start
         rest = codes[len(near.codes) :]
@@ -84,7 +84,7 @@ class Lines:
 
 
 def move_at(line: NodeLine, code: int) -> chess.Move | None:
-    """The move of a code, if it is legal after a line."""
+    """Return the move of a code, if it is legal after a line."""
     move = _decoded(code, line.board)
     return move if move is not None and (not move or move in line.legal) else None
 

@@ -51,7 +51,7 @@ class _Raw(NamedTuple):
 
 
 def split_name(number: int) -> str:
-    """As in traces: the worker that opened a node, and how many it had opened by then."""
+    """Name an open node as in traces: the worker that opened a node, and how many it had opened by then."""
     return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
 
 
@@ -63,7 +63,7 @@ class OpenNodeTree:
         """by the number of the node: those of the last look"""
 
     def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
-        """The open nodes, parents before children, and how many there are that are not among them.
+        """Return the open nodes, parents before children, and how many there are that are not among them.
 
         `moves` of each lead there from its parent, or from the root where that is not among them;
         `words` are these in SAN.
@@ -191,7 +191,7 @@ def _step(moves_done: int) -> int:
 def _described(
     raw: _Raw, line: NodeLine, reached: list[tuple[int, int]], below: int, predictions: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    """For JSON."""
+    """Describe a node for JSON."""
     finished = max(0, raw.handed_out - raw.inside)
     bound = BOUND_NONE if raw.bound == BOUND_EXACT else raw.bound
     depth = min(max(raw.depth, 0), DEPTHS - 1)

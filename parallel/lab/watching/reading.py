@@ -34,25 +34,25 @@ class Memory:
         self._moves = arena.stack["path"]["move"]
 
     def counters(self) -> dict[str, np.ndarray]:
-        """By name, of each worker; `nodes` too."""
+        """Return counters by name, of each worker; `nodes` too."""
         counters = self._worker["counters"]
         found = {name: counters[name].astype(np.int64) for name in COUNTED}
         found["nodes"] = self._worker["nodes"].astype(np.int64)
         return found
 
     def is_busy(self) -> np.ndarray:
-        """Whether each worker has a stack."""
+        """Tell whether each worker has a stack."""
         busy: np.ndarray = (self._worker["stack"] >= 0) & (self._worker["state"] != STATE_IDLE)
         return busy
 
     def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Numbers of the workers that run a stack, and the numbers of their stacks and plies there."""
+        """Return numbers of the workers that run a stack, and the numbers of their stacks and plies there."""
         stacks, plies = self._worker["stack"].copy(), self._worker["ply"].copy()
         there = np.flatnonzero((stacks >= 0) & (stacks < self.stacks) & (plies >= 0) & (plies < MAX_PLY))
         return there, stacks[there], plies[there]
 
     def innermost(self, stacks: np.ndarray, plies: np.ndarray) -> np.ndarray:
-        """The number of the open node that each of these workers is inside, -1 where there is none.
+        """Return the number of the open node that each of these workers is inside, -1 where there is none.
 
         That is the one of its frame, or the home of the visit that led there, or the open ancestor of that one.
         """
@@ -66,34 +66,34 @@ class Memory:
         return found
 
     def is_open(self, homes: np.ndarray) -> np.ndarray:
-        """Whether each is the number of a frame whose node is open."""
+        """Tell whether each is the number of a frame whose node is open."""
         found: np.ndarray = (homes >= 0) & (self.node["open"][np.maximum(homes, 0)] != 0)
         return found
 
     def open_parents(self, homes: np.ndarray) -> np.ndarray:
-        """The open nodes above those of these frames; -1 for none, and for what is no number of a frame."""
+        """Return the open nodes above those of these frames; -1 for none, and for what is no number of a frame."""
         return np.where(homes >= 0, self.valid(self.node["open_parent"][np.maximum(homes, 0)]), -1)
 
     def valid(self, homes: np.ndarray) -> np.ndarray:
-        """-1 for what is no number of a frame."""
+        """Return these numbers of frames, with -1 for what is none."""
         return np.where((homes >= 0) & (homes < self.stacks * MAX_PLY), homes, -1)
 
     def line(self, stack: int, ply: int) -> list[int]:
-        """Codes of the moves that lead to this ply of a stack."""
+        """Return codes of the moves that lead to this ply of a stack."""
         codes: list[int] = self._moves[stack, 1 : ply + 1].tolist()
         return codes
 
     def root(self) -> np.ndarray:
-        """A copy of the root's position, one `position_dtype` record in an array."""
+        """Return a copy of the root's position, one `position_dtype` record in an array."""
         return self._header["root"].copy()
 
     def p_no_cutoff(self) -> np.ndarray:
-        """By expected type, table bound, depth and progress, in 1/65536."""
+        """Return P(no cutoff) by expected type, table bound, depth and progress, in 1/65536."""
         table: np.ndarray = self._header["prediction"]["p_no_cut"][0]
         return table
 
     def p_pass(self) -> np.ndarray:
-        """P(the next move is done without a cutoff), the same."""
+        """Return P(the next move is done without a cutoff), the same."""
         table: np.ndarray = self._header["prediction"]["p_pass"][0]
         return table
 

@@ -36,7 +36,7 @@ _NO_TRACE = "that is no trace of psearch (psearch --trace FILE, or simulate --tr
 
 
 def read_trace(text: str, tell: Callable[[str, float], None] = lambda text, share: None) -> dict[str, Any]:
-    """What a trace shows, for JSON, as `laboratory.timeline` has it, with the facts. Raises PsearchError."""
+    """Return what a trace shows, for JSON, as `laboratory.timeline` has it, with the facts. Raises PsearchError."""
     if len(text) > MOST_CHARACTERS:
         raise PsearchError(f"a trace of more than {MOST_CHARACTERS >> 20} MiB is not opened here; ui.perfetto.dev may")
     if not text.startswith(OPENING):

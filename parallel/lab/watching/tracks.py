@@ -30,7 +30,7 @@ class Track:
         self._since = since
 
     def look(self, log: np.ndarray, clock: Clock, now: int, us_per_node: float = 0.0) -> list[Segment]:
-        """What has been done since the last look, until `now`, microseconds.
+        """Return what has been done since the last look, until `now`, microseconds.
 
         log: a record of head and events, in an array; events come in the order of their times. us_per_node: of this
         worker, about: how long work was that is thrown away, where only its nodes are known.
@@ -88,7 +88,7 @@ class Clock:
         self._us_per_tick = us_per_tick
 
     def microseconds(self, ticks: int) -> int:
-        """Never less than zero: counters of two sockets may disagree."""
+        """Return microseconds, never less than zero: counters of two sockets may disagree."""
         return max(0, int((ticks - self._start) * self._us_per_tick))
 
 

@@ -45,7 +45,7 @@ class Watcher:
         self._search: WatchedSearch | None = None
 
     def look(self, first: int = 0, with_nodes: bool = True) -> dict[str, Any] | None:
-        """What there is to see; None while there are no workers.
+        """Return what there is to see; None while there are no workers.
 
         first: number of the first worker whose track is wanted, of 64; with_nodes: with the open nodes, which take most
         of the time of a look, and change faster than anybody reads.
@@ -77,11 +77,11 @@ class WatchedSearch:
         self._last_us = 0
 
     def is_of(self, recorder: Recorder) -> bool:
-        """Whether this is what is being recorded, and not one before."""
+        """Tell whether this is what is being recorded, and not one before."""
         return recorder is self._recorder and recorder.start == self._start
 
     def look(self, first: int = 0, with_nodes: bool = True, virtual_now: int = 0) -> dict[str, Any]:
-        """As `Watcher.look`; virtual_now: ticks of virtual time, for searches that have no other clock."""
+        """Look, as `Watcher.look` does; virtual_now: ticks of virtual time, for searches that have no other clock."""
         arena = self._recorder.arena
         memory = Memory(arena)
         clock, now = self._clock(virtual_now)

@@ -47,7 +47,7 @@ def fork_worker(arena: Arena, index: int, pipe: Connection) -> int:
 
 
 def imported(target: str) -> Callable[[Connection, int], None]:
-    """The function that `module:name` names; a fork of this process has it then."""
+    """Return the function that `module:name` names; a fork of this process has it then."""
     module, _, name = target.partition(":")
     function: Callable[[Connection, int], None] = getattr(importlib.import_module(module), name)
     return function

@@ -101,8 +101,8 @@ class ForkServer:
                 self._is_ready = True
 
     def is_ready(self) -> bool:
-        """Whether it has loaded the kernels and nothing else is asked of it; does not wait. Raises PsearchError when it
-        could not load them."""
+        """Tell whether it has loaded the kernels and nothing else is asked of it; does not wait. Raises PsearchError
+        when it could not load them."""
         if not self._lock.acquire(blocking=False):
             return False
         try:
@@ -113,7 +113,8 @@ class ForkServer:
             self._lock.release()
 
     def request(self, do: str, descriptors: Sequence[int] = (), **arguments: int | str) -> dict[str, Any]:
-        """One request and its answer. Raises OSError if the system refused, PsearchError when the server is gone."""
+        """Return one request and its answer. Raises OSError if the system refused, PsearchError when the server is
+        gone."""
         with self._lock:
             try:
                 return self._answer(self._send(do, descriptors, arguments), _ANSWER_TIMEOUT_S)
@@ -121,8 +122,8 @@ class ForkServer:
                 raise self._gone() from None
 
     def exit_code(self, pid: int) -> int | None:
-        """How a worker ended, None while it runs, `GONE` when the fork server does not tell at once: who asks has just
-        found a worker dead, or is about to leave."""
+        """Return how a worker ended, None while it runs, `GONE` when the fork server does not tell at once: who asks
+        has just found a worker dead, or is about to leave."""
         if self._is_late or self.is_stopped or not self._lock.acquire(timeout=_REAP_TIMEOUT_S):
             self._is_late = True
             return GONE
@@ -236,7 +237,7 @@ class ForkServer:
             self._process.wait()
 
     def disown(self) -> None:
-        """In a fork of the program: the fork server belongs to the original."""
+        """Disown the fork server in a fork of the program: the fork server belongs to the original."""
         self._link.close()
         self._process.returncode = GONE  # not our child: nothing to wait for
 
@@ -273,7 +274,7 @@ _server_lock = threading.Lock()
 
 
 def fork_server() -> ForkServer:
-    """This program's fork server; started when there is none, or when it has ended or is stopped."""
+    """Return this program's fork server; started when there is none, or when it has ended or is stopped."""
     global _server
     with _server_lock:
         if _server is not None and not _server.is_usable:
@@ -285,8 +286,8 @@ def fork_server() -> ForkServer:
 
 
 def fork_server_is_ready() -> bool:
-    """Whether this program's fork server forks at once. Another is started, and not waited for, when there is none, or
-    when it has ended or is stopped."""
+    """Tell whether this program's fork server forks at once. Another is started, and not waited for, when there is
+    none, or when it has ended or is stopped."""
     return fork_server().is_ready()
 
 

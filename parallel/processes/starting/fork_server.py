@@ -71,7 +71,7 @@ class _ForkServer:
         self.arena: Arena | None = None
 
     def serve(self) -> None:
-        """Until the program goes; no worker outlives this."""
+        """Serve until the program goes; no worker outlives this."""
         poll = select.poll()
         poll.register(self.link, select.POLLIN)
         if self.watched is not None:

@@ -34,7 +34,8 @@ _USUAL_FILES = 192
 
 
 def fork_is_safe() -> bool:
-    """Fork is quick, but in a program with threads the copy may find locks held by threads that it does not have.
+    """Tell whether to fork: it is quick, but in a program with threads the copy may find locks held by threads that it
+    does not have.
 
     Only Python's threads count. Others cannot be told from those of numpy, which nearly every program has and which
     know about fork; and a worker calls nothing but the kernels and Python. A program with native threads of its own
@@ -52,8 +53,8 @@ def prepare_launch() -> None:
 
 
 def can_launch_at_once(start_method: str | None = None) -> bool:
-    """Whether `launch` needs no longer than the forks; does not wait. False while the fork server starts: one that is
-    missing or stopped is replaced, and loads its kernels in about a second. Raises PsearchError as `launch` does."""
+    """Tell whether `launch` needs no longer than the forks; does not wait. False while the fork server starts: one that
+    is missing or stopped is replaced, and loads its kernels in about a second. Raises PsearchError as `launch` does."""
     if (start_method or _usual_method()) == "fork":
         return True
     from psearch.processes.starting.fork_client import fork_server_is_ready

@@ -22,16 +22,16 @@ class Table(Protocol):
     """A transposition table (`psearch.arena.table_exchange`)."""
 
     def log(self, least_depth: int | None) -> None:
-        """What is stored from now on is for others if it is this deep; None: nothing is."""
+        """Log what is stored from now on for others if it is this deep; None: nothing is."""
 
     def collect(self, room: int) -> tuple[np.ndarray, int]:
-        """Entries that have not been sent, at most `room`, and how many there are."""
+        """Return entries that have not been sent, at most `room`, and how many there are."""
 
     def insert(self, batch: np.ndarray) -> int:
         """Take entries; how many were news."""
 
     def forget(self) -> None:
-        """Everything may be sent again."""
+        """Forget what was sent: everything may be sent again."""
 
 
 class Threshold:
@@ -41,7 +41,7 @@ class Threshold:
         self.depth = _FIRST_DEPTH
 
     def update(self, found: int, room: int) -> None:
-        """So many entries were there for a batch with so much room."""
+        """Note that so many entries were there for a batch with so much room."""
         if found > room:
             self.depth = min(self.depth + 1, MOST_DEPTH)
         elif 2 * found < room:
@@ -49,7 +49,7 @@ class Threshold:
 
 
 def room_of(bytes_per_second: float, period_s: float, machines: int) -> int:
-    """Entries in a parcel of which each of so many machines sends one to each other in a period, at least 1."""
+    """Return entries in a parcel of which each of so many machines sends one to each other in a period, at least 1."""
     return max(1, int(bytes_per_second * period_s / max(machines - 1, 1) / ENTRY_BYTES))
 
 
@@ -65,23 +65,23 @@ class Sharing:
         """entries"""
 
     def begin(self) -> None:
-        """A search begins."""
+        """Begin a search."""
         if self._table is not None:
             self._table.log(self.threshold.depth)
 
     def end(self) -> None:
-        """It is over: what is stored concerns nobody else."""
+        """End a search: what is stored concerns nobody else."""
         if self._table is not None:
             self._table.log(None)
 
     def forget(self) -> None:
-        """As for another game: the tables are empty."""
+        """Forget everything, as for another game: the tables are empty."""
         self.threshold = Threshold()
         if self._table is not None:
             self._table.forget()
 
     def pack(self) -> Parcel | None:
-        """What is to go to each of the others now; None: nothing."""
+        """Return what is to go to each of the others now; None: nothing."""
         if self._table is None:
             return None
         entries, found = self._table.collect(self.room)
@@ -91,7 +91,7 @@ class Sharing:
         return Parcel(self.machine, entries) if len(entries) else None
 
     def take(self, parcel: Parcel) -> None:
-        """What another machine has packed."""
+        """Take what another machine has packed."""
         if self._table is not None:
             self.received += len(parcel.entries)
             self.taken += self._table.insert(parcel.entries)

@@ -35,7 +35,7 @@ _HISTORY = 100
 
 
 def search_together(supervisor: Supervisor, team: Team, request: SearchRequest) -> Result:
-    """As `Supervisor.search`, with the help of the others who are ready, or get ready meanwhile."""
+    """Search, as `Supervisor.search` does, with the help of the others who are ready, or get ready meanwhile."""
     if not any(request.board.legal_moves) or not team.is_there:
         return supervisor.search(request)
     return _JointSearch(supervisor, team, request).run()
@@ -97,7 +97,7 @@ class _JointSearch:
             return Result(answer.pv[0], info_of(answer.lines[0], self._board.turn), notes=[str(error)])
 
     def _shares(self) -> dict[int, int]:
-        """Of a limit of nodes, by machine, as the machines have threads; none without a limit."""
+        """Return the shares of a limit of nodes, by machine, as the machines have threads; none without a limit."""
         nodes = self._request.limits.nodes
         if nodes is None:
             return {}
@@ -229,7 +229,7 @@ class _JointSearch:
             self._request.on_info(shown)
 
     def _is_news(self, report: MachineReport) -> bool:
-        """Who is first at a depth is heard of it to its end."""
+        """Tell whether a report is shown: the machine that is first at a depth is shown until that depth ends."""
         shown = self._shown
         if shown is None or report.depth > shown.depth:
             return True

@@ -12,7 +12,7 @@ _BOUNDS = {name: bound for bound, name in BOUND_NAMES.items()}
 
 
 def report_of(info: Info, machine: int) -> MachineReport:
-    """What a machine's workers have reported, for the others."""
+    """Return what a machine's workers have reported, for the others."""
     return MachineReport(
         machine,
         info.depth,
@@ -26,7 +26,8 @@ def report_of(info: Info, machine: int) -> MachineReport:
 
 
 def info_of(report: MachineReport, turn: chess.Color) -> Info:
-    """For whoever asked; turn: who is to move at the root. Time and what only workers know is not set."""
+    """Return an info for whoever asked; turn: who is to move at the root. Time and what only workers know is not
+    set."""
     return Info(
         depth=report.depth,
         seldepth=report.seldepth,

@@ -44,7 +44,8 @@ class Voter:
 
 
 def elected(voters: Mapping[int, Voter]) -> int | None:
-    """The machine whose answer is taken; of equal ones the lowest number. None: no machine has finished a depth."""
+    """Return the machine whose answer is taken; of equal ones the lowest number. None: no machine has finished a
+    depth."""
     known = {number: voter for number, voter in sorted(voters.items()) if voter.finished > 0}
     if not known:
         return None

@@ -14,7 +14,7 @@ from psearch.arena.table_exchange import TableExchange
 from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.defaults import MAX_THREADS
 from psearch.processes.supervisor import Supervisor
-from psearch.processes.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
+from psearch.processes.tasks.task_messages import Answered, ProcessJoined, ProcessLost, Raised, Told, error_of
 from psearch.remote.one_position.entry_sharing import Sharing
 from psearch.remote.one_position.joint_messages import Finished, Forget, MachineSettings, News, Orders, Search
 from psearch.remote.one_position.machine import Machine
@@ -153,13 +153,13 @@ class Team:
     # -- a search ----------------------------------------------------------------------------------------------------
 
     def begin(self, wake: Callable[[], None]) -> int:
-        """A search begins; its number. wake: called by another thread whenever `events` may have some."""
+        """Begin a search; returns its number. wake: called by another thread whenever `events` may have some."""
         self._wake = wake
         self._searches += 1
         return self._searches
 
     def end(self) -> None:
-        """It is over: what machines are still at is not waited for."""
+        """End the search: what machines are still at is not waited for."""
         for member in self.members:
             if member.search:
                 self.order(member, Orders(member.search, stop=True))
@@ -180,14 +180,15 @@ class Team:
             member.is_asked = True
 
     def forget(self) -> None:
-        """As for another game."""
+        """Forget everything, as for another game."""
         if self._own is not None:
             self._own.forget()
         for member in self.members:
             self._make_forget(member)
 
     def sharing(self, supervisor: Supervisor) -> Sharing:
-        """This machine's side of the exchange, from one search to the next, with its workers' table as it is now."""
+        """Return this machine's side of the exchange, from one search to the next, with its workers' table as it is
+        now."""
         arena = supervisor.arena
         if self._own is None or self._own_exchange is None:
             self._own_exchange = TableExchange(arena)
@@ -197,7 +198,7 @@ class Team:
         return self._own
 
     def events(self, timeout_s: float = 0.0) -> Iterator[Event]:
-        """What has happened; waits for the first of it. When the cluster is gone, so are all machines."""
+        """Yield what has happened; waits for the first of it. When the cluster is gone, so are all machines."""
         link = self._link
         if link is None:
             return

@@ -45,16 +45,16 @@ class Network:
     """that a machine can send; 0: as many as one likes"""
 
     def scaled(self, factor: float) -> Network:
-        """For moves that take so much of the time: what counts is how often machines hear of each other in a move. The
-        bytes of a second stay, and so does what machines find in a second."""
+        """Return a network for moves that take so much of the time: what counts is how often machines hear of each
+        other in a move. The bytes of a second stay, and so does what machines find in a second."""
         return replace(self, latency=self.latency * factor, period=self.period * factor)
 
     def transfer(self, size: int) -> int:
-        """Ticks that so many bytes keep the sender's line busy."""
+        """Return ticks that so many bytes keep the sender's line busy."""
         return round(size * TICKS_PER_SECOND / self.bytes_per_second) if self.bytes_per_second else 0
 
     def room(self, machines: int) -> int:
-        """Entries in a parcel of which each of so many machines sends one to each other in a period."""
+        """Return entries in a parcel of which each of so many machines sends one to each other in a period."""
         if self.bytes_per_second == 0:
             return 1 << 20
         return room_of(self.bytes_per_second, self.period / 1e9, machines)
@@ -126,7 +126,7 @@ class _Machine:
         return clock
 
     def count(self) -> None:
-        """What the search that has stopped was worth in nodes."""
+        """Count what the search that has stopped was worth in nodes."""
         if self.began is not None:
             self.nodes += int(self.simulator.arena.worker["nodes"].sum())
             self.began = None
@@ -170,7 +170,7 @@ class VirtualMachines:
         self.forget()
 
     def forget(self) -> None:
-        """As for another game."""
+        """Forget everything, as for another game."""
         for machine in self.machines:
             machine.simulator.forget()
             machine.sharing.forget()
@@ -278,7 +278,8 @@ class _MachinesSearch:
         )
 
     def _first_move(self) -> Answer | None:
-        """For want of a report: the time is over before one iteration. Machine 0 has searched nothing else then."""
+        """Return any move for want of a report: the time is over before one iteration. Machine 0 has searched nothing
+        else then."""
         header = self._machines[0].simulator.arena.header[0]
         move = to_chess_move(int(header["best_move"]), self._board)
         return Answer(0, int(header["score"]), 0, (move,)) if move in self._board.legal_moves else None

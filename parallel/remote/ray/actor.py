@@ -10,7 +10,7 @@ import signal
 import threading
 from typing import Any
 
-from psearch.processes.task_messages import one_line, performed
+from psearch.processes.tasks.task_messages import one_line, performed
 from psearch.remote.ray.sources import Sources, provide
 
 BEATS = "beats"
@@ -39,15 +39,15 @@ class HandActor:
         return None
 
     def do(self, work: bytes) -> tuple[bool, bytes]:
-        """Whether a pickled piece of work was done, and the pickled answer, or exception."""
+        """Tell whether a pickled piece of work was done, and the pickled answer, or exception."""
         return performed(self._do, work)
 
     def beside(self, question: bytes) -> tuple[bool, bytes]:
-        """The same of a question, by another thread."""
+        """Answer a question beside the work, by another thread."""
         return performed(self._do.beside, question)
 
     def beat(self) -> None:
-        """Asked beside the work, by another thread: whoever answers has not stalled."""
+        """Answer beside the work, by another thread: whoever answers has not stalled."""
 
     # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
     beat.__dict__["__ray_concurrency_group__"] = BEATS

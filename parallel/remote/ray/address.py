@@ -27,8 +27,8 @@ _INSTALL = "pip install 'ray[client]>=2.60'"
 
 
 def cluster_address(text: str, name: str = "--on ") -> str:
-    """The address in full. name: how whoever gave it calls it. Raises PsearchError for what is none, and where Ray is
-    missing or too old."""
+    """Return the address in full. name: how whoever gave it calls it. Raises PsearchError for what is none, and where
+    Ray is missing or too old."""
     word = text.strip()
     if word not in (AUTO, LOCAL):
         host, port = _host_and_port(word, name)

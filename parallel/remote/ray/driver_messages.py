@@ -1,4 +1,4 @@
-"""What the program and its driver tell each other beside `psearch.processes.task_messages`; plain data, pickled."""
+"""What a program and its driver tell each other beside `psearch.processes.tasks.task_messages`: plain data, pickled."""
 
 from __future__ import annotations
 

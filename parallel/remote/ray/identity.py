@@ -20,12 +20,13 @@ _DIGITS = 12
 
 @cache
 def identity() -> dict[str, str]:
-    """Version, digest of the code, version of Python, and the machine, by name."""
+    """Return version, digest of the code, version of Python, and the machine, by name."""
     return {"psearch": __version__, "code": _digest(), "python": platform.python_version(), "machine": _machine()}
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
-    """Why what a node is does not do, in one line; None: it does. Of Python only major and minor version count."""
+    """Return why what a node is does not do, in one line; None: it does. Of Python only major and minor version
+    count."""
     if "psearch" not in theirs:
         return theirs.get("problem", "psearch is not installed there: install there what this machine has")
     if theirs["psearch"] != ours["psearch"]:
@@ -46,7 +47,7 @@ def _machine() -> str:
 
 
 def _digest() -> str:
-    """Of every source file: its name and its bytes."""
+    """Return a digest of every source file: its name and its bytes."""
     digest = hashlib.sha256()
     for root in _ROOTS:
         folder = Path(importlib.import_module(root).__path__[0])

@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from psearch.arena.owner import Owner
 from psearch.core.toolchain.interpreter import NotPython, python_command
-from psearch.processes.task_messages import Alive, Ask, Give
+from psearch.processes.tasks.task_messages import Alive, Ask, Give
 from psearch.remote.ray.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
 from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.identity import identity

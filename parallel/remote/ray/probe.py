@@ -5,7 +5,8 @@ from __future__ import annotations
 
 
 def look() -> dict[str, str]:
-    """Who this node is, as `psearch.remote.ray.identity` says it; without `psearch` where that is not installed."""
+    """Return who this node is, as `psearch.remote.ray.identity` says it; without `psearch` where that is not
+    installed."""
     try:
         from psearch.version import __version__
     except ImportError:

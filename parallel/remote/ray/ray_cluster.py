@@ -1,4 +1,4 @@
-"""Ray as the fleet sees it. Imported in the driver only."""
+"""Ray as `ray_nodes` sees it. Imported in the driver only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from psearch.arena.control_groups import usable_cores
-from psearch.processes.task_messages import one_line
+from psearch.processes.tasks.task_messages import one_line
 from psearch.remote.ray import probe
 from psearch.remote.ray.actor import BEATS, BESIDE, HandActor
 from psearch.remote.ray.address import CLIENT, LOCAL
@@ -106,7 +106,7 @@ class RayCluster:
 
 
 def _outcome(future: Future[Any]) -> Outcome:
-    """Of a call that is done."""
+    """Return the outcome of a call that is done."""
     try:
         return Value(future.result())
     except errors.RayTaskError as error:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from psearch.processes.task_messages import Alive, Ask, Give, one_line
+from psearch.processes.tasks.task_messages import Alive, Ask, Give, one_line
 from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.loopback import stay_on_loopback
 from psearch.remote.ray.ray_nodes import Outcome, RayNodes, Ref
@@ -82,7 +82,7 @@ class _ProgramGone(Exception):
 
 
 class _Session:
-    """A fleet that is run until the program has enough: whatever the program says and whatever a node answers is an
+    """Nodes that are led until the program has enough: whatever the program says and whatever a node answers is an
     event, and wakes the one thread that deals with them."""
 
     def __init__(self, program: Connection, cluster: Any, wanted: HandsWanted, events: queue.SimpleQueue[Any]) -> None:
@@ -165,7 +165,7 @@ def end(folder: str) -> None:
 
 
 def explain(error: BaseException, address: str) -> str:
-    """Why there is no connection, in one line."""
+    """Return why there is no connection, in one line."""
     texts = []
     link: BaseException | None = error
     while link is not None:

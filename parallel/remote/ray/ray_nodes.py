@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from psearch.processes.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told, one_line
+from psearch.processes.tasks.task_messages import (
+    Answered,
+    Ask,
+    Give,
+    ProcessJoined,
+    ProcessLost,
+    Raised,
+    Told,
+    one_line,
+)
 from psearch.remote.ray.address import CLIENT, LOCAL
 from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.identity import difference
@@ -78,16 +87,16 @@ Outcome = Value | Threw | Gone
 
 
 class Cluster(Protocol):
-    """What the fleet needs to have done. Nothing here waits."""
+    """What `RayNodes` needs to have done. Nothing here waits."""
 
     def nodes(self) -> Sequence[NodeFacts] | None:
-        """All that live; None: no news since the last call."""
+        """Return all that live; None: no news since the last call."""
 
     def look(self, node: str) -> Ref:
         """Ask a node who it is: a Value with a `psearch.remote.ray.identity`."""
 
     def start(self, node: str, cores: int) -> tuple[Actor, Ref]:
-        """A new hand with so many cores there; the Value says that it is warm (None), or why it will not be (one
+        """Return a new hand with so many cores there; the Value says that it is warm (None), or why it will not be (one
         line)."""
 
     def do(self, actor: Actor, work: bytes) -> Ref:
@@ -169,7 +178,7 @@ class RayNodes:
         return list(self._awaited)
 
     def resolve(self, ref: Ref, outcome: Outcome) -> None:
-        """An outcome is there; of what is no longer of interest nothing follows."""
+        """Resolve an outcome that is there; of what is no longer of interest nothing follows."""
         handle = self._awaited.pop(ref, None)
         if handle is not None:
             handle(outcome)
@@ -206,7 +215,7 @@ class RayNodes:
         self._await(hand, ref, partial(self._done, hand, work))
 
     def ask(self, message: Ask) -> None:
-        """A question to a hand; one that was lost is asked nothing."""
+        """Ask a hand a question; one that was lost is asked nothing."""
         hand = self._hands.get(message.process)
         if hand is not None:
             ref = self._cluster.ask(hand.actor, message.question)
@@ -283,7 +292,7 @@ class RayNodes:
         return self._wanted.cores is None and facts.is_ours and self._wanted.address != LOCAL
 
     def _is_here(self, theirs: Mapping[str, str]) -> bool:
-        """The same by what the node says, for Ray's client is connected to no node."""
+        """Tell the same by what the node says, for Ray's client is connected to no node."""
         if self._wanted.cores is not None or not self._wanted.address.startswith(CLIENT):
             return False
         return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any, TypeVar
 
-from psearch.processes.task_sharing import share_out_to
+from psearch.processes.tasks.task_sharing import share_out_to
 from psearch.remote.ray.link import Link
 from psearch.remote.ray.sources import Sources
 from psearch.remote.ray.standing import Standing
@@ -29,7 +29,7 @@ def share_out_on(
     sources: Sources | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Answer], None, None]:
-    """Share tasks out as `psearch.processes.task_sharing.share_out` does, to the hands of a cluster.
+    """Share tasks out as `psearch.processes.tasks.task_sharing.share_out` does, to the hands of a cluster.
 
     A task whose hand was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they are
     given away. It ends early when `stopped` says so, which is asked five times a second. The rest: see `Link`.

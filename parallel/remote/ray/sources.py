@@ -16,7 +16,7 @@ _PACKAGE = ".__init__"
 
 
 def sources_of(folder: Path, names: Sequence[str]) -> dict[str, str]:
-    """The text of modules and packages (without packages in them) that lie in a folder."""
+    """Return the text of modules and packages (without packages in them) that lie in a folder."""
     sources = {}
     for name in names:
         package = folder / name

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.ray_nodes import NODE_GONE
 from psearch.results import PsearchError
@@ -41,7 +41,7 @@ class Node:
     """when how much was done, now and then"""
 
     def count(self, number: int, now: float) -> None:
-        """So many more are done."""
+        """Count so many more that are done."""
         if not self.marks or now - self.marks[-1][0] >= _MARK_S:
             self.marks.append((now, self.done))
             if len(self.marks) > _MARKS:
@@ -49,7 +49,7 @@ class Node:
         self.done += number
 
     def rate(self, now: float) -> float:
-        """How many are done in a second, lately."""
+        """Return how many are done in a second, lately."""
         if not self.marks or now <= self.marks[0][0]:
             return 0.0
         return (self.done - self.marks[0][1]) / (now - self.marks[0][0])
@@ -115,7 +115,8 @@ class Standing:
         self.changed_at = now
 
     def line(self, now: float) -> str:
-        """Nodes, hands, and what the quickest nodes do, for people: `2 nodes, 3 processes: a 12.1/s, b 6.0/s`."""
+        """Return nodes, hands, and what the quickest nodes do, for people: `2 nodes, 3 processes: a 12.1/s, b
+        6.0/s`."""
         nodes = sorted(self.nodes.values(), key=lambda node: node.rate(now), reverse=True)
         rates = [f"{node.name} {_figure(node.rate(now))}/s" for node in nodes[:_MOST_NAMED]]
         if len(nodes) > _MOST_NAMED:
@@ -124,7 +125,7 @@ class Standing:
         return f"{counts}: {', '.join(rates)}" if rates else counts
 
     def work_done(self) -> str:
-        """What each machine has done, those that are gone included: `a 120, b 61`; the busiest first."""
+        """Return what each machine has done, those that are gone included: `a 120, b 61`; the busiest first."""
         done = sorted(self._done.items(), key=lambda item: -item[1])
         shares = [f"{name} {number:,}" for name, number in done[:_MOST_LISTED]]
         if len(done) > _MOST_LISTED:
@@ -132,7 +133,7 @@ class Standing:
         return ", ".join(shares)
 
     def count(self, hand: int, number: int, now: float) -> None:
-        """A hand has done so much more."""
+        """Count what a hand has done more."""
         node = self.home[hand]
         node.count(number, now)
         self._done[node.name] = self._done.get(node.name, 0) + number

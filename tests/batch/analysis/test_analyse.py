@@ -43,7 +43,7 @@ from psearch.batch.positions.crew import Done, Event
 from psearch.batch.positions.jobs import Batch, Choice, Comparison, Found, Line, Outcome, Task
 from psearch.core.records import MAX_HISTORY
 from psearch.faces.cli.commands.analyse_command import Kind, file_kind
-from psearch.processes.task_messages import ProcessJoined
+from psearch.processes.tasks.task_messages import ProcessJoined
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import SuitePosition, parse_suite, read_suite

@@ -14,7 +14,7 @@ from psearch.batch.positions.crew import MOST_IN_FLIGHT, Done
 from psearch.batch.positions.dispatch import MOST_TRIES, Dispatcher
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.jobs import Batch, Chain, Found, Line, Outcome, Pause, Task
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
 FOUND = Found("e2e4", [Line(0, None, "exact", 1, 1, ["e2e4"])], 1, 0.0, 0, 0, [])

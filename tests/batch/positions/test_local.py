@@ -10,6 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 import farm_hands
 import pytest
@@ -19,7 +21,7 @@ from psearch.batch.positions.crew import Crew, Done, Event, make_crew
 from psearch.batch.positions.flow import outcomes, rounds
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Pause, Piece, Task
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits, PsearchError, WorkerDied
 
 SETTINGS = HandSettings(hash_mb=1)
@@ -185,6 +187,20 @@ def test_those_that_end_before_they_are_ready_are_not_started_for_ever() -> None
     crew = make_crew(2, SETTINGS, hand=farm_hands.Stillborn)
     with pytest.raises(WorkerDied, match="end before they are ready"), crew:
         list(outcomes(crew, chains(3)))
+
+
+def test_one_that_cannot_begin_for_a_moment_costs_nothing(tmp_path: Path) -> None:
+    mood = tmp_path / "mood"
+    notes: list[str] = []
+    with make_crew(1, SETTINGS, hand=partial(farm_hands.Moody, mood), on_note=notes.append) as crew:
+        found = []
+        for one in outcomes(crew, chains(40)):
+            found.append(one.id)
+            if len(found) == 5:
+                mood.touch()
+                os.kill(crew.processes.pids()[0], signal.SIGKILL)
+    assert sorted(found) == list(range(40))
+    assert len(notes) == 2 and notes[1].endswith("it raised MemoryError('for a moment')")
 
 
 def test_too_much_memory_is_refused_at_once() -> None:

@@ -15,7 +15,7 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
 from psearch.bench import BENCH_POSITIONS
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
 SETTINGS = HandSettings(hash_mb=1)

@@ -21,6 +21,7 @@ from reports import cp, moves, workers
 
 from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
+from psearch.core.chess.evaluation.network_file import default_network
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.processes.request import SearchRequest
@@ -101,7 +102,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
         "psearch.searcher.searcher": {"Supervisor": stand_in},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
         "psearch.bench": {
-            "run_bench": lambda progress, pruning: (123456, 0.5),
+            "run_bench": lambda progress, pruning, network: (123456, 0.5),
             "BENCH_POSITIONS": ("a", "b"),
             "BENCH_DEPTH": 9,
             "BENCH_NODES": 123457,
@@ -481,17 +482,21 @@ def test_bench_ends_with_its_fingerprint(capsys: pytest.CaptureFixture[str], eng
     assert last == "123456 nodes 246912 nps"
 
 
+NETWORK = f"network {default_network().name}"
+
+
 def test_bench_says_whether_its_number_is_the_known_one(
     capsys: pytest.CaptureFixture[str], engine: StandInEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert cli.main(["bench"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == [
         "not the known number, 123457: this is another search",
+        NETWORK,
         "123456 nodes 246912 nps",
     ]
     monkeypatch.setattr(sys.modules["psearch.bench"], "BENCH_NODES", 123456)
     assert cli.main(["bench"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["the known number", "123456 nodes 246912 nps"]
+    assert capsys.readouterr().out.splitlines()[1:] == ["the known number", NETWORK, "123456 nodes 246912 nps"]
 
 
 def test_broken_pipe_is_quiet() -> None:

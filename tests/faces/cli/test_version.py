@@ -19,7 +19,7 @@ def test_one_fact_a_line(run: Run) -> None:
     status, out, err = run("version")
     assert (status, err) == (0, "")
     facts = dict(line.split(maxsplit=1) for line in out.splitlines())
-    assert list(facts)[:3] == ["psearch", "commit", "python"]
+    assert list(facts)[:4] == ["psearch", "commit", "network", "python"]
     assert facts["psearch"] == __version__
     assert facts["python"].endswith(platform.python_version())
     assert (facts["numba"], facts["llvmlite"]) == (version("numba"), version("llvmlite"))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from uci_sessions import EngineSessions, check_reader, sessions
 
 
 @settings(max_examples=300, deadline=None)
 @given(lines=sessions())
+@example(lines=["go nodes 9999999999999999999 mate 9999999999999999999 wtime 9999999999999999999 depth 999999999999"])
 def test_the_reader_bears_anything(lines: list[str]) -> None:
     check_reader(lines)
 

@@ -16,7 +16,7 @@ from typing import Any
 import chess
 import pytest
 
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.lab.watching.laboratory import Experiment, run, timeline
 from psearch.lab.watching.watcher import WatchedSearch
 from psearch.options import SearchOptions
@@ -120,7 +120,7 @@ def opened(browser: Browser, address: str, width: int = 1280, scheme: Any = "lig
 @pytest.fixture(scope="module")
 def snapshots() -> list[dict[str, Any]]:
     """Of a search by eight workers, a look every 50 milliseconds of its time, told as twenty a second."""
-    kernels.load(VIRTUAL)
+    groups.load(VIRTUAL)
     simulator = Simulator(8, 16, Costs(), 1 << 14)
     try:
         recorder = simulator.recorder

@@ -8,7 +8,7 @@ import chess
 import pytest
 from positions import KIWIPETE
 
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.options import SearchOptions
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
@@ -19,7 +19,7 @@ from psearch.simulation.simulator import Simulator
 @pytest.fixture(scope="session", autouse=True)
 def loaded() -> None:
     load_kernels()
-    kernels.load(VIRTUAL)
+    groups.load(VIRTUAL)
 
 
 @pytest.fixture

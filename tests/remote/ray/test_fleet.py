@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.processes.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told
+from psearch.processes.tasks.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told
 from psearch.remote.ray import ray_nodes as fleets
 from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.ray_nodes import Gone, NodeFacts, Outcome, RayNodes, Threw, Value

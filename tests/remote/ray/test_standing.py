@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from psearch.processes.task_messages import ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused
 from psearch.remote.ray.standing import Standing
 from psearch.results import PsearchError

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_on, check_hash, without_dashes
+from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, check_hash, without_dashes
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import HASH, POLICY, PRUNING, SYZYGY, THREADS
+from psearch.searcher.declared import HASH, POLICY, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analysis_session import Input
@@ -49,7 +49,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch analyse`."""
+    """Add the arguments of `psearch analyse`."""
     parser.add_argument("file", nargs="*", metavar="FILE", help="EPD, FEN, PGN or JSON lines; `-` reads standard input")
     parser.add_argument("--out", metavar="FILE", help="write the result here when it is complete")
     words = "positions, or games, at a time (default: the usable cores, divided by --threads)"
@@ -61,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_limits(parser, "for each position")
     HASH.add_to(parser, f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)")
     POLICY.add_to(parser)
-    PRUNING.add_to(parser)
+    add_pruning(parser)
+    add_net(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
@@ -139,7 +140,7 @@ class Kind(Enum):
 
 
 def kind_of(inputs: Sequence[Input]) -> Kind:
-    """What all files are. Raises PsearchError where they differ: one result cannot hold them."""
+    """Return what all files are. Raises PsearchError where they differ: one result cannot hold them."""
     from psearch.results import PsearchError
 
     kinds = [file_kind(one.name, (line.text for line in one.source.lines())) for one in inputs]
@@ -173,7 +174,8 @@ def _check_out(file: str, out: str) -> None:
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:
-    """By the name, else by the first line that says something: a position has eight ranks, or is `startpos`."""
+    """Tell what a file is by the name, else by the first line that says something: a position has eight ranks, or is
+    `startpos`."""
     named = _KINDS.get(Path(file).suffix.lower())
     if named is not None:
         return named

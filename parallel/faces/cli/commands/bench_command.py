@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from psearch.faces.cli.arguments import add_net, add_pruning, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import PRUNING
 
 DESCRIPTION = """\
 Search a fixed set of positions on one worker, from an empty table each. The last line is
@@ -21,8 +21,9 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch bench`."""
-    PRUNING.add_to(parser)
+    """Add the arguments of `psearch bench`."""
+    add_pruning(parser)
+    add_net(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -30,18 +31,21 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.bench import BENCH_DEPTH, BENCH_NODES, BENCH_POSITIONS, run_bench
     from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES
     from psearch.lab.studies.tree_sizes import scale_line
-    from psearch.options import pruning_named
+    from psearch.options import network_named
     from psearch.terminal.status import StatusLine
 
-    pruning = pruning_named(options.pruning)
+    pruning = chosen_pruning(options)
+    network_named(options.net)
     prepare_kernels()
     with StatusLine(only_terminal=True) as status:
-        nodes, seconds = run_bench(status, pruning)
+        nodes, seconds = run_bench(status, pruning, options.net)
     print(
         f"{scale_line(len(BENCH_POSITIONS), nodes / len(BENCH_POSITIONS))}, depth {BENCH_DEPTH}; nps: nodes per second"
     )
-    if pruning == MODES[DEFAULT_MODE]:
+    if pruning == MODES[DEFAULT_MODE] and not options.net:
         is_known = nodes == BENCH_NODES
         print("the known number" if is_known else f"not the known number, {BENCH_NODES}: this is another search")
+    if pruning.network:
+        print(f"network {network_named(options.net).name}")
     print(f"{nodes} nodes {round(nodes / seconds)} nps")
     return 0

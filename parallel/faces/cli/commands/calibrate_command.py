@@ -25,7 +25,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch calibrate`."""
+    """Add the arguments of `psearch calibrate`."""
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the costs here, as JSON")
 
 

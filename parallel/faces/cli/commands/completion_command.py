@@ -29,7 +29,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch completion`."""
+    """Add the arguments of `psearch completion`."""
     parser.add_argument("shell", choices=SHELLS, metavar="SHELL", help=", ".join(SHELLS))
 
 
@@ -54,7 +54,7 @@ class _Tree(argparse.ArgumentParser):
 
 
 def completion_script(shell: str) -> str:
-    """The script for one of `SHELLS`."""
+    """Return the script for one of `SHELLS`."""
     import shtab
 
     tree = _Tree(prog="psearch", description="parallel chess search")

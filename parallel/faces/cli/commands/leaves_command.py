@@ -47,7 +47,7 @@ the leaf; counted: whether a search of such a tree, where it is small enough, fo
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch leaves`."""
+    """Add the arguments of `psearch leaves`."""
     parser.add_argument("breadth", type=whole_number(1, MAX_BREADTH), metavar="B", help="moves in every position")
     parser.add_argument("plies", type=whole_number(0, MAX_DEPTH), metavar="N", help="depth of the largest tree")
     parser.add_argument(

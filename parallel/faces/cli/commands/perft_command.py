@@ -36,7 +36,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch perft`."""
+    """Add the arguments of `psearch perft`."""
     parser.add_argument("words", nargs="*", metavar="DEPTH FEN", help="depth in plies, then the position")
     add_threads(parser)
     parser.add_argument("--epd", metavar="FILE", help="check the counts in a file; `-` reads standard input")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.faces.cli.arguments import add_json
+from psearch.faces.cli.arguments import add_json, add_pruning, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
-from psearch.searcher.declared import DEPTH, PRUNING
+from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.prediction_study import RuleReport
@@ -29,10 +29,10 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch predict`."""
+    """Add the arguments of `psearch predict`."""
     add_suite(parser)
     DEPTH.add_to(parser, "plies to search")
-    PRUNING.add_to(parser)
+    add_pruning(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw reliability curves")
 
@@ -43,9 +43,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("predict needs --suite FILE and --depth D")
     check_plot(options)
     positions = read_positions(options)
-    from psearch.options import pruning_named
 
-    pruning = pruning_named(options.pruning)
+    pruning = chosen_pruning(options)
     from psearch.lab.studies.study_entries import ONE_TREE
     from psearch.scheduler.scheduler_entries import PREDICTION
 

@@ -72,13 +72,13 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch FEN`."""
+    """Add the arguments of `psearch FEN`."""
     add_position(parser)
     add_options(parser)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The arguments with a name."""
+    """Add the arguments with a name."""
     add_search_options(parser)
     add_root_options(parser)
     add_on(parser, "search with the machines of a Ray cluster as well")

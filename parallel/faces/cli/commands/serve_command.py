@@ -30,7 +30,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch serve`."""
+    """Add the arguments of `psearch serve`."""
     parser.add_argument(
         "--port",
         type=whole_number(0, _MOST_PORT),

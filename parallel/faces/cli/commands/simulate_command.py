@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
-from psearch.faces.cli.arguments import add_on
+from psearch.faces.cli.arguments import add_on, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.faces.cli.output import complain, refuse
@@ -260,10 +260,10 @@ def _study(options: argparse.Namespace) -> Study:
 
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:
-    """Of every search. What the user left open is filled in, for the log."""
-    from psearch.options import SearchOptions, pruning_named
+    """Return the options of every search. What the user left open is filled in, for the log."""
+    from psearch.options import SearchOptions
 
-    how = SearchOptions(pruning=pruning_named(options.pruning))
+    how = SearchOptions(pruning=chosen_pruning(options))
     for name in _SEARCH_OPTIONS:
         if getattr(options, name) is None:
             setattr(options, name, getattr(how, name))

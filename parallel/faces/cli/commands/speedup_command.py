@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.arena.control_groups import usable_cores
+from psearch.faces.cli.arguments import chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import seconds, whole_number, worker_counts
 from psearch.faces.cli.output import say
@@ -63,7 +64,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch speedup`."""
+    """Add the arguments of `psearch speedup`."""
     parser.add_argument(
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )
@@ -114,9 +115,8 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     suite = read_positions(options)
     chosen = policies(options.policy)
     from psearch.lab.studies.depths import depth_rule, rule_name
-    from psearch.options import pruning_named
 
-    pruning = pruning_named(options.pruning)
+    pruning = chosen_pruning(options)
     depths = rule_name(options.depth)
     ceilings: dict[int, float] = {}
     rule = depth_rule({"about": {"depths": depths}})

@@ -32,7 +32,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch stats`."""
+    """Add the arguments of `psearch stats`."""
     add_position(parser)
     add_search_options(parser)
     parser.add_argument("--parameters", action="store_true", help="list the parameters of --pruning and their values")

@@ -20,7 +20,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """`psearch uci` has none."""
+    """Add nothing: `psearch uci` has no arguments."""
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:

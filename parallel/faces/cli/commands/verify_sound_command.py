@@ -44,7 +44,7 @@ the evaluation may add to material and piece-square sum."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch verify-sound`."""
+    """Add the arguments of `psearch verify-sound`."""
     parser.add_argument(
         "--epd", metavar="FILE", help="needed: EPD or FEN positions, one a line; `-` reads standard input"
     )

@@ -13,9 +13,9 @@ from psearch.faces.cli.output import print_json
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
-Print what a report of a problem should contain: psearch with its commit, Python, the
-libraries that compile and run it, the system, processor, usable cores and memory. Nothing
-is loaded, compiled or sent."""
+Print what a report of a problem should contain: psearch with its commit and its
+network, Python, the libraries that compile and run it, the system, processor, usable cores
+and memory. Nothing is compiled or sent."""
 
 EXAMPLES = """\
 examples:
@@ -26,7 +26,7 @@ _LIBRARIES = ("numba", "llvmlite", "numpy", "chess", "multiprocess", "rich")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Of `psearch version`."""
+    """Add the arguments of `psearch version`."""
     add_json(parser)
 
 
@@ -50,6 +50,7 @@ def _facts() -> dict[str, Any]:
     return {
         "psearch": here["psearch"],
         "commit": source_commit(),
+        "network": _network(),
         "python": f"{platform.python_implementation()} {here['python']}",
         **{name: _installed(name) for name in _LIBRARIES},
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -57,6 +58,15 @@ def _facts() -> dict[str, Any]:
         "cores": here["cores"],
         "memory_mb": memory,
     }
+
+
+def _network() -> str:
+    from psearch.core.chess.evaluation.network_file import NetworkError, default_network
+
+    try:
+        return default_network().name
+    except NetworkError as error:
+        return str(error)
 
 
 def _installed(library: str) -> str:

@@ -115,8 +115,8 @@ class BackEnd(Protocol):
         """Have a process ended; it is lost, and another comes."""
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """What has been heard; waits for the first message, but no longer, and not much longer than until `awaited`, a
-        descriptor, can be read. Raises PsearchError when no processes can be had any more."""
+        """Return what has been heard; waits for the first message, but no longer, and not much longer than until
+        `awaited`, a descriptor, can be read. Raises PsearchError when no processes can be had any more."""
 
     def close(self) -> None:
         """End all processes at once. May be called twice."""

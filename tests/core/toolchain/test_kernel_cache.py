@@ -234,7 +234,7 @@ def test_versions_are_found_without_an_import(package):
     assert importlib.import_module(package).__version__.encode() in kernel_cache._version_file(package)
 
 
-KEY = "from psearch.core.toolchain import groups as kernels; print(kernels.key())"
+KEY = "from psearch.core.toolchain import groups; print(groups.key())"
 
 
 def key_of(*flags: str, **more: str) -> str:

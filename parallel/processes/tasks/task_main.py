@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from psearch.processes.lifetime import end_if_orphan, ended_with_parent, is_orphan, open_pidfd
-from psearch.processes.task_messages import (
+from psearch.processes.tasks.task_messages import (
     Alive,
     Answered,
     Ask,
@@ -29,7 +29,7 @@ from psearch.processes.task_messages import (
     pickled_error,
 )
 
-TARGET = "psearch.processes.task_main:main"
+TARGET = "psearch.processes.tasks.task_main:main"
 _BEAT_INTERVAL_S = 2.0
 """A process that works says so: one that says nothing has stalled."""
 

@@ -17,8 +17,17 @@ from typing import Any
 
 from psearch.arena.owner import Owner
 from psearch.processes.starting.launcher import launch_process
-from psearch.processes.task_main import TARGET, Program
-from psearch.processes.task_messages import Alive, Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.tasks.task_main import TARGET, Program
+from psearch.processes.tasks.task_messages import (
+    Alive,
+    Answered,
+    Ask,
+    Give,
+    ProcessJoined,
+    ProcessLost,
+    Raised,
+    error_of,
+)
 from psearch.processes.worker_process import WorkerProcess, end, reap
 from psearch.results import PsearchError, WorkerDied
 
@@ -92,6 +101,8 @@ class TaskProcesses:
         """killed, and not gone yet"""
         self._messages: list[Any] = []
         """to be given out"""
+        self._has_begun = False
+        """whether any process has ever been ready"""
         self._stillborn = 0
         self._look_at = time.monotonic() + _LOOK_S
         self._is_open = True
@@ -139,7 +150,7 @@ class TaskProcesses:
             self._lose(one, reason)
 
     def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
-        """See `BackEnd`. Raises what `make` raises, too."""
+        """See `BackEnd`. Raises what `make` raises, too, unless it has worked before: then that process is lost."""
         self._owner.check()
         if awaited is None:
             return self._wait(timeout_s)
@@ -256,7 +267,9 @@ class TaskProcesses:
         has_ended = self._read(one)
         for message in _taken(one.incoming):
             self._hear(one, message)
-        if has_ended and one.number in self._processes:
+        if one.number not in self._processes:
+            return
+        if has_ended:
             self._lose(one)
         elif one.outgoing:
             self._flush(one)
@@ -281,9 +294,12 @@ class TaskProcesses:
             case Alive():
                 return
             case Raised(_, _, error) if not one.is_ready:
-                raise error_of(error)
+                if not self._has_begun:
+                    raise error_of(error)
+                self._lose(one, f"it raised {error_of(error)!r}")
+                return
             case ProcessJoined():
-                one.is_ready = True
+                one.is_ready = self._has_begun = True
                 self._stillborn = 0
             case Answered() | Raised():
                 one.limits.popleft()

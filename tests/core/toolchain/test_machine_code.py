@@ -188,20 +188,20 @@ def test_a_relocation_that_is_not_expected_is_not_simple() -> None:
 def test_a_search_needs_neither_llvm_nor_numba(kernels: None) -> None:
     """With its kernels in the cache."""
     from psearch.core.chess.chess_entries import CHESS
-    from psearch.core.toolchain import groups as compiled
+    from psearch.core.toolchain import groups
     from psearch.scheduler.scheduler_entries import SEARCH
 
-    compiled.load(CHESS, SEARCH)
+    groups.load(CHESS, SEARCH)
     statement = 'import psearch; print(psearch.search("startpos", depth=3, hash_mb=1).info.depth)'
     assert imported(statement, "numba", "llvmlite", "rich", "scipy", "matplotlib") == ["3", ""]
 
 
 def test_a_count_of_leaves_needs_neither_llvm_nor_numba(kernels: None) -> None:
-    from psearch.core.toolchain import groups as compiled
+    from psearch.core.toolchain import groups
     from psearch.lab.studies.study_entries import UNIFORM_TREE
     from psearch.scheduler.scheduler_entries import SEARCH
 
-    compiled.load(SEARCH, UNIFORM_TREE)
+    groups.load(SEARCH, UNIFORM_TREE)
     assert (
         imported('from psearch.faces.cli.main import main; main(["leaves", "3", "3"])', "numba", "llvmlite")[-1] == ""
     )

@@ -20,8 +20,7 @@ import pytest
 from limits import open_files
 from paths import SUPPORT
 
-from psearch.core.toolchain import compiler_client, kernel_cache
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import compiler_client, groups, kernel_cache
 from psearch.core.toolchain.groups import Group, KernelError
 
 PROGRAM = SUPPORT / "tiny_program.py"
@@ -328,9 +327,9 @@ os.write(pipe, b'{"files": {}}\\n')
 HOST = """
 from numba.core import config
 before = {name: getattr(config, name) for name in dir(config) if name.isupper()}
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
-kernels.load(Group("tiny_kernels", "tiny_kernels"))
+groups.load(Group("tiny_kernels", "tiny_kernels"))
 assert {name: getattr(config, name) for name in dir(config) if name.isupper()} == before
 """
 
@@ -543,7 +542,7 @@ def never_compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[
     monkeypatch.setattr(kernel_cache, "_roots", (str(tmp_path / "cache"),))
     monkeypatch.setattr(compiler_client, "_PROGRAM", "raise ValueError('no such luck')")
     yield Group("never_compiled", "tiny_kernels")
-    kernels._groups.pop("never_compiled")
+    groups._groups.pop("never_compiled")
 
 
 def test_a_search_that_cannot_be_compiled_is_one_line_and_status_2(run, monkeypatch, never_compiled):
@@ -577,7 +576,7 @@ def test_memory_that_cannot_be_executed_is_one_line(monkeypatch):
             group._take(kernel_cache.Object("x.o", {"f": 1}, b""))
         assert not group.is_loaded
     finally:
-        kernels._groups.pop("never_placed")
+        groups._groups.pop("never_placed")
 
 
 def test_what_a_group_replaces_is_part_of_its_record(monkeypatch, tmp_path):
@@ -591,12 +590,12 @@ def test_what_a_group_replaces_is_part_of_its_record(monkeypatch, tmp_path):
         try:
             return Group("of_one_name", *modules, replaced=replaced)
         finally:
-            kernels._groups.pop("of_one_name")
+            groups._groups.pop("of_one_name")
 
-    kernels.load(group("tiny_kernels"))
-    assert kernels.cached(group("tiny_kernels")) is not None
-    assert kernels.cached(group("tiny_kernels", replaced={"tiny_kernels.half": "other.half"})) is None
-    assert kernels.cached(group("tiny_kernels", "other")) is None
+    groups.load(group("tiny_kernels"))
+    assert groups.cached(group("tiny_kernels")) is not None
+    assert groups.cached(group("tiny_kernels", replaced={"tiny_kernels.half": "other.half"})) is None
+    assert groups.cached(group("tiny_kernels", "other")) is None
 
 
 def test_whoever_gives_no_ear_gets_a_warning(monkeypatch, tmp_path):
@@ -608,9 +607,9 @@ def test_whoever_gives_no_ear_gets_a_warning(monkeypatch, tmp_path):
     monkeypatch.setattr(Group, "_take", lambda self, found: None)
     try:
         with pytest.warns(RuntimeWarning, match=r"cannot be kept.*/dev/null/cache: Not a directory"):
-            kernels.load(group)
+            groups.load(group)
         lines: list[str] = []
-        kernels.load(group, progress=lines.append)
+        groups.load(group, progress=lines.append)
         assert len(lines) == 1 and "cannot be kept" in lines[0]
     finally:
-        kernels._groups.pop("not_kept")
+        groups._groups.pop("not_kept")

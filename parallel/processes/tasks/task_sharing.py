@@ -9,9 +9,9 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from psearch.processes.task_main import unwatched
-from psearch.processes.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, error_of
-from psearch.processes.task_processes import TaskProcesses
+from psearch.processes.tasks.task_main import unwatched
+from psearch.processes.tasks.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, error_of
+from psearch.processes.tasks.task_processes import TaskProcesses
 from psearch.results import WorkerDied
 
 Task = TypeVar("Task")

@@ -15,10 +15,10 @@ PROGRAM = f"""
 import sys
 sys.path.insert(0, {str(SUPPORT)!r})
 from checking_kernels import quarter
-from psearch.core.toolchain import groups as kernels
+from psearch.core.toolchain import groups
 
 print(quarter(8), quarter(int(sys.argv[1])), flush=True)
-code = kernels.cached(quarter.call.group).code
+code = groups.cached(quarter.call.group).code
 print([word in code for word in (b"check failed", b"only even numbers", b"write")])
 """
 
