@@ -3,7 +3,6 @@
 - `kernels`: a whole game of the search against itself, and a game's positions as records, compiled.
 - `openings`: where a game begins.
 - `playing`: a block of games, the same whenever and wherever it is played.
-- `labelling`: positions near those of games, with scores of small searches.
 - `blocks`: a file of blocks, packed and checksummed.
 - `reader`: from files to arrays of positions.
 """
