@@ -159,6 +159,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     done = run_bench(
         "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--first-epochs", "1",
         "--first-stage", "900", "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
+        "--rehearse",
         "--picture", tmp_path / "curves.png",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,8 @@
 - `openings`: where a game begins.
 - `playing`: a block of games, the same whenever and wherever it is played.
 - `blocks`: a file of blocks, packed and checksummed.
+- `labelling`: positions near those of games, with scores of small searches, and their file.
+- `pgn_kernels`, `pgn`: positions of published games, with the scores and lines of their comments.
 - `reader`: from files to arrays of positions.
 """
 
