@@ -1,16 +1,16 @@
 """Trains nets on games of `generate.py`, on the processor, and tells what they have learnt.
 
     python bench/training/train.py GAMES.games ... --hidden 16,64,256 [--positions 250000,500000,1000000,2000000]
-        [--labels F.samples ...] [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
+        [--labels F.samples[:N] ...] [--first-stage 10000000] [--epochs 12] [--save FOLDER] [--picture FILE.png]
         [--json FILE]
 
-Positions with scores are those of the games and, mixed with them, those of `label.py`. A net is a row for each width
-and number of positions. Its error is the mean squared error of the expected score on every tenth game, which no net has
-seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score, of the evaluation
-by hand, and of its material and piece-square tables, each at the scale that suits it best. With a first stage a net
-begins with the evaluation by hand at positions one to four random moves away from those of the games, and goes on with
-a quarter of the learning rate. --save writes HIDDEN-POSITIONS.npz, and .net where
-the search has networks of that width.
+Positions with scores are those of the games and, mixed with them, those of `label.py` and `read_pgn.py`. A net is a row
+for each width and number of positions. Its error is the mean squared error of the expected score on every tenth game,
+which no net has seen, against a target of 0.7 search and 0.3 result; beside it stand those of the search's own score,
+of the evaluation by hand, and of its material and piece-square tables, each at the scale that suits it best. With a
+first stage a net begins with the evaluation by hand at positions one to four random moves away from those of the games,
+and goes on with a quarter of the learning rate; with --rehearse these positions stay in the mix. --save writes
+HIDDEN-POSITIONS.npz, and .net where the networks of the search are as wide.
 
 Exit status: 0, 2 bad input, 130 Ctrl-C.
 """
@@ -52,7 +52,7 @@ def _list_of(least: int, most: int) -> Any:
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("games", nargs="+", type=Path, metavar="GAMES.games")
-    parser.add_argument("--labels", nargs="*", default=[], type=Path, metavar="F.samples", help="of label.py")
+    parser.add_argument("--labels", nargs="*", default=[], metavar="F.samples[:N]", help="or N of them")
     parser.add_argument("--hidden", type=_list_of(1, _MOST_HIDDEN), default=[64], metavar="H,..", help="units (64)")
     parser.add_argument("--positions", type=_list_of(1, 10**10), metavar="N,..", help="to train on (all)")
     parser.add_argument("--first-stage", type=whole_number(0, 10**10), default=0, metavar="N", help="positions (0)")
@@ -66,6 +66,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--later-rate", type=float, default=LATER_RATE, metavar="F", help=f"of it behind a first stage ({LATER_RATE})"
     )
+    parser.add_argument("--rehearse", action="store_true", help="mix the first stage's positions in behind it")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--threads", type=whole_number(1, 256), default=numba.config.NUMBA_NUM_THREADS, metavar="N")
     parser.add_argument("--save", type=Path, metavar="FOLDER", help="where the nets are written")
@@ -147,7 +148,9 @@ def _run(options: argparse.Namespace) -> int:
             since = time.monotonic()
             name = f"{hidden} units, {count:,} positions"
             curve: list[Epoch] = []
-            net, error = go_on(start, lessons, plan, count, partial(_tell, name, curve), options.later_rate)
+            net, error = go_on(
+                start, lessons, plan, count, partial(_tell, name, curve), options.later_rate, options.rehearse
+            )
             if sys.stderr.isatty():
                 print("\r\033[K", end="", file=sys.stderr)
             row = {
@@ -159,6 +162,8 @@ def _run(options: argparse.Namespace) -> int:
                 "first_stage": len(lessons.first),
                 "labelled": len(lessons.labelled),
                 "later_rate": options.later_rate,
+                "rehearsed": options.rehearse,
+                "files": [str(path.name) for path in options.games] + [Path(text).name for text in options.labels],
                 "seconds": round(time.monotonic() - since, 1),
                 **plan._asdict(),
                 "first_epochs": options.first_epochs,

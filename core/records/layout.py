@@ -25,7 +25,7 @@ PAWN_ENTRIES = 1024
 """Of the pawn hash of a worker, a power of two."""
 NETWORK_FEATURES = 2 * 6 * 64
 """Inputs of the network: whose piece, which piece, which square."""
-NETWORK_HIDDEN = 128
+NETWORK_HIDDEN = 256
 """Its hidden units for each side."""
 NETWORK_BUCKETS = 8
 """Its outputs, one for each four men more."""

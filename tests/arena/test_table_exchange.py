@@ -131,7 +131,7 @@ def test_nothing_is_logged_unless_somebody_wants_it(arenas: list[Arena]) -> None
 
 def test_a_log_that_is_full_forgets_the_oldest(arenas: list[Arena]) -> None:
     exchange = logging(arenas[0], 0)
-    searched(arenas[0], KIWIPETE, 8)
+    searched(arenas[0], KIWIPETE, 9)
     logged = int(arenas[0].store_logs["count"][0])
     assert logged > 2 * STORE_LOG_ENTRIES
     batch, found = exchange.collect(100_000)

@@ -27,7 +27,7 @@ from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.chess_entries import evaluate_position_by_network
 from psearch.core.chess.evaluation.network_file import read_network
 from psearch.core.chess.tables import make_tables
-from psearch.core.records import NETWORK_HIDDEN, evaluation_dtype, position_dtype, tables_dtype
+from psearch.core.records import NETWORK_HIDDEN, OUT_ONE, ROW_ONE, evaluation_dtype, position_dtype, tables_dtype
 
 BOOK = REPOSITORY / "bench/training/books/2moves_v1.epd"
 
@@ -141,17 +141,30 @@ def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) ->
     path = as_network(tmp_path / "some.npz", tmp_path)
     assert as_network(path, tmp_path) == path
     network = read_network(path)
+    weights = network.record[0]
+    rounded = Net(
+        weights["rows"] / ROW_ONE,
+        weights["bias"] / ROW_ONE,
+        weights["out"].reshape(len(net.out_bias), -1) / OUT_ONE,
+        weights["out_bias"] / (ROW_ONE * ROW_ONE * OUT_ONE),
+    )
     tables = np.zeros(1, tables_dtype)
     make_tables(tables, network)
     position, scratch = np.zeros(1, position_dtype), np.zeros(1, evaluation_dtype)
+    compared = 0
     for sample, codes in zip(samples[::40], board_codes(samples[::40]), strict=True):
         board = chess.Board(None)
         for square in range(64):
             if codes[square]:
                 board.set_piece_at(square, chess.Piece(int(codes[square]) & 7, not codes[square] & 8))
+        if not all(board.pieces(chess.PAWN, color) for color in chess.COLORS):
+            continue  # what is known of endings scales these
+        compared += 1
         set_position(tables, position, board)
         found = evaluate_position_by_network(*(array.ctypes.data for array in (tables, scratch, position)))
-        assert found == pytest.approx(UNIT * value(net, sample), abs=0.05 * UNIT)
+        assert found == pytest.approx(UNIT * value(rounded, sample), abs=1.01), "but for the division"
+        assert found == pytest.approx(UNIT * value(net, sample), abs=0.1 * UNIT), "random outputs are coarse in 1/64"
+    assert compared > 10
 
 
 def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> None:
@@ -159,6 +172,7 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     done = run_bench(
         "training/train.py", games, "--hidden", f"4,{NETWORK_HIDDEN}", "--epochs", "2", "--first-epochs", "1",
         "--first-stage", "900", "--positions", "300,600", "--save", tmp_path / "nets", "--json", rows, "--batch", "100",
+        "--rehearse",
         "--picture", tmp_path / "curves.png",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

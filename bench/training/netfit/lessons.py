@@ -16,6 +16,8 @@ from netfit.network import Array, Net, random_net
 
 LATER_RATE = 0.25
 """of the learning rate, where a first stage has gone before: more forgets what it taught"""
+_FROM_STATIC = 1.15
+"""Scores and results together over the evaluation by hand"""
 _WANDERS = (1, 2, 3, 4)
 """Random moves from a game's position to one of the first stage, in turn"""
 
@@ -41,17 +43,28 @@ class Lessons(NamedTuple):
         return self.positions.test, targets(self.positions.test, self.result_share)
 
 
+def _some_labels(text: str, seed: int) -> Array:
+    name, _, count = text.partition(":")
+    labels = read_labels(Path(name))
+    if not count:
+        return np.array(labels)
+    if not count.isdecimal() or int(count) > len(labels):
+        raise ValueError(f"{name} has {len(labels):,} positions, not {count}")
+    return labels[np.sort(np.random.default_rng(seed).choice(len(labels), int(count), replace=False))]
+
+
 def read_lessons(
     paths: Sequence[Path],
     result_share: float,
     first: int = 0,
     most: int = 0,
     seed: int = 1,
-    labels: Sequence[Path] = (),
+    labels: Sequence[str] = (),
 ) -> Lessons:
-    """Read games and labels. first: how many positions of the first stage are made; most: as in `read`.
+    """Read games and labels. first: how many positions of the first stage are made; most: as in `read`; labels: files,
+    each with `:N` behind it where N positions of it, drawn at random, shall do.
 
-    Raises OSError and Torn.
+    Raises OSError, ValueError and Torn.
     """
     positions = read(paths, Filter(static=True), most)
     stages = [np.zeros(0, sample_dtype)]
@@ -65,7 +78,7 @@ def read_lessons(
         stages.append(found)
         made += len(found)
         turn += 1
-    labelled = np.concatenate([stages[0], *map(read_labels, labels)])
+    labelled = np.concatenate([np.zeros(0, sample_dtype), *(_some_labels(text, seed) for text in labels)])
     return Lessons(positions, np.concatenate(stages)[:first], result_share, labelled)
 
 
@@ -109,15 +122,21 @@ def go_on(
     count: int | None = None,
     on_epoch: Callable[[Epoch], None] | None = None,
     later: float = LATER_RATE,
+    is_rehearsed: bool = False,
 ) -> tuple[Net, float]:
     """Train a net of `begin` on scores and results; returns it, and its error on the held-out positions.
 
     count: of the positions with scores, the first so many of a random order; later: of the learning rate, where a first
-    stage has gone before.
+    stage has gone before; is_rehearsed: mixes the positions of the first stage in, so that it is not forgotten.
     """
     if len(lessons.first):
         plan = plan._replace(rate=later * plan.rate)
     samples, wanted = lessons.test
     chosen = shuffled(lessons.scored, plan.seed)[:count]
-    net = train(net, chosen, targets(chosen, lessons.result_share), (samples, wanted), plan, on_epoch)
+    aims = targets(chosen, lessons.result_share)
+    if is_rehearsed:
+        first = lessons.first
+        chosen = np.concatenate([chosen, first])
+        aims = np.concatenate([aims, expected(_FROM_STATIC * first["static"].astype(np.float32))])
+    net = train(net, chosen, aims, (samples, wanted), plan, on_epoch)
     return net, error(net, samples, wanted, plan.threads)
