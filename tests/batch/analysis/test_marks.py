@@ -22,6 +22,8 @@ A_FIFTH_OF_A_SECOND = ("--nodes", "100000")
 """What is compared with such a limit of time; with a second, the default, fewer are missed (docs/guides/analyse.md)."""
 NOT_SEEN = {"9... b5", "11... cxb5", "7... h6", "29... Bxh2", "8... Na5", "10... O-O-O", "7... O-O"}
 """What refutes them is deeper, or what they lost is less than noise."""
+NOT_SEEN_BY_THE_NETWORK = NOT_SEEN | {"19... Qxf3", "19. e5"}
+"""The noise of a comparison was fitted to the evaluation by hand (decision 026)."""
 
 
 def games_of(path: Path) -> list[chess.pgn.Game]:
@@ -81,15 +83,16 @@ def test_main_lines_of_openings_have_no_mark() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3_000)
-def test_blunders_of_masters_are_found() -> None:
-    rows = analysed("--threads", "1", *A_FIFTH_OF_A_SECOND, str(BLUNDERS))
+@pytest.mark.parametrize(("evaluation", "not_seen"), [("classic", NOT_SEEN), ("net", NOT_SEEN_BY_THE_NETWORK)])
+def test_blunders_of_masters_are_found(evaluation: str, not_seen: set[str]) -> None:
+    rows = analysed("--threads", "1", "--evaluation", evaluation, *A_FIFTH_OF_A_SECOND, str(BLUNDERS))
     missed = [
         name_of(node)
         for game, row in zip(games_of(BLUNDERS), rows, strict=True)
         for ply, node in enumerate(game.mainline())
         if node.nags and ply not in marks_of(row)
     ]
-    assert set(missed) <= NOT_SEEN and len(missed) <= len(NOT_SEEN)
+    assert set(missed) <= not_seen and len(missed) <= len(not_seen)
 
 
 @pytest.mark.slow

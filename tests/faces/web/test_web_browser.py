@@ -573,7 +573,7 @@ def test_a_game_is_looked_through(page: Any) -> None:
     page.click("#pgn-form button[type=submit]")
     wait_for_moves(page, 33)
     page.click("#tab-game")
-    page.select_option("#review-limit", "depth 10")  # as much work on any machine
+    page.select_option("#review-limit", "nodes 100000")  # as much work on any machine
     page.click("#review")
     page.wait_for_selector("#graph .white-area")  # while it goes on
     until(page, "document.querySelector('#review').textContent !== 'Stop'", 60)

@@ -126,11 +126,12 @@ def test_one_search_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: No
     nodes.add("second")
     board = chess.Board(chess.Board(BENCH_POSITIONS[1]).fen())
     with psearch.Engine(hash_mb=4, cluster=nodes.address) as engine:
-        assert engine._team is not None and len(engine._team.members) == 1
+        team = engine._searcher._machines.team
+        assert team is not None and len(team.members) == 1
         result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
         assert all(machine.nodes > 50_000 for machine in result.machines) and len(result.machines) == 2
         assert result.info.nodes == sum(machine.nodes for machine in result.machines)
-        sharing = engine._team.sharing(engine._workers())
+        sharing = team.sharing(engine._searcher.supervisor)
         begun = time.monotonic()
         with engine.analysis(board, chess.engine.Limit(time=3.0)) as analysis:
             time.sleep(1.0)
@@ -141,8 +142,8 @@ def test_one_search_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: No
         assert sharing.sent > 100 and sharing.taken > 100
         nodes.add("third")
         end = time.monotonic() + 120
-        names = {member.hand for member in engine._team.members}
-        while not {member.hand for member in engine._team.members} - names and time.monotonic() < end:
+        names = {member.hand for member in team.members}
+        while not {member.hand for member in team.members} - names and time.monotonic() < end:
             engine.analyse(board, chess.engine.Limit(time=0.2))
         result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
         assert result.machines[-1].nodes > 50_000
