@@ -20,7 +20,6 @@ from psearch.core.records import (
     info_dtype,
     learning_dtype,
     lock_dtype,
-    network_dtype,
     node_dtype,
     options_dtype,
     pawn_entry_dtype,
@@ -54,7 +53,6 @@ def _numba_record(dtype: np.dtype[np.void]) -> types.Record:
 
 Position = _numba_record(position_dtype)
 Tables = _numba_record(tables_dtype)
-Network = _numba_record(network_dtype)
 Accumulator = _numba_record(accumulator_dtype)
 Node = _numba_record(node_dtype)
 Visit = _numba_record(visit_dtype)
@@ -80,7 +78,6 @@ StoreLog = _numba_record(store_log_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)
-network_at = view(Network)
 accumulator_at = view(Accumulator)
 frame_at = view(Frame)
 stack_at = view(Stack)

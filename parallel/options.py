@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from psearch.core.chess.evaluation.network_file import Network, default_network, read_network
+from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
@@ -38,11 +38,11 @@ def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
     return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
 
 
-_networks: dict[str, tuple[tuple[int, int], Network]] = {}
+_networks: dict[str, tuple[tuple[int, int], EvaluationNetwork]] = {}
 """Those that have been read, by path, with size and time of change of the file."""
 
 
-def network_named(path: str) -> Network:
+def network_named(path: str) -> EvaluationNetwork:
     """Return the network of a file, which is read again only when it has changed; that of the package for "".
 
     A file that has been read may vanish. Raises PsearchError.

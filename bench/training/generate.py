@@ -35,7 +35,8 @@ from typing import Any
 
 import numpy as np
 from netdata.blocks import Appender, Block, read_blocks, split_files
-from netdata.openings import Book, MatchError, read_books
+from netdata.commands import EXIT_INTERRUPTED, exit_status
+from netdata.openings import Book, read_books
 from netdata.playing import PRUNING, Settings, Table, network_name
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
@@ -45,7 +46,7 @@ from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
-EXIT_DIFFERENT, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
+EXIT_DIFFERENT = 1
 _GAMES_A_BLOCK = 64
 _BOOKS = [Path(__file__).parent / "books" / name for name in ("2moves_v1.epd", "endgames.epd")]
 _PACKED = Path(__file__).parent / "games"
@@ -275,25 +276,22 @@ def _played(settings: Settings, book: Book, wanted: Sequence[int], jobs: int, ne
             yield block
 
 
+def _run(options: argparse.Namespace) -> int:
+    if options.report:
+        return _report(options.report)
+    if options.pack:
+        name, *files = options.pack
+        for path in split_files([Path(file) for file in files], _PACKED, name, _MOST_PACKED_BYTES):
+            print(path)
+        return 0
+    if options.again:
+        return _again(options.again, options.block, options.book, options.network)
+    return _generate(options)
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Play, report or play again; bad input is one line."""
-    options = _read(words)
-    try:
-        if options.report:
-            return _report(options.report)
-        if options.pack:
-            name, *files = options.pack
-            for path in split_files([Path(file) for file in files], _PACKED, name, _MOST_PACKED_BYTES):
-                print(path)
-            return 0
-        if options.again:
-            return _again(options.again, options.block, options.book, options.network)
-        return _generate(options)
-    except (OSError, ValueError, MatchError, PsearchError) as error:
-        print(f"generate.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    return exit_status("generate.py", _run, _read(words))
 
 
 if __name__ == "__main__":

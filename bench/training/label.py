@@ -20,13 +20,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from netdata.commands import exit_status
 from netdata.labelling import LabelFile, Labels, label_files
 from netdata.playing import PRUNING, network_name
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.results import PsearchError
 
-EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
 _SECONDS_A_LINE = 30.0
 
 
@@ -81,14 +80,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Label; bad input is one line."""
-    options = _read(words)
-    try:
-        return _run(options)
-    except (OSError, ValueError, PsearchError) as error:
-        print(f"label.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    return exit_status("label.py", _run, _read(words))
 
 
 if __name__ == "__main__":

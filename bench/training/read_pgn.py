@@ -20,13 +20,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from netdata.commands import exit_status
 from netdata.labelling import LabelFile, Labels
 from netdata.pgn import PgnReader
 
 from psearch.faces.cli.numbers import whole_number
-from psearch.results import PsearchError
-
-EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
 
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
@@ -51,14 +49,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Read; bad input is one line."""
-    options = _read(words)
-    try:
-        return _run(options)
-    except (OSError, ValueError, PsearchError) as error:
-        print(f"read_pgn.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    return exit_status("read_pgn.py", _run, _read(words))
 
 
 if __name__ == "__main__":

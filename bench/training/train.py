@@ -28,6 +28,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from netdata.commands import exit_status
 from netfit.fit import Epoch, Plan
 from netfit.inference import write_network
 from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
@@ -36,7 +37,6 @@ from psearch.core.records import NETWORK_HIDDEN
 from psearch.faces.cli.numbers import whole_number
 from psearch.results import PsearchError
 
-EXIT_BAD_INPUT, EXIT_INTERRUPTED = 2, 130
 _MOST_HIDDEN = 4096
 
 
@@ -188,14 +188,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Train; bad input is one line."""
-    options = _read(words)
-    try:
-        return _run(options)
-    except (OSError, ValueError, PsearchError) as error:
-        print(f"train.py: {error}", file=sys.stderr)
-        return EXIT_BAD_INPUT
-    except KeyboardInterrupt:
-        return EXIT_INTERRUPTED
+    return exit_status("train.py", _run, _read(words))
 
 
 if __name__ == "__main__":

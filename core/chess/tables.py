@@ -6,7 +6,7 @@ import numpy as np
 
 from psearch.core.chess.chess_entries import fill_tables
 from psearch.core.chess.evaluation import weights
-from psearch.core.chess.evaluation.network_file import Network, default_network
+from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network
 from psearch.core.records import tables_dtype
 from psearch.core.terms import PAIR_SHIFT, REST_BOUND, TERMS, UNITS, Term
 
@@ -43,7 +43,7 @@ def fill_weights(tb: np.ndarray) -> None:
     record["rest_bound"] = REST_BOUND
 
 
-def make_tables(tb: np.ndarray | None = None, network: Network | None = None) -> np.ndarray:
+def make_tables(tb: np.ndarray | None = None, network: EvaluationNetwork | None = None) -> np.ndarray:
     """Fill an array of one `tables_dtype` record, in shared memory or else in memory of its own; returns it.
 
     network: None is that of the package. Raises NetworkError when that is not there.

@@ -7,9 +7,9 @@ import numpy as np
 from psearch.core.records.layout import ACCUMULATORS, NETWORK_BUCKETS, NETWORK_FEATURES, NETWORK_HIDDEN, record
 
 ROW_ONE = 255
-"""What stands for 1.0 in a row, and in the sum that a hidden unit is cut off at."""
+"""Stands for 1.0 in a row, and in the sum that a hidden unit is cut off at."""
 OUT_ONE = 64
-"""What stands for 1.0 in an output weight."""
+"""Stands for 1.0 in an output weight."""
 
 network_dtype = record(
     [

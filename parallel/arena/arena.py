@@ -16,7 +16,7 @@ import numpy as np
 from psearch.arena.blocks import LARGE_PAGE, MIB, SharedBlock
 from psearch.arena.control_groups import available_memory, usable_cores
 from psearch.arena.system_calls import refusal
-from psearch.core.chess.evaluation.network_file import Network, NetworkError, default_network
+from psearch.core.chess.evaluation.network_file import EvaluationNetwork, NetworkError, default_network
 from psearch.core.chess.tables import make_tables
 from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
@@ -211,7 +211,7 @@ class Arena:
             part = 1.0 if self.workers <= usable_cores() else 1 / self.workers
             self._table.populate(_TAKE_S, behind=index / self.workers, part=part)
 
-    def use_network(self, network: Network, is_used: bool) -> None:
+    def use_network(self, network: EvaluationNetwork, is_used: bool) -> None:
         """Evaluate by this network from now on, or, where it is not used, by hand. No search may be running. What was
         learnt by another evaluation is forgotten."""
         header = self.header[0]

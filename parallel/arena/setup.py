@@ -80,8 +80,9 @@ def write_search(
     header["node_limit"] = limits.nodes or 0
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
-    arena.use_network(network_named(options.network), is_used=bool(options.rules.network))
-    record["pruning"] = options.rules.record()
+    rules = options.rules
+    arena.use_network(network_named(options.network), is_used=bool(rules.network))
+    record["pruning"] = rules.record()
     for name in set(record.dtype.names) - {"pruning"}:
         record[name] = POLICY_NAMES.index(options.policy) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None and options.policy == "abdada":

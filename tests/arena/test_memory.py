@@ -20,7 +20,7 @@ from psearch.arena import blocks as memory
 from psearch.arena import system_calls
 from psearch.arena.arena import Arena
 from psearch.arena.blocks import MIB, SharedBlock, drop_blocks_but
-from psearch.core.chess.evaluation.network_file import Network
+from psearch.core.chess.evaluation.network_file import EvaluationNetwork
 from psearch.results import PsearchError
 
 
@@ -129,7 +129,7 @@ def test_an_arena_that_fails_halfway() -> None:
 
 
 def test_an_arena_without_memory_for_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(tables: np.ndarray, network: Network) -> None:
+    def fail(tables: np.ndarray, network: EvaluationNetwork) -> None:
         raise MemoryError
 
     monkeypatch.setattr("psearch.arena.arena.make_tables", fail)

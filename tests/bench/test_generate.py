@@ -11,13 +11,13 @@ import time
 from pathlib import Path
 
 import chess
-import generate
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inspect_position import Probe
 from netdata.blocks import Appender, Block, Game, Locked, Torn, pack, read_blocks, read_headers, split_files
+from netdata.commands import EXIT_BAD_INPUT
 from netdata.openings import Book, board_of, draw_start, read_books
 from netdata.playing import RULES, Settings, Table, options_of, rank_game
 from netdata.reader import Filter, Reader, board_codes, read, shuffled
@@ -353,5 +353,5 @@ def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
         [tmp_path / "no" / "folder.games"],
     ):
         done = run_bench("training/generate.py", *words)
-        assert done.returncode == generate.EXIT_BAD_INPUT, words
+        assert done.returncode == EXIT_BAD_INPUT, words
         assert done.stderr.startswith("generate.py: ") and done.stderr.count("\n") == 1, done.stderr

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import label
 import numpy as np
 import pytest
 from netdata.blocks import Appender
+from netdata.commands import EXIT_BAD_INPUT
 from netdata.labelling import LabelFile, Labeller, Labels, read_labels, training_blocks
 from netdata.openings import Book
 from netdata.playing import PRUNING, Settings, Table
@@ -111,5 +111,5 @@ def test_the_command_adds_what_is_not_there(games: Path, tmp_path: Path) -> None
 def test_bad_input_is_one_line(games: Path, tmp_path: Path) -> None:
     for words, name in (([tmp_path / "none.games"], "none.games"), ([games, "--pruning", "bold"], "bold")):
         done = run_bench("training/label.py", tmp_path / "x.samples", *words)
-        assert done.returncode == label.EXIT_BAD_INPUT
+        assert done.returncode == EXIT_BAD_INPUT
         assert done.stderr.splitlines()[-1].startswith("label.py: ") and name in done.stderr, done.stderr

@@ -8,7 +8,7 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-import read_pgn
+from netdata.commands import EXIT_BAD_INPUT
 from netdata.labelling import read_labels
 from netdata.pgn import PgnReader, split_games
 from netdata.reader import board_codes
@@ -101,5 +101,5 @@ def test_the_command_adds_files_once(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert 3 <= len(read_labels(tmp_path / "some.samples")) <= 6
     done = run_bench("training/read_pgn.py", tmp_path / "some.samples", tmp_path / "none.pgn")
-    assert done.returncode == read_pgn.EXIT_BAD_INPUT
+    assert done.returncode == EXIT_BAD_INPUT
     assert done.stderr.count("\n") == 1 and "none.pgn" in done.stderr

@@ -8,8 +8,8 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-import train
 from netdata.blocks import Appender
+from netdata.commands import EXIT_BAD_INPUT
 from netdata.openings import Book
 from netdata.playing import Settings, Table
 from netdata.reader import board_codes
@@ -204,5 +204,5 @@ def test_bad_input_is_one_line(games: Path, tmp_path: Path) -> None:
         ("net_match.py", ["--first", tmp_path / "none.npz", "--book", BOOK], "none.npz"),
     ):
         done = run_bench(f"training/{script}", *words)
-        assert done.returncode == train.EXIT_BAD_INPUT
+        assert done.returncode == EXIT_BAD_INPUT
         assert done.stderr.count("\n") == 1 and name in done.stderr, done.stderr

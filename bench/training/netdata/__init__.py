@@ -3,6 +3,7 @@
 - `kernels`: a whole game of the search against itself, and a game's positions as records, compiled.
 - `openings`: where a game begins.
 - `playing`: a block of games, the same whenever and wherever it is played.
+- `commands`: how the commands of this folder end.
 - `blocks`: a file of blocks, packed and checksummed.
 - `labelling`: positions near those of games, with scores of small searches, and their file.
 - `pgn_kernels`, `pgn`: positions of published games, with the scores and lines of their comments.

@@ -109,10 +109,10 @@ def _opposite_bishops(pos):
     )
 
 
-@kernel(i64(Tables, Position, i64))
-def known_scale(tb, pos, strong):
-    """How much of the value of the side that is ahead to believe, as far as the theory of endings knows, without what
-    is only likely; 0 to SCALE_FULL."""
+@kernel(i64(Position, i64))
+def known_scale(pos, strong):
+    """Return how much of the value of the side that is ahead to believe, as far as the theory of endings knows, without
+    what is only likely; 0 to SCALE_FULL."""
     own_bb = pos.color_bb[strong]
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb == U0:
@@ -135,15 +135,14 @@ def scale(tb, pos, strong, passed_bb):
     enemy_bb = pos.color_bb[weak]
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     enemy_pawns_bb = pos.piece_bb[PAWN] & enemy_bb
+    if own_pawns_bb != U0 and _is_kpk(pos):
+        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb) else SCALE_FULL
+    known = known_scale(pos, strong)
+    if own_pawns_bb == U0 or known == 0:
+        return known
+    own_pawns = popcount(own_pawns_bb)
     own_strength = _strength(pos, own_bb)
     enemy_strength = _strength(pos, enemy_bb)
-    if own_pawns_bb == U0:
-        return _without_pawns(pos, strong, own_strength, enemy_strength)
-    own_pawns = popcount(own_pawns_bb)
-    if _is_kpk(pos):
-        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb) else SCALE_FULL
-    if _rook_pawn_draw(pos, strong, own_pawns_bb):
-        return 0
     if _opposite_bishops(pos):
         if own_strength == 3 and enemy_strength == 3:
             return 18 + 4 * popcount(passed_bb & own_bb)

@@ -100,8 +100,10 @@ def evaluate(tb, ev, pos):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def evaluate_by_network(tb, ev, pos, ply):
-    """What the network says, for the side to move; where the theory of endings knows better, what that says. ev:
-    private to the worker, ply: as for `network_value`."""
+    """Return what the network says, for the side to move; where the theory of endings knows better, what that says.
+
+    ev: private to the worker, ply: as for `network_value`.
+    """
     if pos.phase > SCALING_PHASE:
         return network_value(tb, ev, pos, ply)
     if has_bare_king(pos):
@@ -109,13 +111,13 @@ def evaluate_by_network(tb, ev, pos, ply):
     value = network_value(tb, ev, pos, ply)
     side = np.int64(pos.side)
     if value >= 0:
-        return value * known_scale(tb, pos, side) // SCALE_FULL
-    return -(-value * known_scale(tb, pos, 1 - side) // SCALE_FULL)
+        return value * known_scale(pos, side) // SCALE_FULL
+    return -(-value * known_scale(pos, 1 - side) // SCALE_FULL)
 
 
 @entry(i64(i64, i64, i64), CHESS)
 def evaluate_position_by_network(tables, evaluation, position):
-    """The same for Python, as `evaluate_position`."""
+    """Return what the network says of a position; arguments as for `evaluate_position`."""
     return evaluate_by_network(tables_at(tables), evaluation_at(evaluation), position_at(position), 0)
 
 

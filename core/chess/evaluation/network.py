@@ -87,10 +87,9 @@ def _slot(ev, ply):
     return address(ev) + _SCRATCH + (ply & (ACCUMULATORS - 1)) * _ACCUMULATOR_BYTES
 
 
-@kernel(void(Tables, Evaluation, Position, Accumulator, i64))
-def _sum_up(tb, ev, pos, target, side):
+@kernel(void(Tables, Evaluation, Position, Accumulator, i64, i64))
+def _sum_up(tb, ev, pos, target, side, flip):
     """Write a side's sums from nothing."""
-    flip = _view(pos, side) - 1
     count = 0
     men_bb = occupied(pos)
     while men_bb != np.uint64(0):
@@ -102,10 +101,9 @@ def _sum_up(tb, ev, pos, target, side):
     _add_rows(sums, address(tb) + _BIAS, address(ev) + _ADDED, count, address(ev) + _REMOVED, 0)
 
 
-@kernel(void(Tables, Evaluation, Position, Accumulator, Accumulator, i64, u64))
-def _sum_changes(tb, ev, pos, source, target, side, changed_bb):
+@kernel(void(Tables, Evaluation, Position, Accumulator, Accumulator, i64, i64, u64))
+def _sum_changes(tb, ev, pos, source, target, side, flip, changed_bb):
     """Write a side's sums from those of a board that differs on some squares, seen in the same way."""
-    flip = _view(pos, side) - 1
     added = 0
     removed = 0
     while changed_bb != np.uint64(0):
@@ -172,26 +170,27 @@ def _is_right(tb, pos, target):
 
 @kernel(i64(Tables, Evaluation, Position, i64))
 def network_value(tb, ev, pos, ply):
-    """What the network says of a position, centipawns for the side to move.
+    """Return what the network says of a position, centipawns for the side to move.
 
     ev: private to the worker; ply: where sums of a similar board may be found, and where these are left.
     """
     target = accumulator_at(_slot(ev, ply))
     source = accumulator_at(_nearest(ev, pos, ply))
     changed_bb = differing_bytes(address(pos) + _BOARD, address(source))
-    is_far = popcount(changed_bb) > popcount(occupied(pos))
+    men = popcount(occupied(pos))
+    is_far = popcount(changed_bb) > men
     for side in range(2):
         view = _view(pos, side)
         if is_far or source.views[side] != view:
-            _sum_up(tb, ev, pos, target, side)
+            _sum_up(tb, ev, pos, target, side, view - 1)
         else:
-            _sum_changes(tb, ev, pos, source, target, side, changed_bb)
+            _sum_changes(tb, ev, pos, source, target, side, view - 1, changed_bb)
         target.views[side] = view
     copy_bytes(address(target), address(pos) + _BOARD, 64)
     if CHECK:
         check(_is_right(tb, pos, target), "the network's sums are those of the position")
     mover = np.int64(pos.side)
-    bucket = min((popcount(occupied(pos)) - 1) >> 2, NETWORK_BUCKETS - 1)
+    bucket = min((men - 1) >> 2, NETWORK_BUCKETS - 1)
     sums = address(target) + _SUMS
     out = address(tb) + _OUT + bucket * 2 * _ROW_BYTES
     total = _square_dot(sums + mover * _ROW_BYTES, out) + _square_dot(sums + (1 - mover) * _ROW_BYTES, out + _ROW_BYTES)

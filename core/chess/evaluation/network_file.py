@@ -46,7 +46,7 @@ class NetworkError(ValueError):
 
 
 @dataclass(frozen=True)
-class Network:
+class EvaluationNetwork:
     """A network that has been read and checked."""
 
     name: str
@@ -70,7 +70,7 @@ def encoded(record: np.ndarray, notes: dict[str, Any]) -> bytes:
     return data
 
 
-def decoded(data: bytes, path: str) -> Network:
+def decoded(data: bytes, path: str) -> EvaluationNetwork:
     """Read the bytes of a file. Raises NetworkError."""
     if len(data) < _HEAD.size + _DIGEST_BYTES or not data.startswith(_MAGIC):
         raise NetworkError("it is no psearch network")
@@ -98,7 +98,7 @@ def decoded(data: bytes, path: str) -> Network:
         begin += place.nbytes
     record["unit"] = unit
     _check_range(record)
-    return Network(digest.hexdigest()[:_NAME_DIGITS], path, record, notes if isinstance(notes, dict) else {})
+    return EvaluationNetwork(digest.hexdigest()[:_NAME_DIGITS], path, record, notes if isinstance(notes, dict) else {})
 
 
 def _check_range(record: np.ndarray) -> None:
@@ -137,7 +137,7 @@ def quantised(rows: np.ndarray, bias: np.ndarray, out: np.ndarray, out_bias: np.
     return record
 
 
-def read_network(path: str | os.PathLike[str]) -> Network:
+def read_network(path: str | os.PathLike[str]) -> EvaluationNetwork:
     """Read a file. Raises NetworkError, whose text names the file."""
     shown = ascii(os.fspath(path))
     try:
@@ -156,7 +156,7 @@ def read_network(path: str | os.PathLike[str]) -> Network:
 
 
 @cache
-def default_network() -> Network:
+def default_network() -> EvaluationNetwork:
     """Read the package's network, once a program. Raises NetworkError when it is damaged or not there."""
     found = sorted(_FOLDER.glob("psearch-*.net"))
     if len(found) != 1:
