@@ -17,7 +17,7 @@ from psearch.faces.cli.command_list import COMMANDS, SEARCH, Command, load, pars
 from psearch.faces.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
 from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
 from psearch.faces.cli.output import complain, refuse, say, steady_streams
-from psearch.faces.cli.signals import Signals, leave_quietly
+from psearch.faces.cli.signals import Signals
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,13 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # numpy's threads are of no use here, and where no more can be had it would interrupt the program
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with steady_streams():
-        status = _main(list(sys.argv[1:] if arguments is None else arguments))
-    if arguments is None:
-        leave_quietly()
-    return status
+        return _main(list(sys.argv[1:] if arguments is None else arguments), arguments is None)
 
 
-def _main(words: list[str]) -> int:
+def _main(words: list[str], ends_program: bool) -> int:
     if not words:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
@@ -39,7 +36,7 @@ def _main(words: list[str]) -> int:
     command, options = _understood(words)
     if hasattr(options, "hint"):  # of an option that was given
         complain(options.hint)
-    with Signals() as signals:
+    with Signals(ends_program) as signals:
         return _guarded(command, options, signals)
 
 
@@ -73,9 +70,12 @@ def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
 def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:
     """Run a command and turn what can go wrong into an exit status and at most one line."""
     try:
-        status = command.run(options, signals)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        try:
+            status = command.run(options, signals)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        finally:
+            signals.is_over = True
         return status
     except KeyboardInterrupt:
         complain("interrupted")

@@ -20,15 +20,20 @@ class Signals:
     """SIGINT, SIGTERM and SIGHUP: a stop request while a search runs, an exception at any other time.
 
     A second signal is always an exception, so that an impatient user gets out; one that comes while the command ends
-    after such an exception ends the process there and then. SIGHUP stays ignored where it was, as under nohup.
+    after such an exception ends the process there and then, and one after the command is without effect. SIGHUP stays
+    ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after: a Ctrl-C too many gets no
+    traceback from what the interpreter still has to do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ends_program: bool = False) -> None:
         self.control = SearchControl()
         """of the search, and of those that follow"""
         self.searching = False
         self.received: int | None = None
         """the latest"""
+        self.is_over = False
+        """set when the command has ended: nobody would catch an exception"""
+        self._ends_program = ends_program
         self._has_raised = False
         self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
 
@@ -41,9 +46,12 @@ class Signals:
 
     def __exit__(self, *exception: object) -> None:
         for number, handler in self._former.items():
-            signal.signal(number, handler)
+            ignored = self._ends_program and number == signal.SIGINT
+            signal.signal(number, signal.SIG_IGN if ignored else handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
+        if self.is_over:
+            return
         if self.searching and self.received is None:
             self.received = number
             self.control.stop()
@@ -58,10 +66,3 @@ class Signals:
     def exit_status(self) -> int:
         """0, or 128 + the number of the signal that arrived."""
         return EXIT_SIGNAL + self.received if self.received else 0
-
-
-def leave_quietly() -> None:
-    """Leave quietly as the process ends: a Ctrl-C too many gets no traceback from what the interpreter still has to
-    do."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -19,6 +19,8 @@ import pytest
 from programs import PSEARCH, processes_in_session
 from screen import Screen
 
+from psearch.faces.cli.signals import Interrupted, Signals
+
 SEARCH = [*PSEARCH, "--threads", "2", "--hash", "1"]
 ENDLESS = [*SEARCH, "--movetime", "600000", "startpos"]
 TIMEOUT_S = 120
@@ -62,6 +64,22 @@ def test_signals_that_keep_coming() -> None:
     assert running.returncode == 128 + signal.SIGINT
     assert "Traceback" not in err
     assert_gone(running.pid)
+
+
+@pytest.mark.parametrize("ends_program", [False, True])
+def test_a_signal_after_the_command_raises_nothing(ends_program: bool) -> None:
+    """At whatever moment: while the result is turned into a status, while handlers are restored, after that."""
+    former = signal.getsignal(signal.SIGINT)
+    try:
+        with Signals(ends_program) as signals:
+            with pytest.raises(Interrupted):
+                signal.raise_signal(signal.SIGINT)
+            signals.is_over = True
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGINT) == (signal.SIG_IGN if ends_program else former)
+    finally:
+        signal.signal(signal.SIGINT, former)
 
 
 def on_terminal(words: list[str], columns: int = 100) -> tuple[subprocess.Popen[bytes], int]:
