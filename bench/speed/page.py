@@ -55,7 +55,7 @@ async def measure(
         async def say(type: str, **payload: object) -> None:
             await socket.send(json.dumps({"type": type, "payload": payload}))
 
-        await say("analysis.configure", multipv=multipv, policy="calibrated", pruning="modern")
+        await say("analysis.configure", multipv=multipv, policy="calibrated", pruning="modern", evaluation="auto")
         await say("analysis.start")
         while (await hear("analysis.lines"))["depth"] < 8:  # type: ignore[operator]  # it is a number
             pass

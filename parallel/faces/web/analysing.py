@@ -8,13 +8,13 @@ from typing import Any
 import chess
 import chess.engine
 
-from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Wanted
 from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
-from psearch.searcher.declared import POLICY
+from psearch.searcher.declared import EVALUATION, POLICY
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -31,6 +31,7 @@ class Analyst:
         self.multipv = 3
         self.pruning = DEFAULT_PRUNING
         self.policy = DEFAULT_POLICY
+        self.evaluation = DEFAULT_EVALUATION
         self.state = "off"
         """`off`, or what `Wanted.tell` was told"""
         self.reason = ""
@@ -52,16 +53,18 @@ class Analyst:
             "multipv": self.multipv,
             "pruning": self.pruning,
             "policy": self.policy,
+            "evaluation": self.evaluation,
             "lines": self._latest,
         }
 
     def configure(self, payload: Mapping[str, Any]) -> None:
-        """Set other lines, policy, pruning. Raises PsearchError."""
+        """Set other lines, policy, pruning, evaluation. Raises PsearchError."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
         policy = choice_of(payload, "policy", POLICY.choices)
         pruning = text_of(payload, "pruning", _LONGEST_PRUNING).strip()
-        pruning_named(pruning)
-        self.multipv, self.policy, self.pruning = multipv, policy, pruning
+        evaluation = choice_of(payload, "evaluation", EVALUATION.choices)
+        pruning_named(pruning, evaluation)
+        self.multipv, self.policy, self.pruning, self.evaluation = multipv, policy, pruning, evaluation
         self._tell_state()
         if self.is_on:
             self.start()
@@ -82,7 +85,7 @@ class Analyst:
                 owner=self,
                 board=self._board,
                 multipv=self.multipv,
-                options={"Policy": self.policy, "Pruning": self.pruning},
+                options={"Policy": self.policy, "Pruning": self.pruning, "Evaluation": self.evaluation},
                 show=self._show,
                 tell=self._take_state,
             )

@@ -71,7 +71,7 @@ def test_chess960(talk: Any) -> None:
 
 
 def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
-    talk.say("analysis.configure", multipv=2, policy="ybw", pruning="ael")
+    talk.say("analysis.configure", multipv=2, policy="ybw", pruning="ael", evaluation="auto")
     talk.say("analysis.start")
     found = talk.hear("analysis.lines", lambda found: found["depth"] >= 5 and len(found["lines"]) == 2)
     board = chess.Board()

@@ -137,6 +137,13 @@ def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None
     ]
 
 
+def configuring(multipv: str, policy: str, pruning: str, evaluation: str) -> str:
+    """A message of the page about how to search; values as JSON has them."""
+    settings = {"multipv": multipv, "policy": policy, "pruning": pruning, "evaluation": evaluation}
+    payload = ", ".join(f'"{name}": {value}' for name, value in settings.items())
+    return f'{{"type": "analysis.configure", "payload": {{{payload}}}}}'
+
+
 MALFORMED = [
     "",
     " ",
@@ -179,11 +186,12 @@ MALFORMED = [
     '{"type": "board.chess960", "payload": {"number": "any"}}',
     '{"type": "board.remove", "payload": {"id": 0}}',
     '{"type": "board.promote", "payload": {"id": 99}}',
-    '{"type": "analysis.configure", "payload": {"multipv": 0, "policy": "calibrated", "pruning": "modern"}}',
-    '{"type": "analysis.configure", "payload": {"multipv": 1e9, "policy": "calibrated", "pruning": "modern"}}',
-    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": "none", "pruning": "modern"}}',
-    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": ["ybw"], "pruning": "modern"}}',
-    '{"type": "analysis.configure", "payload": {"multipv": 1, "policy": "ybw", "pruning": "modern,lmr=9"}}',
+    configuring("0", '"calibrated"', '"modern"', '"auto"'),
+    configuring("1e9", '"calibrated"', '"modern"', '"auto"'),
+    configuring("1", '"none"', '"modern"', '"auto"'),
+    configuring("1", '["ybw"]', '"modern"', '"auto"'),
+    configuring("1", '"ybw"', '"modern,lmr=9"', '"auto"'),
+    configuring("1", '"ybw"', '"sound"', '"net"'),
     '{"type": "engine.configure", "payload": {"threads": 0, "hash": 1}}',
     '{"type": "engine.configure", "payload": {"threads": 100000, "hash": 1}}',
     '{"type": "engine.configure", "payload": {"threads": 1, "hash": 16777216}}',

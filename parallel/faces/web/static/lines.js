@@ -2,6 +2,8 @@
 
 import { byId, el, grouped, seconds, setText, short } from "./dom.js";
 
+const SEARCH_FIELDS = ["multipv", "policy", "pruning", "evaluation"];
+
 const STATES = {
   off: "",
   waiting: "waiting",
@@ -38,7 +40,7 @@ export class Lines {
     // what was refused does not stay in the fields
     channel.on("analysis.error", () => this.fill());
     channel.on("engine.error", () => this.takeEngine(this.engine));
-    for (const id of ["multipv", "policy", "pruning"]) {
+    for (const id of SEARCH_FIELDS) {
       byId(id).addEventListener("change", () => this.configure());
     }
     for (const id of ["threads", "hash"]) {
@@ -64,19 +66,21 @@ export class Lines {
     setText(this.switch, state.on ? "Stop" : "Analyse");
     const words = state.reason || STATES[state.state] || "";
     setText(byId("analysis-state"), words);
-    if (!["multipv", "policy", "pruning"].includes(document.activeElement.id)) this.fill();
+    if (!SEARCH_FIELDS.includes(document.activeElement.id)) this.fill();
     if (state.lines?.lines) this.takeLines(state.lines);
     else if (state.lines === null) this.clear(true);
   }
 
   fill() {
-    for (const id of ["multipv", "policy", "pruning"]) byId(id).value = this.state[id];
+    for (const id of SEARCH_FIELDS) byId(id).value = this.state[id];
   }
 
   takeFacts(facts) {
-    byId("policy").replaceChildren(...facts.policies.map((name) => el("option", { value: name }, name)));
+    for (const [id, names] of [["policy", facts.policies], ["evaluation", facts.evaluations]]) {
+      byId(id).replaceChildren(...names.map((name) => el("option", { value: name }, name)));
+      if (this.state[id]) byId(id).value = this.state[id];
+    }
     byId("prunings").replaceChildren(...facts.prunings.map((name) => el("option", { value: name })));
-    if (this.state.policy) byId("policy").value = this.state.policy;
     setText(byId("version"), facts.version);
   }
 
@@ -89,8 +93,8 @@ export class Lines {
   }
 
   configure() {
-    const [multipv, policy, pruning] = ["multipv", "policy", "pruning"].map((id) => byId(id).value);
-    this.channel.send("analysis.configure", { multipv: Number(multipv), policy, pruning });
+    const [multipv, policy, pruning, evaluation] = SEARCH_FIELDS.map((id) => byId(id).value);
+    this.channel.send("analysis.configure", { multipv: Number(multipv), policy, pruning, evaluation });
   }
 
   configureEngine() {
