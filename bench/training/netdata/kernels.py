@@ -332,6 +332,17 @@ def _is_wanted(d, g, ply, move):
     return d.noisy != 0 or (pos.checkers == U0 and is_quiet(pos, move))
 
 
+@kernel(i64(Tables, Decoder, Game, i64))
+def _move_of(tb, d, g, ply):
+    """The game's move in the decoder's position, of which a copy is left in `before`; -1: there is none of its rank."""
+    count = legal_moves(tb, d.frame)
+    rank = np.int64(g.ranks[ply])
+    if rank >= count:
+        return -1
+    copy_record(d.before, d.frame.position)
+    return _of_rank(d.frame, count, rank)
+
+
 @entry(i64(i64, i64, i64, i64), GAMES)
 def decode_game(tables, decoder, game, samples):
     """Write a game's positions to records of `sample_dtype`, of which there is room for MOST_PLIES; returns how many.
@@ -345,12 +356,9 @@ def decode_game(tables, decoder, game, samples):
     copy_record(d.frame.position, g.root)
     written = np.int64(0)
     for ply in range(g.count):
-        count = legal_moves(tb, d.frame)
-        rank = np.int64(g.ranks[ply])
-        if rank >= count:
+        move = _move_of(tb, d, g, ply)
+        if move < 0:
             return -1 - ply
-        move = _of_rank(d.frame, count, rank)
-        copy_record(d.before, d.frame.position)
         if _is_wanted(d, g, ply, move) and _wanders(tb, d):
             sample = sample_at(samples + written * SAMPLE_BYTES)
             pos = d.frame.position
@@ -416,13 +424,10 @@ def label_game(context, decoder, game, samples):
     copy_record(d.frame.position, g.root)
     written = np.int64(0)
     for ply in range(g.count):
-        count = legal_moves(tb, d.frame)
-        rank = np.int64(g.ranks[ply])
-        if rank >= count:
+        move = _move_of(tb, d, g, ply)
+        if move < 0:
             d.wander = most
             return -1 - ply
-        move = _of_rank(d.frame, count, rank)
-        copy_record(d.before, d.frame.position)
         if ply >= g.opening:
             for wander in range(d.fewest, most + 1):
                 copy_record(d.frame.position, d.before)
