@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 from pruning_probes import IN_CHECK, ONE_PIECE, PAWNS, QUIET, code, probe_of, with_only
 
-from psearch.core.chess.pruning.modes import (
-    AEL,
-)
+from psearch.core.chess.pruning.modes import AEL, MODERN
 from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.constants import (
     ALL_NODE,
@@ -66,7 +64,7 @@ def test_deep_futility_between_2_and_3_plus_r(tables: np.ndarray, adaptive: int)
     """R has no share of the evaluation here: it is far below beta."""
     probe = probe_of(tables, QUIET, deep_futility=1, null_adaptive=adaptive)
     for depth in range(1, 14):
-        r = (2 if depth <= 6 else 3) if adaptive else 4 + depth // 5
+        r = (2 if depth <= 6 else 3) if adaptive else MODERN.null_base + depth // MODERN.null_depth_divisor
         probe.enter(depth, 15_000)
         assert probe.null_reduction() == r
         assert (probe.prune_node()[0] == PRUNE_RETURN) == (1 < depth <= 3 + r), depth
@@ -91,7 +89,8 @@ def test_null_move_reduction_by_evaluation(tables: np.ndarray) -> None:
     for depth in (2, 9, 10, 25):
         for surplus, more in ((0, 0), (199, 0), (200, 1), (599, 2), (600, 3), (5000, 3)):
             probe.enter(depth, probe.evaluate() - surplus - 1)
-            assert probe.null_reduction() == 4 + depth // 5 + more
+            plies = MODERN.null_base + depth // MODERN.null_depth_divisor
+            assert probe.null_reduction() == plies + more
 
 
 def test_null_move_conditions(tables: np.ndarray) -> None:
@@ -144,7 +143,7 @@ def test_verification_where_zugzwang_threatens(tables: np.ndarray) -> None:
 def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> None:
     probe = probe_of(tables, QUIET, reverse_futility=1)
     for depth in range(1, 11):
-        beta = probe.evaluate() - 80 * (depth - improving)
+        beta = probe.evaluate() - MODERN.reverse_futility_margin * (depth - improving)
         probe.enter(depth, beta - 1, improving=improving)
         assert probe.prune_node() == (PRUNE_RETURN, beta) if depth <= 8 else probe.prune_node()[0] == PRUNE_NOTHING
         probe.enter(depth, beta, improving=improving)
@@ -232,7 +231,7 @@ def test_no_razoring_where_there_is_a_mate_in_one(tables: np.ndarray) -> None:
 def test_razoring_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, razoring=1)
     for depth in (1, 2, 3):
-        alpha = probe.evaluate() + 250 * depth
+        alpha = probe.evaluate() + MODERN.razoring_margin * depth
         probe.enter(depth, alpha)
         assert probe.prune_node()[0] == (PRUNE_RAZOR if depth <= 2 else PRUNE_NOTHING)
         probe.enter(depth, alpha - 1)
@@ -306,7 +305,8 @@ def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
 def test_singular_conditions(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, singular=1)
     entry = {"tt_move": code(QUIET, "a2a3"), "tt_bound": BOUND_LOWER, "tt_depth": 7, "tt_score": 30}
-    for depth, wanted in ((7, False), (8, True), (10, True), (11, False)):
+    least = MODERN.singular_depth
+    for depth, wanted in ((least - 1, False), (least, True), (10, True), (11, False)):
         probe.enter(depth, 0, None, **entry)
         assert ("singular" in probe.wishes()) == wanted, "deep enough, and so is the entry"
     for changed in (

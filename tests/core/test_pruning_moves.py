@@ -9,7 +9,7 @@ from pruning_probes import GAINS, IN_CHECK, PAWNS, QUIET, code, probe_of, search
 
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.chess.ordering.movepick import PICK_BAD_CAPTURES, PICK_CAPTURES, PICK_QUIETS
-from psearch.core.chess.pruning.modes import PLAIN
+from psearch.core.chess.pruning.modes import MODERN, PLAIN
 from psearch.core.constants import (
     ALL_NODE,
     CUT_NODE,
@@ -29,7 +29,7 @@ def test_late_move_pruning_counts_moves(tables: np.ndarray, improving: int) -> N
     probe = probe_of(tables, QUIET, lmp=1)
     move = code(QUIET, "a2a3")
     for depth in range(1, 10):
-        limit = (4 + depth * depth) // (2 - improving)
+        limit = (MODERN.lmp_base + depth * depth) // (2 - improving)
         for done in (limit - 1, limit, limit + 7):
             searched_one(probe, depth, 0, done, improving=improving)
             pruned = depth <= 8 and done >= limit
@@ -149,7 +149,7 @@ def test_delta_at_the_margin(tables: np.ndarray) -> None:
         if gain == 0:
             continue
         probe = probe_of(tables, fen, delta=1)
-        bound = probe.evaluate() + 200 + gain
+        bound = probe.evaluate() + MODERN.delta_margin + gain
         probe.enter(0, bound)
         probe.node["best"] = probe.evaluate()
         assert probe.prunes_capture(code(fen, uci)) and int(probe.node["best"]) == bound
@@ -211,7 +211,7 @@ def test_late_move_reduction(tables: np.ndarray) -> None:
 
 def test_what_reduces_less(tables: np.ndarray) -> None:
     fen = "4k3/2p5/1p6/8/8/1Q6/8/4K3 w - - 0 1"
-    probe = probe_of(tables, fen, lmr=1)
+    probe = probe_of(tables, fen, lmr=1, lmr_base=100, lmr_tt_capture=100)
     quiet, capture = code(fen, "b3c3"), code(fen, "b3b6")
 
     def reduction(move: int, picked: int = PICK_QUIETS, gives: bool = False, cutoffs: int = 0, **fields: int) -> int:
@@ -229,9 +229,9 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     for cutoffs in (3, 4):
         assert reduction(quiet, tt_move=capture, cutoffs=cutoffs, ply=1) == plain + (1 if cutoffs == 3 else 3)
     assert reduction(quiet, cutoffs=9, ply=0) == plain
-    probe.learning["quiet"][0, 0, quiet & 4095] = 8192
+    probe.learning["quiet"][0, 0, quiet & 4095] = MODERN.lmr_history
     assert reduction(quiet) == plain - 1
-    probe.learning["quiet"][0, 0, quiet & 4095] = -8192
+    probe.learning["quiet"][0, 0, quiet & 4095] = -MODERN.lmr_history
     assert reduction(quiet) == plain + 1
     probe.learning["quiet"][0, 0, quiet & 4095] = 0
     checked = probe_of(tables, IN_CHECK, lmr=1)

@@ -149,7 +149,7 @@ def test_sharing_makes_nodes_dearer_and_dearer(eight: Simulator) -> None:
     speeds = []
     for factor in (0, 1, 8):
         costs = replace(Costs(), **{name: getattr(Costs(), name) * factor for name in SHARING})
-        sample = search(eight, costs)
+        sample = search(eight, costs, depth=9)
         speeds.append(sample.nodes / sample.seconds)
     assert speeds[0] > 1.1 * speeds[1] > 1.1**2 * speeds[2]
 

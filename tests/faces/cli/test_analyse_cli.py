@@ -156,7 +156,7 @@ def test_json_lines_are_the_same_each_time() -> None:
 def test_a_game_to_a_file(tmp_path: Path) -> None:
     (tmp_path / "in.pgn").write_text(GAME)
     out = tmp_path / "out.pgn"
-    done = analyse("--depth", "5", "--threads", "2", "--out", str(out), str(tmp_path / "in.pgn"))
+    done = analyse("--depth", "8", "--threads", "2", "--out", str(out), str(tmp_path / "in.pgn"))
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.startswith("2 games, 10 positions, ")
     with out.open() as stream:

@@ -353,7 +353,7 @@ def test_a_move_is_taken_back(talk: Any) -> None:
 def test_a_game_is_looked_through(talk: Any) -> None:
     talk.say("board.pgn", text=FOOLS_MATE)
     talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
-    talk.say("review.start", kind="depth", amount=6)
+    talk.say("review.start", kind="depth", amount=8)
     review = talk.hear("review.state", lambda state: not state["running"] and state["done"] > 0)
     assert (review["done"], review["total"], review["text"]) == (4, 4, "")
     assert review["moves"][2]["mark"] == "??" and review["moves"][2]["id"] == 3  # 2. g4
