@@ -1,8 +1,8 @@
 """Selective search: switches and margins, declared once for the record that kernels read, Python, and the help.
 
 What each technique does: `core/chess/pruning`; which mode uses which: the values beside the defaults here. Where values
-come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's engines
-and were tuned by games (docs/decisions/017, and 028 with the network; 010 for the mating nets).
+come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's
+engines and were tuned by games (docs/decisions/017, and 028 with the network; 010 for the mating nets).
 """
 
 from __future__ import annotations
