@@ -529,7 +529,7 @@ def test_real_processes(tmp_path: Path, threads: int, method: str) -> None:
     with Supervisor(threads, 16, start_method=method, trace=True) as engine:
         assert engine.recorder is not None
         apart: list[float] = []
-        for depth in (5, 7, 9):
+        for depth in (5, 7, 12):
             result = engine.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=depth)))
             engine.recorder.write(tmp_path / "t.json", {})
             trace = Trace((tmp_path / "t.json").read_text())
