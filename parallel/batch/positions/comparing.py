@@ -60,10 +60,10 @@ _DEEPER = _Effort(1 / 2, 0, 2, 2)
 MOST_BEHIND = 4
 """Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
-_NOISE_CP = (100, 75, 50)
+_NOISE_CP = (65, 50, 32)
 """By so much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
 known openings do (docs/guides/analyse.md)."""
-_NOISE_IN_OPENINGS_CP = 25
+_NOISE_IN_OPENINGS_CP = 16
 """It is so much more while nearly everything is on the board: the evaluation knows no openings."""
 _OPENING_UNITS = 74
 """From so much material on (`psearch.text.wdl.material`; 78 in the initial position) it is an opening."""

@@ -100,14 +100,14 @@ def test_json_of_a_game() -> None:
     assert values["headers"] == {"White": "Fool", "Black": "Mate", "Result": "0-1"}
     white = values["players"]["white"]
     assert {name: white[name] for name in ("moves", "average_loss", "inaccuracies", "mistakes", "blunders")} == {
-        "moves": 2, "average_loss": 525.0, "inaccuracies": 1, "mistakes": 0, "blunders": 1,
+        "moves": 2, "average_loss": 525.0, "inaccuracies": 0, "mistakes": 1, "blunders": 1,
     }  # fmt: skip
     assert white["accuracy"] == pytest.approx(26.7, abs=0.1)
     positions = values["positions"]
     assert [position["ply"] for position in positions] == [0, 1, 2, 3, 4]
     assert positions[0] == {
         "ply": 0, "fen": chess.STARTING_FEN, "bestmove": "g1h3", "score": {"cp": 30}, "depth": 9, "seldepth": 12,
-        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?!",
+        "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
         "loss": positions[0]["loss"],
         "compared": {
             "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -100}, "pv": ["g1h3"],
@@ -134,18 +134,18 @@ def test_null_moves_are_judged_by_nobody() -> None:
 def test_totals_and_plurals() -> None:
     tally = Tally()
     tally.add(judged("1. e4 *"))
-    assert tally.text() == "1 game, 2 positions, 1 ?!, 0 ?, 0 ??"
+    assert tally.text() == "1 game, 2 positions, 0 ?!, 1 ?, 0 ??"
     tally.add(judged())
-    assert tally.text() == "2 games, 6 positions, 2 ?!, 0 ?, 1 ??"
+    assert tally.text() == "2 games, 6 positions, 0 ?!, 2 ?, 1 ??"
     assert games_summary(tally, 3) == {
-        "games": 3, "finished": 2, "positions": 6, "inaccuracies": 2, "mistakes": 0, "blunders": 1,
+        "games": 3, "finished": 2, "positions": 6, "inaccuracies": 0, "mistakes": 2, "blunders": 1,
     }  # fmt: skip
 
 
 def test_the_table_of_players() -> None:
     assert PLAYER_COLUMNS == ("player", "accuracy", "loss, cp", "?!", "?", "??")
     assert player_rows(judged()) == [
-        ["White, Fool", "26.7%", "525", "1", "0", "1"],
+        ["White, Fool", "26.7%", "525", "0", "1", "1"],
         ["Black, Mate", "100.0%", "0", "0", "0", "0"],
     ]
     assert player_rows(judged('[White "?"]\n\n1. e4 *'))[0][0] == "White"

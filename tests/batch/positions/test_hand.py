@@ -196,7 +196,7 @@ SMALL, WHOLE, DEEPER = (100, 200), (400, 1600), (1600, 6400)
     [
         (True, [300], [WHOLE]),  # a mark
         (True, [0], [WHOLE]),  # none
-        (True, [100], [WHOLE, DEEPER]),  # so much is noise, in part
+        (True, [85], [WHOLE, DEEPER]),  # so much is noise, in part
         (False, [0], [SMALL]),
         (False, [300, 0], [SMALL, WHOLE]),
         (False, [300, 300], [SMALL, WHOLE, DEEPER]),
