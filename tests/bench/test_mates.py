@@ -15,6 +15,7 @@ from matchplay.engines import pass_over_late_lines
 from matchplay.errors import MatchError
 from mates import Answer, Problem, read_problems
 from paths import BENCH, DATA, SUPPORT
+from pruning_probes import MARGINS_BY_HAND
 from timing import wait_until
 
 MATES = BENCH / "match" / "mates.py"
@@ -169,9 +170,8 @@ def test_within_so_many_nodes() -> None:
     assert status == 0 and out.startswith("mate in 2, 50,000 nodes: 26 of 26; first seen:")
     nodes = [int(word.replace(",", "")) for word in out.splitlines()[1].replace(", ", " ").split() if word[0].isdigit()]
     assert len(nodes) == 3 and 0 < nodes[0] <= nodes[1] <= nodes[2] <= 50_000
-    once = "mate_in_one=0,reply_iterations=0,null_depth_divisor=5,reverse_futility_margin=80,razoring_margin=250,"
-    once += "singular_depth=8,double_margin=25,lmr_base=100,lmr_history=8192,lmr_tt_capture=100,lmp_base=4,see_depth=8,"
-    once += "delta_margin=200,correction_slowness=4"
+    blind = {"mate_in_one": 0, "reply_iterations": 0, **MARGINS_BY_HAND}
+    once = ",".join(f"{name}={value}" for name, value in blind.items())
     status, out, _ = mates("--json", "--nodes", "50000", "--engine", f"option.PruningParameters={once}", quiet)
     found = json.loads(out)
     assert status == 1 and len(found["misses"]) >= 20 and found["nodes"] == 50_000

@@ -14,6 +14,7 @@ from inspect_node import NodeProbe
 from naive import NaiveSearch
 from paths import DATA
 from positions import KIWIPETE, MIDDLE_GAME, sample
+from pruning_probes import MARGINS_BY_HAND
 from serial import AEL, DEFAULT, PLAIN, clear, found, legal_line, search, without
 
 from psearch.arena.arena import Arena
@@ -104,23 +105,6 @@ def test_mates_at_their_exact_distance(arena: Arena, name: str, moves: int, dept
         if outcome.score != MATE - (2 * moves - 1) or (moves == 1 and not after.is_checkmate()):
             missed.append((operations["id"], outcome.score))
     assert missed == []
-
-
-MARGINS_BY_HAND = {
-    "null_depth_divisor": 5,
-    "reverse_futility_margin": 80,
-    "razoring_margin": 250,
-    "singular_depth": 8,
-    "double_margin": 25,
-    "lmr_base": 100,
-    "lmr_history": 8192,
-    "lmr_tt_capture": 100,
-    "lmp_base": 4,
-    "see_depth": 8,
-    "delta_margin": 200,
-    "correction_slowness": 4,
-}
-"""Those that were tuned for the evaluation by hand (docs/decisions/028): with them these mates were once missed."""
 
 
 def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:

@@ -31,6 +31,22 @@ GAINS = [
 ]
 """Moves, and what they gain by themselves: piece taken, and pawn become piece."""
 
+MARGINS_BY_HAND = {
+    "null_depth_divisor": 5,
+    "reverse_futility_margin": 80,
+    "razoring_margin": 250,
+    "singular_depth": 8,
+    "double_margin": 25,
+    "lmr_base": 100,
+    "lmr_history": 8192,
+    "lmr_tt_capture": 100,
+    "lmp_base": 4,
+    "see_depth": 8,
+    "delta_margin": 200,
+    "correction_slowness": 4,
+}
+"""Those that were tuned for the evaluation by hand (docs/decisions/028): with them some quiet mates in 2 were missed."""
+
 
 def with_only(**values: int) -> Pruning:
     """Plain, but for what is named."""
