@@ -346,7 +346,7 @@ def test_verification_sees_zugzwang(arena: Arena) -> None:
         for verify in solved:
             clear(arena)
             reduced = {"null_base": 3, "lmr_base": 78, "lmr_divisor": 247, "lmr_cutoffs": 0, "lmr_tt_capture": 0}
-            reduced |= {"null_depth_divisor": 5, "lmr_history": 8192}
+            reduced = {**MARGINS_BY_HAND, **reduced}
             pruning = replace(PLAIN.pruning, null_move=1, lmr=1, null_verify=verify, **reduced)
             outcome = search(arena, board, Limits(depth=10, nodes=200_000), replace(DEFAULT, pruning=pruning))
             solved[verify] += outcome.best in best
@@ -413,18 +413,18 @@ def test_mate_distance_saves_nodes_and_no_value(arena: Arena) -> None:
 
 def test_table_off_leaves_the_table_alone(arena: Arena) -> None:
     # a node without a table move is reduced, which is cheap
-    with_table, alone_options = without("iir", "singular"), without("tt", "iir", "singular")
-    search(arena, KIWIPETE, 7, alone_options)
+    with_table, no_table = without("iir", "singular"), without("tt", "iir", "singular")
+    search(arena, KIWIPETE, 7, no_table)
     assert not arena.tt.any()
     alone = search(arena, KIWIPETE, 7, with_table).nodes
     assert arena.tt.any()
     arena.clear_learning()
     before = arena.tt.copy()
-    without_table = search(arena, KIWIPETE, 7, alone_options).nodes
+    without_table = search(arena, KIWIPETE, 7, no_table).nodes
     assert np.array_equal(arena.tt, before), "not written"
     arena.clear_table()
     arena.clear_learning()
-    assert search(arena, KIWIPETE, 7, alone_options).nodes == without_table > alone, "nor read; it saves nodes"
+    assert search(arena, KIWIPETE, 7, no_table).nodes == without_table > alone, "nor read; it saves nodes"
 
 
 def test_aspiration_finds_the_same_value(arena: Arena) -> None:

@@ -45,7 +45,7 @@ MARGINS_BY_HAND = {
     "delta_margin": 200,
     "correction_slowness": 4,
 }
-"""Those that were tuned for the evaluation by hand (docs/decisions/028): with them some quiet mates in 2 were missed."""
+"""Those that were tuned for the evaluation by hand (docs/decisions/028)."""
 
 
 def with_only(**values: int) -> Pruning:
