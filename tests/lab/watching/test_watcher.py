@@ -148,7 +148,7 @@ def test_the_asynchronous_engine_is_seen_too() -> None:
 def test_a_ring_keeps_what_came_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setattr(recorders, "_RING_EVENTS_OF_A_WORKER", 32)
     with psearch.Engine(threads=2, hash_mb=16, watched=True) as engine:
-        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=15))
+        engine.analyse(MIDDLE_GAME, chess.engine.Limit(depth=18))
         recorder = engine._recorder()
         assert recorder is not None
         logs = recorder.arena.trace_logs
