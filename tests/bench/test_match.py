@@ -316,9 +316,12 @@ def test_psearch_keeps_its_clock(tmp_path: Path) -> None:
     status, out, err = match(tmp_path, "--tc", "3+0.1", "--games", "2", "--most-moves", "12", "--out", "m")
     assert (status, err) == (0, "")
     assert "least left" in out
-    clocks = [node.clock() for game in games_of(tmp_path / "m.pgn") for node in game.mainline() if node.emt()]
-    assert len(clocks) == 48
-    assert all(clock is not None and 0 < clock <= 4.3 for clock in clocks)
+    for game in games_of(tmp_path / "m.pgn"):
+        clocks = [node.clock() for node in game.mainline() if node.emt() is not None]
+        # a game may be drawn by repetition before its twelfth move
+        assert len(clocks) == 24 or game.end().board().is_game_over(claim_draw=True)
+        assert len(clocks) > 5
+        assert all(clock is not None and 0 < clock <= 4.3 for clock in clocks)
 
 
 @pytest.mark.parametrize(
