@@ -14,8 +14,6 @@ from psearch.text.values import shown
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
-ABDADA_DEFER_DEPTH = 3
-"""Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
 
@@ -87,7 +85,8 @@ class SearchOptions:
     join_cost: int = 0
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
-    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
+    """remaining depth of a child from which its move is put off while another worker searches the position, with any
+    policy but lazy; 0 never; None: 3 with abdada, else never"""
     record: bool = True
     evaluation: str = DEFAULT_EVALUATION
     """one of `EVALUATIONS`, in place of what `pruning` says"""

@@ -13,7 +13,7 @@ from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions, network_named
+from psearch.options import SearchOptions, network_named
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import begin_search
 
@@ -85,8 +85,6 @@ def write_search(
     record["pruning"] = rules.record()
     for name in set(record.dtype.names) - {"pruning"}:
         record[name] = POLICY_NAMES.index(options.policy) if name == "policy" else int(getattr(options, name) or 0)
-    if options.defer_depth is None and options.policy == "abdada":
-        record["defer_depth"] = ABDADA_DEFER_DEPTH
-    if arena.workers == 1 or options.policy in ("serial", "lazy"):
-        record["defer_depth"] = 0  # no other worker to keep out of the way of, or the policy does not
+    if options.defer_depth is None:
+        record["defer_depth"] = -1
     begin_search(arena.context)

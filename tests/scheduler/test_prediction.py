@@ -15,7 +15,7 @@ from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.policy import GAIN_BUSY
+from psearch.scheduler.policies.calibrated import GAIN_BUSY
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.simulation_entries import step_worker
 
