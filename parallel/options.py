@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 
 from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.core.toolchain.kernel_cache import file_hash
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
+from psearch.text.policy_names import is_policy_file, module_of_policy
 from psearch.text.values import shown
 
 DEFAULT_OPEN_BUSY = 25
@@ -64,11 +67,47 @@ def network_named(path: str) -> EvaluationNetwork:
         raise PsearchError(str(error)) from None
 
 
+def kernels_of_policy(policy: str) -> KernelSet:
+    """Return the kernels with which a policy is searched: one of `POLICY_NAMES`, the path of a file, or a name that an
+    installed package has declared (entry points `psearch.policies`). Raises PsearchError for what is none of these.
+
+    Nothing of the file is run here: what is wrong in it comes out when its kernels are loaded, before a search.
+    """
+    if policy in POLICY_NAMES:
+        return STANDARD
+    module = ""
+    file = os.path.abspath(policy)
+    if not is_policy_file(policy):
+        module = module_of_policy(policy)
+        found = _file_of(module) if module else None
+        if found is None:
+            known = ", ".join(POLICY_NAMES)
+            raise PsearchError(f"policy must be one of {known}, or a file such as my_policy.py, not {shown(policy)}")
+        file = found
+    try:
+        with open(file, "rb") as source:
+            source.read(1)
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PsearchError(f"cannot read the policy {shown(policy)}: {reason}") from None
+    return KernelSet(file, module, file_hash(file))
+
+
+def _file_of(module: str) -> str | None:
+    from importlib.util import find_spec
+
+    try:
+        found = find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return None if found is None else found.origin
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
 
-    Raises PsearchError for a policy that is not one of `POLICY_NAMES`, and for a number that its field cannot hold.
+    Raises PsearchError for a policy that is none (`kernels_of_policy`), and for a number that its field cannot hold.
     """
 
     tt: bool = True
@@ -92,10 +131,14 @@ class SearchOptions:
     """one of `EVALUATIONS`, in place of what `pruning` says"""
     network: str = ""
     """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
+    own: tuple[str, KernelSet] | None = None
+    """a policy that is none of `POLICY_NAMES`, and its kernels as they were when it was first named: filled in here,
+    and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICY_NAMES:
-            raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {self.policy!r}")
+        if self.own is None or self.own[0] != self.policy:
+            kernels = kernels_of_policy(self.policy)
+            object.__setattr__(self, "own", None if kernels == STANDARD else (self.policy, kernels))
         for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
@@ -106,6 +149,11 @@ class SearchOptions:
             _evaluated(self.pruning, self.evaluation)
         except ValueError as error:
             raise PsearchError(str(error)) from None
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Return the kernels that the search runs."""
+        return STANDARD if self.own is None else self.own[1]
 
     @property
     def rules(self) -> Pruning:

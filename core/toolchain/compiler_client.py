@@ -9,12 +9,15 @@ import os
 import select
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from psearch.core.toolchain.interpreter import NotPython, python_command
-from psearch.core.toolchain.kernel_cache import KernelError, Object, Progress
+from psearch.core.toolchain.kernel_cache import KernelError, Object, PlugInError, Progress
 from psearch.core.toolchain.trusted_folder import Folder
+
+if TYPE_CHECKING:
+    from psearch.core.toolchain.groups import Recipe
 
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch.core.toolchain.compiler.build import main; "
@@ -45,14 +48,15 @@ class _Interrupted(Exception):
 
 
 def compile_groups(
-    groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+    groups: Mapping[str, Recipe],
     folder: Folder | None,
     progress: Progress | None,
     keep_turn: Callable[[], None],
 ) -> Compiled:
-    """Compile groups, given by the modules of their entries and what they replace.
+    """Compile groups, by name.
 
-    folder: where the compiler may keep bitcode. keep_turn: called every second. Raises KernelError.
+    folder: where the compiler may keep bitcode. keep_turn: called every second. Raises KernelError, PlugInError where a
+    user's file is to blame.
     """
     try:
         try:
@@ -69,7 +73,7 @@ class _Compiler:
 
     def __init__(
         self,
-        groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+        groups: Mapping[str, Recipe],
         folder: Folder | None,
         most_processes: int,
     ) -> None:
@@ -82,6 +86,8 @@ class _Compiler:
         self._files: dict[str, str] | None = None
         self._error = ""
         self._is_killed = False
+        self._mistake = ""
+        """of a user's file"""
         self._words = b""
         """the compiler's stderr"""
         self._rest = b""
@@ -101,7 +107,7 @@ class _Compiler:
     def _start(
         self,
         pipe: int,
-        groups: Mapping[str, tuple[Sequence[str], Mapping[str, str]]],
+        groups: Mapping[str, Recipe],
         folder: Folder | None,
         most_processes: int,
     ) -> subprocess.Popen[bytes]:
@@ -110,7 +116,7 @@ class _Compiler:
             path=_absolute_path(),
             pipe=pipe,
             folder=inner,
-            groups={name: (tuple(modules), dict(replaced)) for name, (modules, replaced) in groups.items()},
+            groups={name: _plain(recipe) for name, recipe in groups.items()},
             most_processes=most_processes,
             parent=os.getpid(),
         )
@@ -139,6 +145,8 @@ class _Compiler:
                 self._process.wait(_EXIT_S)
         if self._files is not None:  # the last message
             return Compiled(self._objects, self._files)
+        if self._mistake:
+            raise PlugInError(self._mistake)
         status = self._process.returncode
         if status < 0:
             raise _Interrupted(f"the compiler was ended by signal {-status}; perhaps there is too little memory")
@@ -187,12 +195,19 @@ class _Compiler:
                 self._objects[message["group"]] = Object(message["name"], message["entries"], code)
             elif "files" in message:
                 self._files = message["files"]
+            elif "mistake" in message:
+                self._mistake = message["mistake"]
             else:
                 self._error, self._is_killed = message["error"], message["killed"]
 
     def _last_words(self) -> str:
         lines = self._words.decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "the compiler ended without a word")
+
+
+def _plain(recipe: Recipe) -> tuple[object, ...]:
+    """As Python can write and read it."""
+    return tuple(recipe.modules), dict(recipe.replaced), None if recipe.plug_in is None else tuple(recipe.plug_in)
 
 
 def _absolute_path() -> list[str]:

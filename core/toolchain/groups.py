@@ -16,16 +16,39 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from psearch.core.toolchain import kernel_cache, machine_code
 from psearch.core.toolchain.kernel_cache import KernelError as KernelError
 from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.kernel_cache import PlugInError as PlugInError
 from psearch.core.toolchain.kernel_cache import Progress as Progress
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
 _key: str | None = None
+
+
+class PlugIn(NamedTuple):
+    """A user's file whose kernels stand in for hooks."""
+
+    file: str
+    """absolute path"""
+    module: str
+    """by which it is imported; empty: it is no module of a package"""
+    digest: str
+    """`kernel_cache.file_hash` of the file"""
+
+
+class Recipe(NamedTuple):
+    """What a group is compiled from."""
+
+    modules: tuple[str, ...]
+    """those that define its entries"""
+    replaced: Mapping[str, str] = {}
+    """kernels of which it has another version, by symbol"""
+    plug_in: PlugIn | None = None
+    """a file that replaces more; what `replaced` names is not the file's to replace"""
 
 
 class Entry:
@@ -47,15 +70,18 @@ class Group:
 
     name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
     another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
-    that it replaces.
+    that it replaces. plug_in: a user's file that replaces some, too.
     """
 
-    def __init__(self, name: str, *modules: str, replaced: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, *modules: str, replaced: Mapping[str, str] | None = None, plug_in: PlugIn | None = None
+    ) -> None:
         if name in _groups:
             raise AssertionError(f"there are two groups of kernels named {name}")
         self.name = name
         self.modules = modules
         self.replaced = dict(replaced or {})
+        self.plug_in = plug_in
         self._functions: dict[str, Any] = {}
         _groups[name] = self
 
@@ -66,7 +92,7 @@ class Group:
     @property
     def made_of(self) -> str:
         """The modules and what is replaced, in words: another program may mean other kernels by the same name."""
-        return repr((self.modules, sorted(self.replaced.items())))
+        return repr((self.modules, sorted(self.replaced.items()), *(self.plug_in or ())))
 
     def entry(self, name: str) -> Entry:
         """Return one of its functions, which need not be there yet."""
@@ -163,7 +189,7 @@ def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[
         missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
         if not missing:
             return
-        wanted = {group.name: (group.modules, group.replaced) for group in missing}
+        wanted = {group.name: Recipe(group.modules, group.replaced, group.plug_in) for group in missing}
         compiled = compile_groups(wanted, folder, progress, keep_turn)
         for group in missing:
             group._take(compiled.objects[group.name])

@@ -19,6 +19,7 @@ from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
 from psearch.core.toolchain.groups import Entry, Group, group_of
+from psearch.core.toolchain.kernel_cache import PlugInError
 
 CHECK = bool(os.environ.get("PSEARCH_CHECK"))
 """A build with the assertions of kernels (`intrinsics.check`) and with array bounds checked."""
@@ -31,10 +32,6 @@ _OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "nogil": T
 
 registry: dict[str, Kernel] = {}
 """All kernels imported so far, by symbol."""
-
-
-class PlugInError(Exception):
-    """A user's file cannot be used; the text is one line and begins with file and line."""
 
 
 class External(NamedTuple):
@@ -123,7 +120,7 @@ def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
         place = f"{function.__code__.co_filename}:{line_of(function)}: {function.__name__}"
         if not isinstance(original, Kernel) or not original.is_hook:
             known = ", ".join(sorted(each.py_func.__name__ for each in registry.values() if each.is_hook))
-            what = original.py_func.__name__ if isinstance(original, Kernel) else repr(original)
+            what = getattr(getattr(original, "py_func", original), "__name__", repr(original))
             raise PlugInError(f"{place} cannot replace {what[:40]}: there are {known}")
         wanted = inspect.signature(original.py_func)
         if len(inspect.signature(function).parameters) != len(wanted.parameters):

@@ -44,6 +44,10 @@ class KernelError(Exception):
     """Kernels cannot be had; the text is one line."""
 
 
+class PlugInError(KernelError):
+    """A user's file of kernels has a mistake; the text begins with the file, and the line where there is one."""
+
+
 class Object(NamedTuple):
     """The machine code of a group."""
 
@@ -241,6 +245,11 @@ def file_hash(path: str) -> str:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError:
         return ""
+
+
+def text_hash(text: str) -> str:
+    """Return a hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str, made_of: str = "") -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,11 @@ from psearch.core.records import (
     trace_log_dtype,
     worker_dtype,
 )
+from psearch.core.toolchain.groups import Group
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.defaults import MAX_THREADS
 from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH
 
 _TAKE_S = 2.0
 """3 GiB take half of it on one core, unless the machine below has to find the memory first."""
@@ -61,7 +65,8 @@ class Arena:
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
     (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded; populate: take
-    the table's pages now, rather than leave them to `take_table`. Raises PsearchError when the memory is not there.
+    the table's pages now, rather than leave them to `take_table`; kernels: those of its searches. Raises PsearchError
+    when the memory is not there.
     """
 
     _has_table = True
@@ -70,13 +75,19 @@ class Arena:
     """true where workers before these have taken its pages"""
 
     def __init__(
-        self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0, populate: bool = True
+        self,
+        workers: int,
+        hash_mb: int,
+        stacks: int | None = None,
+        trace_events: int = 0,
+        populate: bool = True,
+        kernels: KernelSet = STANDARD,
     ) -> None:
         if not 1 <= workers <= MAX_THREADS:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
-        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events)
+        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events, kernels)
         self._check_memory(with_table=True)
         with ExitStack() as taken:  # given back when something fails
             self._table = SharedBlock(hash_mb * MIB)
@@ -87,11 +98,18 @@ class Arena:
             self._take_control_block()
             taken.pop_all()
 
-    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int) -> None:
+    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int, kernels: KernelSet) -> None:
         self.workers = workers
         self.hash_mb = hash_mb
         self.stacks = stacks
         self.trace_events = trace_events
+        self.use_kernels(kernels, SEARCH)
+
+    def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
+        """Search with these kernels from now on. driver: the group of them that runs workers; it begins searches,
+        too."""
+        self.kernels = kernels
+        self.driver = kernels.group(driver)
 
     def _take_control_block(self) -> None:
         """All but the table, which is there already."""
@@ -126,7 +144,7 @@ class Arena:
         when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
-        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events)
+        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, self.kernels)
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
@@ -251,7 +269,7 @@ class Arena:
 
     # -- the way to another process: descriptors travel, addresses are made again ------------------------------------
 
-    def layout(self) -> dict[str, int]:
+    def layout(self) -> dict[str, Any]:
         """What `attach` must know besides the descriptors."""
         return {
             "workers": self.workers,
@@ -259,6 +277,7 @@ class Arena:
             "stacks": self.stacks,
             "trace_events": self.trace_events,
             "is_table_taken": int(self._is_table_taken),
+            "kernels": astuple(self.kernels),
         }
 
     def descriptors(self) -> list[int]:
@@ -273,11 +292,12 @@ class Arena:
         stacks: int,
         trace_events: int,
         is_table_taken: int,
+        kernels: Sequence[str],
         descriptors: Sequence[int],
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
-        arena._set_layout(workers, hash_mb, stacks, trace_events)
+        arena._set_layout(workers, hash_mb, stacks, trace_events, KernelSet(*kernels))
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
             for descriptor in descriptors:

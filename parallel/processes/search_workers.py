@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from psearch.arena.arena import Arena, MemoryShortage
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.processes.heartbeat import find_halted
 from psearch.processes.inline import InlinePool
 from psearch.processes.pool import WorkerPool
@@ -35,8 +36,8 @@ class Workers:
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline`, or None to
     choose; trace_events: see `Arena`; meanwhile: called while the first workers get ready; on_renewal: called with each
-    arena that takes the place of another. Raises PsearchError when the system refuses, WorkerDied when a worker ends at
-    once. For one thread at a time; `stop`, `kill` and `wake` are for any.
+    arena that takes the place of another; kernels: of their searches. Raises PsearchError when the system refuses,
+    WorkerDied when a worker ends at once. For one thread at a time; `stop`, `kill` and `wake` are for any.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Workers:
         trace_events: int = 0,
         meanwhile: Callable[[], None] = lambda: None,
         on_renewal: Callable[[Arena], None] = lambda arena: None,
+        kernels: KernelSet = STANDARD,
     ) -> None:
         self.threads = threads
         self._start_method = start_method
@@ -58,12 +60,13 @@ class Workers:
         self._ending: list[WorkerProcess] = []
         """killed, and perhaps not gone yet"""
         with ExitStack() as taken:  # given back when something fails
-            self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=start_method == INLINE)
+            is_inline = start_method == INLINE
+            self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=is_inline, kernels=kernels)
             taken.callback(self.arena.close)
             self.wake = Wake()
             taken.callback(self.wake.close)
             self.pool: WorkerPool | InlinePool
-            if start_method == INLINE:
+            if is_inline:
                 self.pool = InlinePool(self.arena)
                 meanwhile()
             else:

@@ -1,4 +1,4 @@
-"""Claims of ABDADA: a small shared table of claims, the positions being searched, keeps workers apart without splitting.
+"""Claims, for ABDADA: a small shared table of the positions being searched keeps workers apart without splitting.
 
 A worker that is about to enter a position that another one is searching defers the move and takes the next one; when
 it comes back the transposition table is likely to hold the result (ABDADA, Weill 1996; the table of claims beside the

@@ -24,9 +24,9 @@ from psearch.defaults import (
     MAX_MOVETIME_MS,
     MAX_NODES,
     MAX_THREADS,
-    POLICY_NAMES,
     PRUNING_MODES,
 )
+from psearch.text.policy_names import POLICIES
 from psearch.text.values import text_of, whole, whole_number
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class Option:
     metavar: str = "N"
     field: str = ""
     """of `Settings`, or of its `search`, where it has one"""
+    takes_file: bool = False
+    """may name a file, too, which then is among its `choices`"""
     takes_changes: bool = False
     """behind a choice may stand changes to it, where they are no option of their own"""
     is_path: bool = False
@@ -83,7 +85,8 @@ class Option:
         """What a value must be, in words."""
         if self.kind == "spin":
             return f"a whole number from {self.low} to {self.high}"
-        return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}"
+        file = ", or a file" if self.takes_file else ""
+        return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}{file}"
 
     # -- UCI -----------------------------------------------------------------------------------------------------------
 
@@ -117,7 +120,8 @@ class Option:
         if self.kind == "check":
             return {"true": True, "false": False}[text.casefold()]
         if self.kind == "combo":
-            return {choice.casefold(): choice for choice in self.choices}[text.casefold()]
+            known = {choice.casefold(): choice for choice in self.choices}
+            return text if self.takes_file and text in self.choices else known[text.casefold()]
         if self.kind == "string":
             if "\0" in text:
                 raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
@@ -146,7 +150,7 @@ class Option:
         from chess.engine import Option as ChessOption
 
         low, high = (self.low, self.high) if self.kind == "spin" else (None, None)
-        if self.takes_changes:
+        if self.takes_changes or self.takes_file:
             return ChessOption(self.name, "string", self.default, None, None, None)
         return ChessOption(self.name, self.kind, self.default, low, high, list(self.choices) or None)
 
@@ -187,10 +191,11 @@ POLICY = Option(
     "Policy",
     "combo",
     DEFAULT_POLICY,
-    choices=POLICY_NAMES,
-    words=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
-    metavar="NAME",
+    choices=POLICIES,
+    words=f"how work is split: {', '.join(POLICIES)} (default {DEFAULT_POLICY}), or a file of your own",
+    metavar="NAME|FILE",
     field="policy",
+    takes_file=True,
 )
 PRUNING = Option(
     "Pruning",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_workers import INLINE
@@ -28,10 +29,13 @@ class Size(NamedTuple):
     """no process is started: the calling thread searches"""
     watched: bool = False
     """whether the workers note what they do, for those who look on"""
+    kernels: KernelSet = STANDARD
+    """those of all searches"""
 
     def start(self) -> Supervisor:
         """Start the workers. Raises PsearchError, or whatever the system refuses with."""
-        return Supervisor(self.threads, self.hash_mb, INLINE if self.inline else None, self.trace, self.watched)
+        method = INLINE if self.inline else None
+        return Supervisor(self.threads, self.hash_mb, method, self.trace, self.watched, self.kernels)
 
     def words(self) -> str:
         """Name it in a message."""
@@ -43,7 +47,7 @@ class Size(NamedTuple):
 def smaller_sizes(size: Size) -> Iterator[Size]:
     """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none."""
     size = size._replace(trace=False)
-    inline = Size(1, size.hash_mb, inline=True)
+    inline = Size(1, size.hash_mb, inline=True, kernels=size.kernels)
     while size.hash_mb > 1:
         size = size._replace(hash_mb=size.hash_mb // 2)
         yield size
@@ -56,7 +60,7 @@ def smaller_sizes(size: Size) -> Iterator[Size]:
 
 def search_here(request: SearchRequest) -> Result:
     """Search in this thread, with the least table: the last resort. Raises whatever the system refuses with."""
-    with Size(1, 1, inline=True).start() as supervisor:
+    with Size(1, 1, inline=True, kernels=request.options.kernels).start() as supervisor:
         return supervisor.search(request)
 
 
@@ -209,7 +213,7 @@ class Searcher:
         """
         supervisor, team = self.supervisor, None if alone else self._machines.team
         self._is_fresh = False
-        if team is None:
+        if team is None or request.options.own is not None:  # a user's file stays on this machine
             return supervisor.search(request)
         from psearch.remote.one_position.joint_search import search_together
 

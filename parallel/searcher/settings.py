@@ -71,9 +71,18 @@ class Settings:
     def for_one_search(self, options: Options) -> SearchOptions:
         """Return how to search once with these options. Raises PsearchError for those that need other workers."""
         settings = self.changed(options)
-        if (settings.threads, settings.hash_mb) != (self.threads, self.hash_mb) or clears_hash(options):
-            raise PsearchError("Threads, Hash and Clear Hash are for all searches: set them with configure")
+        if settings.needs_other_workers(self) or clears_hash(options):
+            text = "Threads, Hash, Clear Hash and a file as Policy are for all searches: set them with configure"
+            raise PsearchError(text)
         return settings.search
+
+    def needs_other_workers(self, before: Settings) -> bool:
+        """Tell whether the workers that there are with `before` will not do."""
+        return (self.threads, self.hash_mb, self.search.kernels) != (
+            before.threads,
+            before.hash_mb,
+            before.search.kernels,
+        )
 
     def _with(self, option: Option, value: object) -> Settings:
         value = option.of_value(value)

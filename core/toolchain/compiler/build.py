@@ -26,12 +26,14 @@ from psearch.core.toolchain.compiler.compiler_processes import (
 )
 from psearch.core.toolchain.compiler.dependencies import closure, digest_of, toolchain
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
+from psearch.core.toolchain.compiler.plug_ins import Loaded, mistake_in
+from psearch.core.toolchain.groups import PlugIn, Recipe
 from psearch.core.toolchain.jit import EntryKernel, Kernel
-from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.kernel_cache import Object, PlugInError
 from psearch.core.toolchain.trusted_folder import Folder
 
-Groups = Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
-"""By name: the modules of its entries, and what it replaces."""
+Groups = Mapping[str, Sequence[Any]]
+"""By name: the fields of a `Recipe`."""
 
 
 class Build:
@@ -46,24 +48,49 @@ class Build:
         self.most_processes = most_processes
         self.start = time.perf_counter()
         self.entries: dict[str, list[Kernel]] = {}
-        self.replaced = {name: replaced for name, (_, replaced) in groups.items()}
-        for name, (modules, replaced) in groups.items():
-            for module in (*modules, *(symbol.rpartition(".")[0] for symbol in replaced.values())):
+        self.replaced: dict[str, Mapping[str, str]] = {}
+        self.plug_ins: dict[PlugIn, Loaded] = {}
+        for name, fields in groups.items():
+            recipe = Recipe(*fields)
+            for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
                 import_module(module)
             self.entries[name] = [
                 kernel
                 for kernel in jit.registry.values()
-                if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in modules
+                if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in recipe.modules
             ]
+            self.replaced[name] = {**self._of_plug_in(recipe), **recipe.replaced}
         # now, and not when all is compiled: somebody may be editing them
         self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
+        for loaded in self.plug_ins.values():
+            loaded.check_unchanged(self.files)
         self.closures = {name: closure(entries, self.replaced[name]) for name, entries in self.entries.items()}
         self.digests = {
-            symbol: digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
+            symbol: self._digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
         }
 
         self.bitcodes: dict[str, bytes] = {}
         """by symbol"""
+
+    def _of_plug_in(self, recipe: Recipe) -> dict[str, str]:
+        """What the user's file of a group replaces."""
+        if recipe.plug_in is None:
+            return {}
+        plug_in = PlugIn(*recipe.plug_in)
+        if plug_in not in self.plug_ins:
+            self.plug_ins[plug_in] = Loaded(plug_in)
+        return self.plug_ins[plug_in].replaced
+
+    def _is_users(self, kernel: Kernel) -> bool:
+        return any(kernel.symbol in loaded.symbols for loaded in self.plug_ins.values())
+
+    def _digest_of(self, kernel: Kernel) -> str:
+        try:
+            return digest_of(kernel)
+        except AssertionError as error:
+            if self._is_users(kernel):
+                raise mistake_in(kernel, error) from error
+            raise
 
     def run(self) -> Iterator[Object]:
         """Yield the object of each group, from the cache or made."""
@@ -106,8 +133,11 @@ class Build:
         }
         modules = {kernel.py_func.__module__ for kernel in jit.registry.values()}
         folders = {Path(files[name]).parent for name in modules & set(files)}
+        of_users = {name for loaded in self.plug_ins.values() for name in loaded.imported}
         return sorted(
-            file for name, file in files.items() if name.partition(".")[0] == "psearch" or Path(file).parent in folders
+            file
+            for name, file in files.items()
+            if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_users
         )
 
     def _bitcode_name(self, symbol: str) -> str:
@@ -133,7 +163,13 @@ class Build:
 
     def front_end(self, symbol: str) -> tuple[str, bytes]:
         """Compile one kernel to bitcode."""
-        return symbol, bitcode_of(jit.registry[symbol])
+        kernel = jit.registry[symbol]
+        try:
+            return symbol, bitcode_of(kernel)
+        except Exception as error:  # whatever numba says of it
+            if self._is_users(kernel):
+                raise mistake_in(kernel, error) from error
+            raise
 
     def back_end(self, group: str) -> tuple[str, Object]:
         """Link and optimise one group."""
@@ -148,7 +184,8 @@ def main(descriptor: int, folder: int | None, groups: Groups, most_processes: in
 
     folder: descriptor of the folder in the cache; parent: the process that waits for it. The messages:
     `tell`, a line of progress; `group`, with `name`, `entries` and `code` of its object; `files`, with a hash of each;
-    `error`, one line, with `killed` if memory may have been short. What else there is to say goes to stderr.
+    `mistake`, in a user's file; `error`, one line, with `killed` if memory may have been short. What else there is to
+    say goes to stderr.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
@@ -156,6 +193,9 @@ def main(descriptor: int, folder: int | None, groups: Groups, most_processes: in
         try:
             _build(None if folder is None else Folder(folder, "the cache"), groups, most_processes, pipe)
         except (KeyboardInterrupt, BrokenPipeError):
+            return 1
+        except PlugInError as error:
+            _send(pipe, mistake=str(error))
             return 1
         except WorkFailed as error:
             print(error.words, file=sys.stderr)

@@ -104,7 +104,9 @@ def open_session(
             journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
         output = stack.enter_context(Output(place))
         if options.on is None:
-            prepare_kernels()
+            from psearch.scheduler.scheduler_entries import SEARCH
+
+            prepare_kernels(search_options(options).kernels.group(SEARCH))
         tell: list[Callable[[str], None]] = [complain]
         done = len(journal) if journal is not None else 0
         crew = _crew(options, None if total is None else total - done, hash_mb, lambda note: tell[0](note))

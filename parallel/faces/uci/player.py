@@ -334,7 +334,7 @@ class Player:
         from psearch.faces.uci.extras import evaluation_line
 
         if self._resources is not None:
-            options = values.search_options(self._resources.network)
+            options = self._resources.search_options(values)
             self._say(evaluation_line(self._resources.searcher.supervisor, board, options))
 
     def _bench(self) -> None:

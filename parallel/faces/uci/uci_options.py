@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, POLICY_NAMES
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.searcher.declared import (
     CLEAR_HASH,
@@ -29,8 +29,10 @@ from psearch.searcher.declared import (
     Value,
     quoted,
 )
+from psearch.text.policy_names import is_policy_file
 
 if TYPE_CHECKING:
+    from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.options import SearchOptions
 
 DEFAULT_OVERHEAD_MS = 30
@@ -109,7 +111,8 @@ class OptionValues:
             value = option.of_text(text)
         except ValueError as error:
             raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
-        if option.is_path and value and not self.files:
+        names_file = option.is_path or (option.takes_file and is_policy_file(text))
+        if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value
         return option
@@ -122,14 +125,19 @@ class OptionValues:
         """As they are now; later changes do not show."""
         return OptionValues(self.files, dict(self._values))
 
-    def search_options(self, network: str = "") -> SearchOptions:
-        """How to search. network: the path of a file that has been read."""
+    def search_options(self, network: str = "", own: tuple[str, KernelSet] | None = None) -> SearchOptions:
+        """How to search. network: the path of a file that has been read; own: a policy from a file, and its kernels,
+        which have been compiled. Without them such a policy is the default one."""
         from psearch.options import SearchOptions, pruning_named
 
+        policy = self.text("Policy") if own is None else own[0]
+        if own is None and policy not in POLICY_NAMES:
+            policy = DEFAULT_POLICY
         pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
         return SearchOptions(
             pruning=pruning,
-            policy=self.text("Policy"),
+            policy=policy,
+            own=own,
             split_depth=self.number("SplitDepth"),
             evaluation=self.text("Evaluation"),
             network=network,

@@ -29,7 +29,7 @@ from psearch.lab.studies.study_entries import ONE_TREE
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import merge_now
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.table import glossary, text_table
@@ -122,8 +122,9 @@ class _Tally:
 
 def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
     arena.forget()
+    arena.use_kernels(options.kernels, SEARCH)
     write_search(arena, position.board, Limits(depth=depth), options)
-    work_alone(arena.context)
+    work_alone(arena)
     merge_now(arena.context)
     names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
     tally.add(arena.header[0]["prediction"], names)
@@ -197,6 +198,7 @@ def study(
         for round_number, rule in enumerate(rules):
             serial, shared = _Tally(), _Tally()
             options = SearchOptions(policy=rule, pruning=pruning)
+            load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 _search_serially(arena, position, depth, options, serial)
                 _search_together(simulator, position, depth, options, shared)

@@ -218,7 +218,7 @@ class Verifier:
                 continue
             self._take(board, self._shadow.workers[0])
         else:
-            work_alone(arena.context)
+            work_alone(arena)
         header, worker = arena.header[0], arena.worker[0]
         return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
 

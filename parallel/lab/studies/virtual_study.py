@@ -6,7 +6,7 @@ same order with any number of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import chess
 
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions
@@ -64,6 +65,13 @@ class Study:
     """searches of each position with each policy and count"""
     base: str = _BASE_POLICY
     """policy of one worker"""
+    kernels: Mapping[str, KernelSet] = field(default_factory=dict)
+    """of policies that are files, as they were when the study began: every process searches with these"""
+
+    def options_with(self, policy: str) -> SearchOptions:
+        """Return how to search with a policy."""
+        own = (policy, self.kernels[policy]) if policy in self.kernels else None
+        return replace(self.options, policy=policy, own=own)
 
     def surveys(self) -> list[StudyTask]:
         """Return the searches that find the depth of each position."""
@@ -99,7 +107,7 @@ class _Searcher:
             self.close()
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
-        options = replace(study.options, policy=policy)
+        options = study.options_with(policy)
         fen = position.board.fen()
         if depth == 0:
             assert study.tree_nodes is not None

@@ -112,7 +112,7 @@ class ForkServer:
         finally:
             self._lock.release()
 
-    def request(self, do: str, descriptors: Sequence[int] = (), **arguments: int | str) -> dict[str, Any]:
+    def request(self, do: str, descriptors: Sequence[int] = (), **arguments: Any) -> dict[str, Any]:
         """Return one request and its answer. Raises OSError if the system refused, PsearchError when the server is
         gone."""
         with self._lock:
@@ -136,7 +136,7 @@ class ForkServer:
             self._lock.release()
         return None if code is None else int(code)
 
-    def _send(self, do: str, descriptors: Sequence[int], arguments: Mapping[str, int | str]) -> int:
+    def _send(self, do: str, descriptors: Sequence[int], arguments: Mapping[str, Any]) -> int:
         """The number of the request."""
         self._sent += 1
         message = json.dumps({"do": do, "number": self._sent, **arguments}).encode()

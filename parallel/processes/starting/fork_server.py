@@ -29,7 +29,8 @@ from psearch.scheduler.scheduler_entries import load_kernels
 
 MARK = "PSEARCH_FORK_SERVER"
 """In the environment of a fork server that starts. Who finds it there and is none must not start another."""
-MESSAGE_BYTES = 4096
+MESSAGE_BYTES = 1 << 14
+"""Two paths of the longest kind, and more."""
 MOST_DESCRIPTORS = 4
 
 
@@ -108,10 +109,11 @@ class _ForkServer:
             return {"error": str(error)}
         return answer
 
-    def _attach(self, descriptors: list[int], **layout: int) -> dict[str, Any]:
+    def _attach(self, descriptors: list[int], **layout: Any) -> dict[str, Any]:
         """Map the memory of a searcher; the workers forked next inherit it."""
         self._detach([])  # a start that was broken off
         self.arena = Arena.attach(**layout, descriptors=descriptors)
+        load_kernels(self.arena.driver, warn=lambda problem: None)  # the program has them in its cache
         return {}
 
     def _fork(self, descriptors: list[int], index: int, target: str = "") -> dict[str, Any]:

@@ -183,7 +183,15 @@ def searched(
     hash_mb = hash_or_default(options)
     how = search_options(options)
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with ready_engine(threads=options.threads, hash_mb=hash_mb, trace=trace is not None) as searcher:
+    if on is not None and how.own is not None:
+        from psearch.results import PsearchError
+
+        raise PsearchError(
+            "with --on the policy must be one of the package's: the other machines do not have your file"
+        )
+    with ready_engine(
+        threads=options.threads, hash_mb=hash_mb, trace=trace is not None, kernels=how.kernels
+    ) as searcher:
         from psearch.processes.request import SearchRequest
 
         if on is not None:

@@ -23,6 +23,7 @@ from psearch.faces.cli.study import (
     add_seed,
     add_study_options,
     check_study,
+    kernels_of,
     left_out,
     policies,
     raw_log,
@@ -187,7 +188,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
         if options.on is None:
             from psearch.simulation.simulation_entries import VIRTUAL
 
-            prepare_kernels(VIRTUAL)
+            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in study.kernels.values()))
 
         def keep(sample: VirtualSample) -> None:
             found.samples.append(sample)
@@ -256,6 +257,7 @@ def _study(options: argparse.Namespace) -> Study:
         repeats=options.repeat,
         hash_mb=options.hash,
         validate=options.validate,
+        kernels=kernels_of(names),
     )
 
 

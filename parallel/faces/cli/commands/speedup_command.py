@@ -23,6 +23,7 @@ from psearch.faces.cli.study import (
     add_seed,
     add_study_options,
     check_study,
+    kernels_of,
     left_out,
     policies,
     raw_log,
@@ -115,6 +116,7 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     suite = read_positions(options)
     chosen = policies(options.policy)
     from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     pruning = chosen_pruning(options)
     depths = rule_name(options.depth)
@@ -122,7 +124,7 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     rule = depth_rule({"about": {"depths": depths}})
     found = StudyFound(rule, about=about_now(options), ceilings=ceilings)
     with raw_log("speedup", options, depths=depths) as log:
-        prepare_kernels()
+        prepare_kernels(*(kernels.group(SEARCH) for kernels in kernels_of(chosen).values()))
         try:
             _time_searches(options, suite, chosen, pruning, found, log)
             _measure_ceilings(options, suite, pruning, found.samples, ceilings)

@@ -1,0 +1,154 @@
+"""A user's file of kernels: imported, and its mistakes told in a line with file and line."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.dependencies import called_by
+from psearch.core.toolchain.groups import PlugIn
+from psearch.core.toolchain.jit import Kernel, line_of
+from psearch.core.toolchain.kernel_cache import PlugInError
+
+_MOST_WORDS = 240
+_DIGITS = 8
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_PLAIN = (
+    (
+        re.compile(r"Invalid use of type\(Kernel\(<function (\w+) at .*"),
+        r"\1 is called with arguments that it does not take",
+    ),
+    (re.compile(r"Record\(.*"), "a record"),  # numba writes all of its fields
+    (re.compile(r"NRT required but not enabled"), "a kernel takes no memory: no lists, no new arrays, no strings"),
+    (re.compile(r" for '\$.*"), ""),
+)
+"""What numba says, and what it means here."""
+
+
+class Loaded:
+    """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
+
+    def __init__(self, plug_in: PlugIn) -> None:
+        self._plug_in = plug_in
+        before = set(sys.modules)
+        name = self._import()
+        self.imported = {name, *set(sys.modules) - before}
+        """modules that came with it"""
+        self.symbols = {
+            symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == plug_in.file
+        }
+        """of its kernels"""
+        self.replaced = self._find_replaced()
+        """symbols of hooks, and of the file's kernels that stand in for them"""
+
+    def _import(self) -> str:
+        """Import the file; returns the name of its module."""
+        file, module, digest = self._plug_in
+        try:
+            if module:
+                import_module(module)
+                return module
+            name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{digest[:_DIGITS]}"
+            spec = spec_from_file_location(name, file)
+            if spec is None or spec.loader is None:
+                raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+            made = sys.modules[name] = module_from_spec(spec)
+            sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
+            spec.loader.exec_module(made)
+            return name
+        except PlugInError:
+            raise
+        except SyntaxError as error:
+            place = error.filename if error.lineno is None else f"{error.filename}:{error.lineno}"
+            raise PlugInError(f"{place}: {error.msg}") from error
+        except (Exception, SystemExit) as error:  # what a user's code raises
+            own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+            place = f"{file}:{own[-1].lineno}" if own else file
+            raise PlugInError(f"{place}: {_one_line(f'{type(error).__name__}: {error}')}") from error
+
+    def _find_replaced(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for symbol in sorted(self.symbols):
+            kernel = jit.registry[symbol]
+            try:
+                calls_itself = kernel in called_by(kernel)
+            except AssertionError as error:  # a closure
+                raise mistake_in(kernel, error) from error
+            if calls_itself:
+                raise PlugInError(f"{_place(kernel)} calls itself: no kernel is recursive")
+            raising = _raising_line(kernel)
+            if raising is not None:
+                raise PlugInError(f"{_place(kernel, raising)}: a kernel cannot raise exceptions")
+            if kernel.stands_in_for is None:
+                continue
+            hook = kernel.stands_in_for
+            if hook.symbol in found:
+                raise PlugInError(f"{_place(kernel)}: {hook.py_func.__name__} has been replaced already")
+            found[hook.symbol] = symbol
+        if not found:
+            raise PlugInError(f"{self._plug_in.file}: it replaces nothing: no function is marked with @replaces")
+        return found
+
+    def check_unchanged(self, hashes: Mapping[str, str]) -> None:
+        """Raise PlugInError when the file is not the one that was asked for."""
+        if hashes.get(self._plug_in.file) != self._plug_in.digest:
+            raise PlugInError(f"{self._plug_in.file}: it has changed since it was read")
+
+
+def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
+    """Return what a user is told of a kernel that cannot be compiled."""
+    if isinstance(error, KeyError):  # so numba says that a record has no such field
+        field = str(error.args[0])
+        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}")
+    text = _COLOURS.sub("", str(error))
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
+    words = lines[0] if lines else type(error).__name__
+    for pattern, plain in _PLAIN:
+        words = pattern.sub(plain, words)
+    words = words.removeprefix(f"{kernel.symbol}: ")
+    return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
+
+
+def _raising_line(kernel: Kernel) -> int | None:
+    """Where it has a `raise` or an `assert`, which would end the process that runs it."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+        if isinstance(node, ast.Raise | ast.Assert):
+            return first + node.lineno - 1
+    return None
+
+
+def _line_with(kernel: Kernel, word: str) -> int | None:
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return next((first + number for number, line in enumerate(lines) if word in line), None)
+
+
+def _line_in(kernel: Kernel, error: Any, text: str) -> int | None:
+    """The line that numba names, if it is one of the file."""
+    loc = getattr(error, "loc", None)
+    if loc is not None and Path(str(loc.filename)).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(loc.line)
+    named = re.search(r'File "([^"]*)", line (\d+)', text)
+    if named and Path(named[1]).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(named[2])
+    return None
+
+
+def _place(kernel: Kernel, line: int | None = None) -> str:
+    function = kernel.py_func
+    return f"{function.__code__.co_filename}:{line or line_of(function)}: {function.__name__}"
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_WORDS else words[:_MOST_WORDS] + " ..."
