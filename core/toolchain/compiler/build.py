@@ -50,6 +50,7 @@ class Build:
         self.entries: dict[str, list[Kernel]] = {}
         self.replaced: dict[str, Mapping[str, str]] = {}
         self.plug_ins: dict[PlugIn, Loaded] = {}
+        self.prefixes: dict[str, str] = {}
         for name, fields in groups.items():
             recipe = Recipe(*fields)
             for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
@@ -60,6 +61,8 @@ class Build:
                 if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in recipe.modules
             ]
             self.replaced[name] = {**self._of_plug_in(recipe), **recipe.replaced}
+            # a copy of a user's file at another place is another group, of the same code
+            self.prefixes[name] = name if recipe.plug_in is None else name.rpartition("-")[0]
         # now, and not when all is compiled: somebody may be editing them
         self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
         for loaded in self.plug_ins.values():
@@ -134,11 +137,12 @@ class Build:
         modules = {kernel.py_func.__module__ for kernel in jit.registry.values()}
         folders = {Path(files[name]).parent for name in modules & set(files)}
         of_users = {name for loaded in self.plug_ins.values() for name in loaded.imported}
-        return sorted(
+        found = {
             file
             for name, file in files.items()
             if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_users
-        )
+        }
+        return sorted(found | {plug_in.file for plug_in in self.plug_ins})
 
     def _bitcode_name(self, symbol: str) -> str:
         return f"{self.digests[symbol]}.bc"
@@ -159,7 +163,7 @@ class Build:
         parts = [toolchain(), *processor(), *(kernel.symbol for kernel in self.entries[group])]
         parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
         parts += [str(sorted(self.replaced[group].items()))]
-        return f"{group}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
+        return f"{self.prefixes[group]}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
 
     def front_end(self, symbol: str) -> tuple[str, bytes]:
         """Compile one kernel to bitcode."""
@@ -213,10 +217,11 @@ def main(descriptor: int, folder: int | None, groups: Groups, most_processes: in
 
 def _build(folder: Folder | None, groups: Groups, most_processes: int, pipe: IO[str]) -> None:
     build = Build(folder, groups, lambda text: _send(pipe, tell=text), most_processes)
-    names = {build.object_name(group): group for group in groups}
+    names = {group: build.object_name(group) for group in groups}
     for made in build.run():
         code = base64.b64encode(made.code).decode()
-        _send(pipe, group=names[made.name], name=made.name, entries=made.entries, code=code)
+        for group in (group for group, name in names.items() if name == made.name):
+            _send(pipe, group=group, name=made.name, entries=made.entries, code=code)
     _send(pipe, files=build.files)
 
 

@@ -1,0 +1,33 @@
+"""`python bad_policies.py FOLDER`: what is wrong with each policy in a folder, as a JSON object by name of the file.
+
+Does what the compiler does, up to the bitcode of the file's own kernels, for all files in one process.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.build import Build
+from psearch.core.toolchain.compiler.front_end import prepare
+from psearch.core.toolchain.kernel_cache import PlugInError, file_hash
+
+
+def mistake_of(path: Path) -> str:
+    """The line; empty if there is nothing wrong."""
+    recipe = (("psearch.scheduler.work",), {}, (str(path), "", file_hash(str(path))))
+    try:
+        build = Build(None, {"work": recipe}, print, 1)
+        (loaded,) = build.plug_ins.values()
+        prepare(jit.registry.values())
+        for symbol in sorted(loaded.symbols):
+            build.front_end(symbol)
+    except PlugInError as error:
+        return str(error)
+    return ""
+
+
+if __name__ == "__main__":
+    print(json.dumps({path.stem: mistake_of(path) for path in sorted(Path(sys.argv[1]).glob("*.py"))}))
