@@ -1,0 +1,76 @@
+"""`--policy FILE` at the command line and in UCI: what a user sees of a policy of his own, and of a mistake in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+from programs import PSEARCH, processes_in_session
+from uci_client import Client
+
+from psearch.faces.cli import main as cli
+
+FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
+BROKEN = "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n"
+TIMEOUT_S = 120
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN)
+    return str(file)
+
+
+def test_a_search_under_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--policy", FILE, "--threads", "1", "--depth", "4", "--json", "startpos"]) == 0
+    assert json.loads(capsys.readouterr().out)["depth"] == 4
+
+
+def test_a_mistake_is_one_line_and_nothing_is_left_running(broken: str) -> None:
+    words = [*PSEARCH, "--policy", broken, "--threads", "2", "startpos"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, output) == (2, "")
+    assert errors == f"psearch: {broken}:4: mine takes (ctx, node), and may_open is called with (ctx, node, ply)\n"
+    assert processes_in_session(process.pid) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--policy", "gone.py", "startpos"],
+        ["simulate", "--policy", "ybw,gone.py", "--workers", "2", "--depth", "1", "--suite", "SUITE"],
+        ["speedup", "--policy", "gone.py", "--suite", "SUITE"],
+        ["predict", "--policy", "gone.py", "--depth", "1", "--suite", "SUITE"],
+        ["analyse", "--policy", "gone.py", "SUITE"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_file_that_is_not_there_is_one_line(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "SUITE").write_text('4k3/8/8/8/8/8/8/4K2R w K - id "one";\n')
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err == "psearch: cannot read the policy 'gone.py': No such file or directory\n"
+
+
+def test_other_machines_do_not_get_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["--policy", FILE, "--on", "auto", "--depth", "1", "startpos"])
+    assert "other machines do not get your file" in capsys.readouterr().err
+
+
+def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str) -> None:
+    with Client() as client:
+        client.send(f"setoption name Policy value {FILE}", "position startpos", "go depth 3")
+        assert client.answer()[1]
+        client.send(f"setoption name Policy value {broken}", "go depth 3")
+        _, said = client.answer()
+    told = [line for line in said if "mine takes (ctx, node)" in line]
+    assert len(told) == 1 and told[0].startswith(f"info string Policy: {broken}:4:")
+    assert said[-1].startswith("bestmove")
