@@ -10,14 +10,12 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from psearch.core.toolchain.interpreter import NotPython, python_command
 from psearch.core.toolchain.kernel_cache import KernelError, Object, PlugInError, Progress
+from psearch.core.toolchain.recipes import Recipe
 from psearch.core.toolchain.trusted_folder import Folder
-
-if TYPE_CHECKING:
-    from psearch.core.toolchain.groups import Recipe
 
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch.core.toolchain.compiler.build import main; "

@@ -16,39 +16,18 @@ import ctypes
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from psearch.core.toolchain import kernel_cache, machine_code
 from psearch.core.toolchain.kernel_cache import KernelError as KernelError
 from psearch.core.toolchain.kernel_cache import Object
 from psearch.core.toolchain.kernel_cache import PlugInError as PlugInError
 from psearch.core.toolchain.kernel_cache import Progress as Progress
+from psearch.core.toolchain.recipes import PlugIn, Recipe
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
 _key: str | None = None
-
-
-class PlugIn(NamedTuple):
-    """A user's file whose kernels stand in for hooks."""
-
-    file: str
-    """absolute path"""
-    module: str
-    """by which it is imported; empty: it is no module of a package"""
-    digest: str
-    """`kernel_cache.file_hash` of the file"""
-
-
-class Recipe(NamedTuple):
-    """What a group is compiled from."""
-
-    modules: tuple[str, ...]
-    """those that define its entries"""
-    replaced: Mapping[str, str] = {}
-    """kernels of which it has another version, by symbol"""
-    plug_in: PlugIn | None = None
-    """a file that replaces more; what `replaced` names is not the file's to replace"""
 
 
 class Entry:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from psearch.core.toolchain import kernel_cache
-from psearch.core.toolchain.groups import Group, PlugIn
+from psearch.core.toolchain.groups import Group
+from psearch.core.toolchain.recipes import PlugIn
 
 _DIGITS, _MOST_LETTERS = 12, 32
 _lock = threading.Lock()

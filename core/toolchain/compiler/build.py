@@ -27,9 +27,9 @@ from psearch.core.toolchain.compiler.compiler_processes import (
 from psearch.core.toolchain.compiler.dependencies import closure, digest_of, toolchain
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.toolchain.compiler.plug_ins import Loaded, mistake_in
-from psearch.core.toolchain.groups import PlugIn, Recipe
 from psearch.core.toolchain.jit import EntryKernel, Kernel
 from psearch.core.toolchain.kernel_cache import Object, PlugInError
+from psearch.core.toolchain.recipes import PlugIn, Recipe
 from psearch.core.toolchain.trusted_folder import Folder
 
 Groups = Mapping[str, Sequence[Any]]

@@ -16,9 +16,9 @@ from typing import Any
 
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.dependencies import called_by
-from psearch.core.toolchain.groups import PlugIn
 from psearch.core.toolchain.jit import Kernel, line_of
 from psearch.core.toolchain.kernel_cache import PlugInError
+from psearch.core.toolchain.recipes import PlugIn
 
 _MOST_WORDS = 240
 _DIGITS = 8
