@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
+_MOST_WORDS = 1 << 17
+"""of a policy's own memory: a mebibyte"""
 
 
 def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
@@ -90,7 +93,23 @@ def kernels_of_policy(policy: str) -> KernelSet:
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = error.strerror if isinstance(error, OSError) else error
         raise PsearchError(f"cannot read the policy {shown(policy)}: {reason}") from None
-    return KernelSet(file, module, file_hash(file))
+    return KernelSet(file, module, file_hash(file), _words_of(file))
+
+
+def _words_of(file: str) -> int:
+    """What a line `WORDS = N` of a policy's file says. Raises PsearchError for another N than one that will do."""
+    try:
+        with open(file, "rb") as source:
+            lines = ast.parse(source.read()).body
+    except (SyntaxError, ValueError):
+        return 0  # told with its line when it is compiled
+    for line in lines:
+        if isinstance(line, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "WORDS" for to in line.targets):
+            words = line.value.value if isinstance(line.value, ast.Constant) else None
+            if type(words) is not int or not 0 <= words <= _MOST_WORDS:
+                raise PsearchError(f"{file}:{line.lineno}: WORDS must be a whole number from 0 to {_MOST_WORDS}")
+            return words
+    return 0
 
 
 def _file_of(module: str) -> str | None:

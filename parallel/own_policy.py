@@ -7,12 +7,14 @@ beside them.
 
 Hooks: `may_open`, `open_priority`, `child_type`, `null_child_type`, `refined_type`, `splits_nothing`, `skips_depth`,
 `claim_depth`; their docstrings say what each is asked. To go by: the fields of a node (`core/records/node_record.py`),
-and the functions from `prediction` and `words` below.
+and the functions from `prediction` and `words` below. A file may have memory of its own, that all workers share: see
+`word`.
 """
 
 from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
 from psearch.core.records import CERTAIN
+from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store
 from psearch.core.toolchain.jit import kernel, replaces
 from psearch.core.views import Context, Node, boolean, header_of, i64
 from psearch.scheduler.policy import (
@@ -34,6 +36,14 @@ from psearch.scheduler.prediction import (
 )
 from psearch.scheduler.words import idle_workers
 
+
+@kernel(i64(Context, i64))
+def word(ctx, number):
+    """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
+    workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""
+    return ctx.plug_in + 8 * (number % ctx.plug_in_words)
+
+
 __all__ = [
     "ALL_NODE",
     "CERTAIN",
@@ -43,6 +53,9 @@ __all__ = [
     "VISIT_FULL",
     "Context",
     "Node",
+    "atomic_add",
+    "atomic_load",
+    "atomic_store",
     "boolean",
     "child_type",
     "claim_depth",
@@ -62,4 +75,5 @@ __all__ = [
     "skips_depth",
     "splits_nothing",
     "subtree_size",
+    "word",
 ]

@@ -91,6 +91,9 @@ context_dtype = record(
         ("store_logs", "i8"),  # one for each worker
         ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
         ("trace_capacity", "i8"),  # events in each log
+        # memory of kernels that stand in for others: what it holds is theirs to say
+        ("plug_in", "i8"),
+        ("plug_in_words", "i8"),  # of 64 bits, one at least
         # in virtual time only
         ("lock_times", "i8"),  # address of a `lock_dtype` for each frame
         ("clock", "i8"),  # of the worker whose turn it is

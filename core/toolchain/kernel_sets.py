@@ -31,6 +31,8 @@ class KernelSet:
     """by which the file is imported; empty: it is no module of a package"""
     digest: str = ""
     """hash of the file's content"""
+    words: int = 0
+    """of 64 bits, in the memory that all workers share, for the file's kernels alone"""
 
     def group(self, base: Group) -> Group:
         """Return the group with this set's kernels; `base` itself where nothing is replaced."""

@@ -103,13 +103,22 @@ class Arena:
         self.hash_mb = hash_mb
         self.stacks = stacks
         self.trace_events = trace_events
-        self.use_kernels(kernels, SEARCH)
+        self.kernels = kernels
+        self.driver = kernels.group(SEARCH)
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
-        """Search with these kernels from now on. driver: the group of them that runs workers; it begins searches,
-        too."""
+        """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
+        begins searches, too."""
         self.kernels = kernels
         self.driver = kernels.group(driver)
+        if kernels.words > len(self.plug_in):
+            self.use_memory(np.zeros(kernels.words, np.int64))
+
+    def use_memory(self, words: np.ndarray) -> None:
+        """Give kernels that stand in for others this memory, in this process."""
+        self.plug_in = words
+        self.context_array["plug_in"] = words.ctypes.data
+        self.context_array["plug_in_words"] = words.nbytes // 8
 
     def _take_control_block(self) -> None:
         """All but the table, which is there already."""
@@ -179,6 +188,7 @@ class Arena:
             ("tables", tables_dtype, 1),
             ("frames", frame_dtype, self.stacks * MAX_PLY),
             ("store_logs", store_log_dtype, self.workers),
+            ("plug_in", np.dtype(np.int64), max(1, self.kernels.words)),
         ):
             self._offsets[name] = (end, dtype, count)
             end = _round_up(end + dtype.itemsize * count)
@@ -210,6 +220,7 @@ class Arena:
         record["tt"] = self.tt.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
         record["store_logs"] = self.store_logs.ctypes.data
+        self.use_memory(array("plug_in"))
         self.trace_logs: np.ndarray | None = None
         if self._trace is not None:
             log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
@@ -292,7 +303,7 @@ class Arena:
         stacks: int,
         trace_events: int,
         is_table_taken: int,
-        kernels: Sequence[str],
+        kernels: Sequence[Any],
         descriptors: Sequence[int],
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
@@ -313,6 +324,7 @@ class Arena:
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""
         del self.header, self.worker, self.stack, self.tables, self.frames, self.store_logs, self.tt, self.trace_logs
+        del self.plug_in
         self._block.close()
         if self._has_table:
             self._table.close()

@@ -89,6 +89,8 @@ def write_search(
         record[name] = _policy_number(options) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None:
         record["defer_depth"] = -1
+    if options.own is not None:
+        arena.plug_in[:] = 0
     arena.driver.function("begin_search")(arena.context)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from paths import REPOSITORY
 from positions import KIWIPETE
 
+from psearch.arena.arena import Arena
 from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.options import SearchOptions, kernels_of_policy
 from psearch.processes.request import SearchRequest
@@ -96,6 +99,64 @@ def test_workers_with_other_kernels_are_not_asked(there: SearchOptions, asked: S
     request = SearchRequest(chess.Board(KIWIPETE), Limits(depth=1), asked)
     with Supervisor(1, 1, "inline", kernels=there.kernels) as supervisor, pytest.raises(PsearchError, match="its own"):
         supervisor.search(request)
+
+
+# -- memory of its own ----------------------------------------------------------------------------------------------
+
+COUNTING = """
+from psearch.own_policy import atomic_add, may_open, replaces, word
+
+WORDS = 3
+
+@replaces(may_open)
+def opens(ctx, node, ply):
+    atomic_add(word(ctx, 2), 1)
+    return node.moves_done >= 1
+"""
+
+
+def test_workers_share_as_many_words_as_the_file_says(tmp_path: Path) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text(COUNTING)
+    kernels = kernels_of_policy(str(file))
+    assert kernels.words == 3
+    arena = Arena(1, 1, kernels=kernels)
+    same = Arena.attach(**json.loads(json.dumps(arena.layout())), descriptors=[os.dup(d) for d in arena.descriptors()])
+    try:
+        arena.plug_in[:] = 1, 2, 3
+        assert same.plug_in.tolist() == [1, 2, 3]
+        assert same.kernels == kernels
+        assert int(same.context_array[0]["plug_in_words"]) == 3
+        assert int(same.context_array[0]["plug_in"]) == same.plug_in.ctypes.data
+    finally:
+        same.close()
+        arena.close()
+
+
+@pytest.mark.parametrize("words", ["-1", "1 << 40", "'3'", "True"])
+def test_a_size_that_will_not_do_is_told_with_its_line(words: str, tmp_path: Path) -> None:
+    file = tmp_path / "greedy.py"
+    file.write_text(f"\nWORDS = {words}\n")
+    with pytest.raises(PsearchError) as raised:
+        kernels_of_policy(str(file))
+    assert str(raised.value) == f"{file}:2: WORDS must be a whole number from 0 to 131072"
+
+
+@pytest.mark.slow
+def test_what_its_kernels_write_is_there_in_every_process(tmp_path: Path) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text(COUNTING)
+    options = SearchOptions(policy=str(file))
+    with Supervisor(1, 1, "fork", kernels=options.kernels) as supervisor:
+        counts = []
+        for _ in range(2):  # the second search begins with zeros
+            supervisor.forget()
+            supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), options))
+            counts.append(supervisor.arena.plug_in.tolist())
+            assert counts[-1][2] > int(supervisor.arena.worker[0]["counters"]["opens"]) > 0
+    assert counts[0] == counts[1]
+    assert counts[0][:2] == [0, 0]
+    assert simulated(1, options, depth=6).nodes > 0
 
 
 # -- options ---------------------------------------------------------------------------------------------------------
