@@ -34,15 +34,7 @@ from psearch.scheduler.prediction import (
     p_next_move_needed,
     subtree_size,
 )
-from psearch.scheduler.words import idle_workers
-
-
-@kernel(i64(Context, i64))
-def word(ctx, number):
-    """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
-    workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""
-    return ctx.plug_in + 8 * (number % ctx.plug_in_words)
-
+from psearch.scheduler.words import idle_workers, word
 
 __all__ = [
     "ALL_NODE",

@@ -29,3 +29,10 @@ claims_of = field_address(Header, "claims")
 def idle_workers(ctx):
     """Return workers without a stack at this moment."""
     return atomic_load(idle_workers_of(header_of(ctx)))
+
+
+@kernel(i64(Context, i64))
+def word(ctx, number):
+    """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
+    workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""
+    return ctx.plug_in + 8 * (number % ctx.plug_in_words)

@@ -22,6 +22,7 @@ from paths import SUPPORT
 
 from psearch.core.toolchain import compiler_client, groups, kernel_cache
 from psearch.core.toolchain.groups import Group, KernelError
+from psearch.core.toolchain.recipes import Recipe
 
 PROGRAM = SUPPORT / "tiny_program.py"
 TIMEOUT_S = 240
@@ -417,7 +418,7 @@ def is_running(pid: int) -> bool:
 
 # -- a compiler that fails -------------------------------------------------------------------------------------------
 
-GROUPS = {"tiny": (("tiny_kernels",), {})}
+GROUPS = {"tiny": Recipe(("tiny_kernels",))}
 
 
 def compile_with(monkeypatch: pytest.MonkeyPatch, program: str) -> compiler_client.Compiled:
