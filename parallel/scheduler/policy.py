@@ -61,7 +61,7 @@ def _policy(ctx):
 
 @hook(boolean(Context))
 def splits_nothing(ctx):
-    """Tell whether every worker searches a root of its own."""
+    """Tell whether every worker searches a root of its own; then nothing is opened."""
     return _policy(ctx) in (POLICY_LAZY, POLICY_ABDADA)
 
 
@@ -134,7 +134,7 @@ def may_open(ctx, node, ply):
     policy = _policy(ctx)
     if policy == POLICY_CALIBRATED:
         return calibrated_may_open(ctx, node, ply)
-    if policy == POLICY_SERIAL or splits_nothing(ctx):
+    if policy == POLICY_SERIAL:
         return False
     if policy == POLICY_ROOT:
         return root_may_open(ctx, node, ply)
@@ -151,7 +151,7 @@ def opens(ctx, node, ply):
     options = header_of(ctx).options
     if node.depth < options.split_depth or (options.wait and node.moves_done == 0):
         return False
-    return may_open(ctx, node, ply)
+    return not splits_nothing(ctx) and may_open(ctx, node, ply)
 
 
 @hook(i64(Context, Node))

@@ -198,6 +198,20 @@ def test_an_installed_package_may_declare_one(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.slow
+def test_a_file_may_have_every_worker_search_a_root_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "alone.py"
+    file.write_text(
+        "from psearch.own_policy import replaces, skips_depth, splits_nothing\n"
+        "from psearch.scheduler.policies.lazy import skips_depth as lazy_skips_depth\n"
+        "@replaces(splits_nothing)\ndef alone(ctx):\n    return True\n"
+        "@replaces(skips_depth)\ndef skips(ctx, worker, depth):\n    return lazy_skips_depth(worker, depth)\n"
+    )
+    mine, own = simulated(4, SearchOptions(policy=str(file))), simulated(4, SearchOptions(policy="lazy"))
+    assert mine.splits == 0
+    assert mine.nodes == own.nodes
+
+
+@pytest.mark.slow
 def test_a_policy_of_the_package_may_be_written_as_a_file(tmp_path: Path) -> None:
     file = tmp_path / "young_brothers.py"
     file.write_text(WHOLE_POLICY)
