@@ -77,7 +77,9 @@ class Engine:
         cluster: str | None = None,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
+        self._cluster = cluster
         if cluster is not None:
+            self._check_policy(self._settings)
             check_cluster(cluster)
         self._watched = watched
         self._owner = Owner("engine")
@@ -86,7 +88,6 @@ class Engine:
         """of the present search, or the last one"""
         self._pondering: Analysis | None = None
         self._game: object = None
-        self._cluster = cluster
         self._is_closed = False
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
         try:
@@ -165,6 +166,7 @@ class Engine:
         PsearchError for options that are not there, and when the memory is not there: all stays as it was then.
         """
         settings = self._settings.changed(options)
+        self._check_policy(settings)
         with self._alone():
             before = self._settings
             if settings.needs_other_workers(before):
@@ -379,6 +381,12 @@ class Engine:
     def _recorder(self) -> Recorder | None:
         """What the present workers note, from any thread; None without `watched`, or when this is closed."""
         return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
+
+    def _check_policy(self, settings: Settings) -> None:
+        """Raise PsearchError for a policy that the other machines do not have."""
+        if self._cluster is not None and settings.search.own is not None:
+            text = "with a cluster the policy must be one of the package's: other machines do not get your file"
+            raise PsearchError(text)
 
     def _size(self, settings: Settings) -> Size:
         return Size(settings.threads, settings.hash_mb, watched=self._watched, kernels=settings.search.kernels)

@@ -213,7 +213,7 @@ class Searcher:
         """
         supervisor, team = self.supervisor, None if alone else self._machines.team
         self._is_fresh = False
-        if team is None or request.options.own is not None:  # a user's file stays on this machine
+        if team is None:
             return supervisor.search(request)
         from psearch.remote.one_position.joint_search import search_together
 

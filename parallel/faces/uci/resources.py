@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from psearch.text.syzygy import RootProbe
 
 _WRITING = "writing a trace"
+_ALONE = "Cluster with a file as Policy"
 
 
 def compiled_policy(policy: str) -> tuple[str, KernelSet]:
@@ -84,7 +85,15 @@ class Resources:
             self._policy.settle("" if policy in POLICY_NAMES else policy)
             kernels = STANDARD if self._policy.value is None else self._policy.value[1]
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
-            self.searcher.settle_machines(values.text("Cluster"), hash_mb)
+            self.searcher.settle_machines(self._cluster(values.text("Cluster")), hash_mb)
+
+    def _cluster(self, wanted: str) -> str:
+        """The machines that search as well: none while the policy is a file, which they do not get."""
+        if not wanted or self._policy.value is None:
+            self._notices.works(_ALONE)
+            return wanted
+        self._notices.fails(_ALONE, "Cluster: other machines do not get the file of Policy; going on without them")
+        return ""
 
     @property
     def network(self) -> str:

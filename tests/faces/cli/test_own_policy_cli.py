@@ -74,3 +74,14 @@ def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str
     told = [line for line in said if "mine takes (ctx, node)" in line]
     assert len(told) == 1 and told[0].startswith(f"info string Policy: {broken}:4:")
     assert said[-1].startswith("bestmove")
+
+
+def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
+    with Client() as client:
+        client.send(f"setoption name Policy value {FILE}", "setoption name Cluster value auto", "go depth 2")
+        said = client.answer()[1]
+        client.send("go depth 2")
+        again = client.answer()[1]
+    told = "info string Cluster: other machines do not get the file of Policy; going on without them"
+    assert said.count(told) == 1
+    assert not [line for line in again if "Cluster" in line]
