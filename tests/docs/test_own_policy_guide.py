@@ -52,7 +52,7 @@ def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
     said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
     assert done.returncode == (2 if "broken" in command else 0), done.stderr
     for line in wanted:
-        assert line == "..." or line in said
+        assert line == "..." or line in said, f"printed now: {said}"
         said = said[said.index(line) + 1 :] if line in said else said
 
 

@@ -85,3 +85,24 @@ def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
     told = "info string Cluster: other machines do not get the file of Policy; going on without them"
     assert said.count(told) == 1
     assert not [line for line in again if "Cluster" in line]
+
+
+CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"
+ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [(CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"), (ENDLESS, 0, "best move")],
+)
+def test_what_goes_wrong_in_a_worker_ends_and_is_told(body: str, status: int, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    head = "from psearch.own_policy import atomic_store, may_open, replaces\n\n@replaces(may_open)\n"
+    file.write_text(f"{head}def mine(ctx, node, ply):\n{body}")
+    words = [*PSEARCH, "--policy", str(file), "--threads", "2", "--movetime", "500", "startpos"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert said in output + errors
+    assert process.returncode == status
+    assert processes_in_session(process.pid) == []

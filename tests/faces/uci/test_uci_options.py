@@ -31,3 +31,11 @@ def test_options_declare_what_they_take() -> None:
     copy = values.copy()
     values.set("Hash", "77")
     assert copy.number("Hash") != 77
+
+
+def test_where_files_are_forbidden_a_policy_is_one_of_the_package_s() -> None:
+    values = OptionValues(files=False)
+    values.set("Policy", "ybw")
+    with pytest.raises(ValueError, match="Policy is not available: PSEARCH_NO_FILES forbids all files"):
+        values.set("Policy", "/home/me/my_policy.py")
+    assert values.text("Policy") == "ybw"
