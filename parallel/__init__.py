@@ -148,7 +148,8 @@ def search(
     if result is None:
         from psearch.searcher.searcher import Searcher, Size
 
-        with Searcher(Notices(LOG.warning)).start(Size(settings.threads, settings.hash_mb)) as searcher:
+        size = Size(settings.threads, settings.hash_mb, kernels=settings.search.kernels)
+        with Searcher(Notices(LOG.warning)).start(size) as searcher:
             result = searcher.search(request)
     best, *others = (replace(line, wdl=pov_wdl(line.score, board)) for line in (result.info, *result.lines))
     return replace(result, board=board, info=best, lines=others)

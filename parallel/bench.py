@@ -55,7 +55,7 @@ def run_bench(
         arena.forget()
         write_search(arena, board, Limits(depth=BENCH_DEPTH), options)
         start = time.perf_counter()
-        work_alone(arena.context)
+        work_alone(arena)
         seconds += time.perf_counter() - start
         nodes += int(arena.worker[0]["nodes"])
         if progress:

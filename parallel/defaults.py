@@ -32,7 +32,7 @@ POLICY_NAMES = (
 )
 """How work can be split; see `psearch.scheduler.policy`. Its numbers, options, help and tests follow from this list."""
 PREDICTING_POLICIES = ("knuth", "garms", "kannan", "felten", "calibrated")
-"""Those that predict types of nodes and go by them; the others expect what garms does (`psearch.scheduler.node_types`).
+"""Those that predict types of nodes and go by them; the others expect what garms does (`psearch.scheduler.policies`).
 What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
 DEFAULT_SPLIT_DEPTH = 1

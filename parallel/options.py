@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
+from psearch.text.policy_names import is_policy_file, module_of_policy
 from psearch.text.values import shown
 
 DEFAULT_OPEN_BUSY = 25
 DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
-ABDADA_DEFER_DEPTH = 3
-"""Remaining depth of a child from which `abdada` defers its move while another worker searches the position."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
 
@@ -66,11 +70,60 @@ def network_named(path: str) -> EvaluationNetwork:
         raise PsearchError(str(error)) from None
 
 
+def kernels_of_policy(policy: str) -> KernelSet:
+    """Return the kernels with which a policy is searched: one of `POLICY_NAMES`, the path of a file, or a name that an
+    installed package has declared (entry points `psearch.policies`). Raises PsearchError for what is none of these.
+
+    Nothing of the file is run here: what is wrong in it comes out when its kernels are loaded, before a search.
+    """
+    if policy in POLICY_NAMES:
+        return STANDARD
+    module = ""
+    file = os.path.abspath(policy)
+    if not is_policy_file(policy):
+        module = module_of_policy(policy)
+        found = _file_of(module) if module else None
+        if found is None:
+            known = ", ".join(POLICY_NAMES)
+            raise PsearchError(f"policy must be one of {known}, or a file such as my_policy.py, not {shown(policy)}")
+        file = found
+    if not file.isprintable():
+        raise PsearchError(f"the path of a policy must have no such characters: {shown(policy)}")
+    try:
+        content = read_plug_in(file)
+        return KernelSet(file, module, content_hash(content), words_of(file, content))
+    except PlugInError as error:
+        raise PsearchError(str(error)) from None
+    except (OSError, ValueError) as error:  # ValueError: a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise PsearchError(f"cannot read the policy {shown(policy)}: {reason}") from None
+
+
+def options_with(options: SearchOptions, policy: str, kernels: Mapping[str, KernelSet]) -> SearchOptions:
+    """Return the options with another policy. kernels: of files, as they were when they were read."""
+    return replace(options, policy=policy, own=(policy, kernels[policy]) if policy in kernels else None)
+
+
+def _file_of(module: str) -> str | None:
+    """Where a module lies, found as Python finds it, but without importing the packages that it lies in."""
+    place: Sequence[str] | None = None
+    found = None
+    name = ""
+    for part in module.split("."):
+        if name and place is None:
+            return None
+        name = f"{name}.{part}" if name else part
+        specs = (finder.find_spec(name, place) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        found = next((spec for spec in specs if spec is not None), None)
+        place = None if found is None else found.submodule_search_locations
+    return None if found is None else found.origin
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
 
-    Raises PsearchError for a policy that is not one of `POLICY_NAMES`, and for a number that its field cannot hold.
+    Raises PsearchError for a policy that is none (`kernels_of_policy`), and for a number that its field cannot hold.
     """
 
     tt: bool = True
@@ -87,16 +140,21 @@ class SearchOptions:
     join_cost: int = 0
     """nodes; 0: as measured while searching"""
     defer_depth: int | None = None
-    """as `ABDADA_DEFER_DEPTH`, for any policy but lazy; 0 never; None: with abdada only"""
+    """remaining depth of a child from which its move is put off while another worker searches the position, with any
+    policy but lazy; 0 never; None: 3 with abdada, else never"""
     record: bool = True
     evaluation: str = DEFAULT_EVALUATION
     """one of `EVALUATIONS`, in place of what `pruning` says"""
     network: str = ""
     """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
+    own: tuple[str, KernelSet] | None = None
+    """a policy that is none of `POLICY_NAMES`, and its kernels as they were when it was first named: filled in here,
+    and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
 
     def __post_init__(self) -> None:
-        if self.policy not in POLICY_NAMES:
-            raise PsearchError(f"policy must be one of {', '.join(POLICY_NAMES)}, not {self.policy!r}")
+        if self.own is None or self.own[0] != self.policy:
+            kernels = kernels_of_policy(self.policy)
+            object.__setattr__(self, "own", None if kernels == STANDARD else (self.policy, kernels))
         for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
@@ -107,6 +165,15 @@ class SearchOptions:
             _evaluated(self.pruning, self.evaluation)
         except ValueError as error:
             raise PsearchError(str(error)) from None
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Return the kernels that the search runs."""
+        return STANDARD if self.own is None else self.own[1]
+
+    def standard(self) -> SearchOptions:
+        """Return the same with the package's kernels: the default policy in place of one of the user's."""
+        return self if self.own is None else replace(self, policy=DEFAULT_POLICY)
 
     @property
     def rules(self) -> Pruning:

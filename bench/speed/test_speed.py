@@ -213,7 +213,7 @@ def test_serial_search(benchmark: Any, arena: Arena) -> None:
         write_search(arena, chess.Board(KIWIPETE), Limits(depth=SEARCH_DEPTH), SearchOptions(policy="serial"))
 
     def run() -> int:
-        work_alone(arena.context)
+        work_alone(arena)
         return int(arena.worker[0]["nodes"])
 
     benchmark.extra_info["nodes"] = benchmark.pedantic(run, setup=prepare, rounds=5)

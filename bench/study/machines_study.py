@@ -176,7 +176,7 @@ def _value(arena: Arena, board: chess.Board, nodes: int) -> int:
         return 0
     arena.forget()
     write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
-    work_alone(arena.context)
+    work_alone(arena)
     return max(-_HIGHEST, min(_HIGHEST, int(arena.header[0]["score"])))
 
 

@@ -73,7 +73,7 @@ def iterations(task: Task, depth: int, cap: int, hash_mb: int) -> list[Iteration
     try:
         options = SearchOptions(policy="serial", pruning=parse_pruning(STEPS.get(step, step)))
         write_search(arena, position.board, Limits(depth=depth, nodes=cap), options)
-        work_alone(arena.context)
+        work_alone(arena)
         return list(_finished(arena, position, step))
     finally:
         arena.close()

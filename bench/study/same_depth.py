@@ -37,7 +37,7 @@ def answer(arena: Arena, board: chess.Board, nodes: int) -> chess.Move:
     """The best move of one worker from an empty table, after so many nodes."""
     arena.forget()
     write_search(arena, board, Limits(nodes=nodes), SearchOptions(policy="serial"))
-    work_alone(arena.context)
+    work_alone(arena)
     return to_chess_move(int(arena.header[0]["best_move"]), board)
 
 

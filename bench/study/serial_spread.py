@@ -32,7 +32,7 @@ def repeated(arena: Arena, fen: str, depth: int, seed: int) -> int:
     arena.forget()
     perturb_history(arena, seed)
     write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
-    work_alone(arena.context)
+    work_alone(arena)
     return int(arena.worker[0]["nodes"])
 
 

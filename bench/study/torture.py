@@ -67,7 +67,7 @@ def serial_search(arena: Arena, board: chess.Board) -> tuple[int, int]:
     """The deepest iteration of one worker that is cheap enough, and its value."""
     for depth in range(2, _DEEPEST + 1):
         write_search(arena, board, Limits(depth=depth), SearchOptions.plain("serial"))
-        work_alone(arena.context)
+        work_alone(arena)
         value = int(arena.header[0]["score"])
         if int(arena.worker[0]["nodes"]) > _SERIAL_NODES // 4:
             break

@@ -111,7 +111,7 @@ def search_all(fens: list[str], nodes: int) -> tuple[Array, Array, Array]:
         board = chess.Board(fen)
         arena.forget()
         write_search(arena, board, Limits(nodes=nodes), options)
-        work_alone(arena.context)
+        work_alone(arena)
         found[:, number] = int(arena.header[0]["score"]), material(board), 1 if board.turn else -1
         if number % 1000 == 0:
             print(f"{number}/{len(fens)} positions, {time.monotonic() - start:.0f} s", file=sys.stderr)

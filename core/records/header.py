@@ -21,7 +21,7 @@ options_dtype = record(
         ("open_busy", "i4"),  # calibrated: percent P(needed) from which a node opens while all are busy
         ("open_idle", "i4"),  # and while somebody is idle
         ("join_cost", "i4"),  # what a join costs, in nodes; 0: as measured, `prediction.join_cost`
-        ("defer_depth", "i4"),  # moves to positions that another worker is searching this deep are deferred; 0 never
+        ("defer_depth", "i4"),  # from so much depth moves others are at are put off; 0 never, -1 as the policy has it
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
     ]
@@ -70,8 +70,9 @@ header_dtype = record(
         ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line; of the first at `first_depth`
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
+        ("claim_depth", "i8"),  # remaining depth from which positions being searched are claimed; 0 never
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
-        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `abdada.py`
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )
@@ -90,6 +91,9 @@ context_dtype = record(
         ("store_logs", "i8"),  # one for each worker
         ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
         ("trace_capacity", "i8"),  # events in each log
+        # memory of kernels that stand in for others: what it holds is theirs to say
+        ("plug_in", "i8"),
+        ("plug_in_words", "i8"),  # of 64 bits, one at least
         # in virtual time only
         ("lock_times", "i8"),  # address of a `lock_dtype` for each frame
         ("clock", "i8"),  # of the worker whose turn it is

@@ -21,7 +21,9 @@ from typing import Any
 from psearch.core.toolchain import kernel_cache, machine_code
 from psearch.core.toolchain.kernel_cache import KernelError as KernelError
 from psearch.core.toolchain.kernel_cache import Object
+from psearch.core.toolchain.kernel_cache import PlugInError as PlugInError
 from psearch.core.toolchain.kernel_cache import Progress as Progress
+from psearch.core.toolchain.recipes import PlugIn, Recipe
 
 _lock = threading.RLock()
 _groups: dict[str, Group] = {}
@@ -47,16 +49,21 @@ class Group:
 
     name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
     another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
-    that it replaces.
+    that it replaces. plug_in: a user's file that replaces some, too.
     """
 
-    def __init__(self, name: str, *modules: str, replaced: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, *modules: str, replaced: Mapping[str, str] | None = None, plug_in: PlugIn | None = None
+    ) -> None:
         if name in _groups:
             raise AssertionError(f"there are two groups of kernels named {name}")
         self.name = name
         self.modules = modules
         self.replaced = dict(replaced or {})
+        self.plug_in = plug_in
         self._functions: dict[str, Any] = {}
+        self._object: Object | None = None
+        """with a user's file, which another process may not find as it was"""
         _groups[name] = self
 
     @property
@@ -66,7 +73,7 @@ class Group:
     @property
     def made_of(self) -> str:
         """The modules and what is replaced, in words: another program may mean other kernels by the same name."""
-        return repr((self.modules, sorted(self.replaced.items())))
+        return repr((self.modules, sorted(self.replaced.items()), *(self.plug_in or ())))
 
     def entry(self, name: str) -> Entry:
         """Return one of its functions, which need not be there yet."""
@@ -78,12 +85,24 @@ class Group:
             load(self)
         return self._functions[name]
 
+    def packed(self) -> bytes:
+        """Return what `take_packed` takes, of a group that is loaded; empty without a user's file: every process has
+        the package's own kernels."""
+        return b"" if self._object is None else kernel_cache.packed(self._object)
+
+    def take_packed(self, content: bytes) -> None:
+        """Load what another process of this program has packed. Raises KernelError when the system refuses."""
+        if not self._functions:
+            self._take(kernel_cache.unpacked(self.name, content))
+
     def _take(self, found: Object) -> None:
         """Place its machine code. Raises KernelError when the system refuses."""
         try:
             addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
         except OSError as error:
             raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
+        if self.plug_in is not None:
+            self._object = found
         functions = {}
         for name, arguments in found.entries.items():
             prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
@@ -163,15 +182,21 @@ def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[
         missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
         if not missing:
             return
-        wanted = {group.name: (group.modules, group.replaced) for group in missing}
-        compiled = compile_groups(wanted, folder, progress, keep_turn)
+        by_plug_in: dict[PlugIn | None, list[Group]] = {}
         for group in missing:
-            group._take(compiled.objects[group.name])
-        if folder is not None:
+            by_plug_in.setdefault(group.plug_in, []).append(group)
+        # a process for each user's file: what it imports, and what it does, is its own affair
+        for plug_in, members in by_plug_in.items():
+            wanted = {group.name: Recipe(group.modules, group.replaced) for group in members}
+            compiled = compile_groups(wanted, plug_in, folder, progress, keep_turn)
+            for group in members:
+                group._take(compiled.objects[group.name])
             try:
-                for group in missing:
-                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files, group.made_of)
-                prune(root)
+                if folder is not None and root:
+                    for group in members:
+                        made = compiled.objects[group.name]
+                        kernel_cache.keep(folder, group.name, made, compiled.files, group.made_of)
+                    prune(root)
             except OSError as error:
                 problems.insert(0, kernel_cache.told(root, error))
                 root = ""

@@ -1,14 +1,16 @@
-"""The two decorators of kernels; they own all of numba's options.
+"""The decorators of kernels; they own all of numba's options.
 
 - `@kernel(signature)` marks a compiled function that only other kernels call.
 - `@entry(signature)` marks one that Python calls, too; it takes and returns integers only (addresses are int64).
+- `@hook(signature)` marks a kernel that a user's file may replace: by one marked `@replaces(hook)`, of its signature.
 
-Both have exactly one signature. How they become machine code: `psearch.core.toolchain.compiler`; how Python calls
+All have exactly one signature. How they become machine code: `psearch.core.toolchain.compiler`; how Python calls
 it: `groups.py`.
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,6 +19,7 @@ from numba.core import sigutils
 from numba.core.registry import CPUDispatcher
 
 from psearch.core.toolchain.groups import Entry, Group, group_of
+from psearch.core.toolchain.kernel_cache import PlugInError
 
 CHECK = bool(os.environ.get("PSEARCH_CHECK"))
 """A build with the assertions of kernels (`intrinsics.check`) and with array bounds checked."""
@@ -52,6 +55,11 @@ class Kernel(CPUDispatcher):
         super().__init__(function, targetoptions=_OPTIONS)
         self.arguments, self.result = sigutils.normalize_signature(signature)
         self.external: External | None = None
+        self.is_hook = False
+        """whether a user's file may replace it"""
+        self.is_memory = False
+        """whether it gives memory that a user's file has to ask for"""
+        self.stands_in_for: Kernel | None = None
 
     @property
     def symbol(self) -> str:
@@ -91,6 +99,60 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Any]:
         return made
 
     return decorate
+
+
+def hook(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a kernel that a user's file may replace."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = kernel(signature)(function)
+        made.is_hook = True
+        return made
+
+    return decorate
+
+
+def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a kernel that gives a user's file memory of its own: as much as its line `WORDS = N` says."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = kernel(signature)(function)
+        made.is_memory = True
+        return made
+
+    return decorate
+
+
+def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a kernel that stands in for a hook, with its signature, in searches that have the kernel's file.
+
+    It may call the original. Raises PlugInError for what is no hook, and for a function of other arguments.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        place = f"{function.__code__.co_filename}:{line_of(function)}: {function.__name__}"
+        if not isinstance(original, Kernel) or not original.is_hook:
+            known = ", ".join(sorted(each.py_func.__name__ for each in registry.values() if each.is_hook))
+            what = getattr(getattr(original, "py_func", original), "__name__", repr(original))
+            raise PlugInError(f"{place} cannot replace {what[:40]}: there are {known}")
+        wanted = inspect.signature(original.py_func)
+        if len(inspect.signature(function).parameters) != len(wanted.parameters):
+            text = f"{place} takes {inspect.signature(function)}"
+            raise PlugInError(f"{text}, and {original.py_func.__name__} is called with {wanted}")
+        made = kernel(original.result(*original.arguments))(function)
+        made.stands_in_for = original
+        return made
+
+    return decorate
+
+
+def line_of(function: Callable[..., Any]) -> int:
+    """Return the line of a function's `def`, below its decorators."""
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:  # made by `exec`
+        return function.__code__.co_firstlineno
+    return first + next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 
 def entry(signature: Any, group: Group | None = None) -> Callable[[Callable[..., Any]], Any]:

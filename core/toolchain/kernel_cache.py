@@ -44,6 +44,10 @@ class KernelError(Exception):
     """Kernels cannot be had; the text is one line."""
 
 
+class PlugInError(KernelError):
+    """A user's file of kernels has a mistake; the text begins with the file, and the line where there is one."""
+
+
 class Object(NamedTuple):
     """The machine code of a group."""
 
@@ -238,9 +242,19 @@ def file_hash(path: str) -> str:
     """Return a hash of a source file's content; empty when it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+            return content_hash(file.read())
     except OSError:
         return ""
+
+
+def content_hash(content: bytes) -> str:
+    """Return what `file_hash` returns for a file of this content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def text_hash(text: str) -> str:
+    """Return a hash of a text."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_record(folder: Folder, group: str, files: Mapping[str, str], object_name: str, made_of: str = "") -> None:
@@ -272,14 +286,22 @@ def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = N
 
 def write_object(folder: Folder, found: Object) -> None:
     """Keep the machine code of a group."""
-    write_sealed(folder, found.name, json.dumps(found.entries).encode() + b"\n" + found.code)
+    write_sealed(folder, found.name, packed(found))
 
 
 def read_object(folder: Folder, name: str) -> Object | None:
     """Return the machine code of a group; None when there is no such object, or it is damaged."""
     content = read_sealed(folder, name)
-    if content is None:
-        return None
+    return None if content is None else unpacked(name, content)
+
+
+def packed(found: Object) -> bytes:
+    """Return entries and code, for a file or another process."""
+    return json.dumps(found.entries).encode() + b"\n" + found.code
+
+
+def unpacked(name: str, content: bytes) -> Object:
+    """Return what `packed` has packed."""
     entries, _, code = content.partition(b"\n")
     return Object(name, json.loads(entries), code)
 

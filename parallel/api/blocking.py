@@ -40,7 +40,8 @@ class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`); split_depth: the least
+    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`, or a
+    file: docs/guides/own-policy.md); split_depth: the least
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
     network than the one that psearch comes with; watched: the workers note what they do, for those who look on while
@@ -76,7 +77,9 @@ class Engine:
         cluster: str | None = None,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
+        self._cluster = cluster
         if cluster is not None:
+            self._check_policy(self._settings)
             check_cluster(cluster)
         self._watched = watched
         self._owner = Owner("engine")
@@ -85,7 +88,6 @@ class Engine:
         """of the present search, or the last one"""
         self._pondering: Analysis | None = None
         self._game: object = None
-        self._cluster = cluster
         self._is_closed = False
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
         try:
@@ -159,13 +161,15 @@ class Engine:
     def configure(self, options: Options) -> None:
         """Set options for all searches to come: names of `options`, and their values.
 
-        With another number of threads or size of table there are other workers afterwards, with an empty table. Raises
+        With another number of threads, size of table or file as policy there are other workers afterwards, with an
+        empty table. Raises
         PsearchError for options that are not there, and when the memory is not there: all stays as it was then.
         """
         settings = self._settings.changed(options)
+        self._check_policy(settings)
         with self._alone():
             before = self._settings
-            if (settings.threads, settings.hash_mb) != (before.threads, before.hash_mb):
+            if settings.needs_other_workers(before):
                 self._restart(settings)
             elif clears_hash(options):
                 self._workers().forget()
@@ -378,8 +382,14 @@ class Engine:
         """What the present workers note, from any thread; None without `watched`, or when this is closed."""
         return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
 
+    def _check_policy(self, settings: Settings) -> None:
+        """Raise PsearchError for a policy that the other machines do not have."""
+        if self._cluster is not None and settings.search.own is not None:
+            text = "with a cluster the policy must be one of the package's: other machines do not get your file"
+            raise PsearchError(text)
+
     def _size(self, settings: Settings) -> Size:
-        return Size(settings.threads, settings.hash_mb, watched=self._watched)
+        return Size(settings.threads, settings.hash_mb, watched=self._watched, kernels=settings.search.kernels)
 
     def _workers(self) -> Searcher:
         if self._is_closed or not self._searcher.are_there:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -33,8 +34,11 @@ from psearch.core.records import (
     trace_log_dtype,
     worker_dtype,
 )
+from psearch.core.toolchain.groups import Group
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.defaults import MAX_THREADS
 from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH
 
 _TAKE_S = 2.0
 """3 GiB take half of it on one core, unless the machine below has to find the memory first."""
@@ -61,7 +65,8 @@ class Arena:
 
     workers: 1 .. 1024; hash_mb: size of the transposition table in MiB, at least 1; stacks: size of the stack pool
     (tests make it small); trace_events: room for so many in each worker's log, 0: no trace is recorded; populate: take
-    the table's pages now, rather than leave them to `take_table`. Raises PsearchError when the memory is not there.
+    the table's pages now, rather than leave them to `take_table`; kernels: those of its searches. Raises PsearchError
+    when the memory is not there.
     """
 
     _has_table = True
@@ -70,13 +75,19 @@ class Arena:
     """true where workers before these have taken its pages"""
 
     def __init__(
-        self, workers: int, hash_mb: int, stacks: int | None = None, trace_events: int = 0, populate: bool = True
+        self,
+        workers: int,
+        hash_mb: int,
+        stacks: int | None = None,
+        trace_events: int = 0,
+        populate: bool = True,
+        kernels: KernelSet = STANDARD,
     ) -> None:
         if not 1 <= workers <= MAX_THREADS:
             raise PsearchError(f"threads must be between 1 and {MAX_THREADS}, not {workers}")
         if hash_mb < 1:
             raise PsearchError(f"hash must be at least 1 MB, not {hash_mb}")
-        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events)
+        self._set_layout(workers, hash_mb, stacks or stack_pool_size(workers), trace_events, kernels)
         self._check_memory(with_table=True)
         with ExitStack() as taken:  # given back when something fails
             self._table = SharedBlock(hash_mb * MIB)
@@ -87,11 +98,28 @@ class Arena:
             self._take_control_block()
             taken.pop_all()
 
-    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int) -> None:
+    def _set_layout(self, workers: int, hash_mb: int, stacks: int, trace_events: int, kernels: KernelSet) -> None:
         self.workers = workers
         self.hash_mb = hash_mb
         self.stacks = stacks
         self.trace_events = trace_events
+        self.kernels = kernels
+        self.driver = kernels.group(SEARCH)
+
+    def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
+        """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
+        begins searches, too."""
+        self.kernels = kernels
+        self.driver = kernels.group(driver)
+        words = max(1, kernels.words)
+        if words != len(self.plug_in):  # no more either: an index beyond them is another word then
+            self.use_memory(np.zeros(words, np.int64))
+
+    def use_memory(self, words: np.ndarray) -> None:
+        """Give kernels that stand in for others this memory, in this process."""
+        self.plug_in = words
+        self.context_array["plug_in"] = words.ctypes.data
+        self.context_array["plug_in_words"] = words.nbytes // 8
 
     def _take_control_block(self) -> None:
         """All but the table, which is there already."""
@@ -116,7 +144,7 @@ class Arena:
             self.header[0]["logged_depth"] = NEVER_LOGGED
             taken.pop_all()
 
-    def renew(self, workers: int) -> Arena:
+    def renew(self, workers: int, kernels: KernelSet) -> Arena:
         """An arena with a control block of its own, for other workers, and with the transposition table of this one.
 
         For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
@@ -126,7 +154,7 @@ class Arena:
         when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
-        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events)
+        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, kernels)
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True
@@ -161,6 +189,7 @@ class Arena:
             ("tables", tables_dtype, 1),
             ("frames", frame_dtype, self.stacks * MAX_PLY),
             ("store_logs", store_log_dtype, self.workers),
+            ("plug_in", np.dtype(np.int64), max(1, self.kernels.words)),
         ):
             self._offsets[name] = (end, dtype, count)
             end = _round_up(end + dtype.itemsize * count)
@@ -192,6 +221,7 @@ class Arena:
         record["tt"] = self.tt.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
         record["store_logs"] = self.store_logs.ctypes.data
+        self.use_memory(array("plug_in"))
         self.trace_logs: np.ndarray | None = None
         if self._trace is not None:
             log = np.dtype([("head", trace_log_dtype), ("events", trace_event_dtype, (self.trace_events,))])
@@ -251,7 +281,7 @@ class Arena:
 
     # -- the way to another process: descriptors travel, addresses are made again ------------------------------------
 
-    def layout(self) -> dict[str, int]:
+    def layout(self) -> dict[str, Any]:
         """What `attach` must know besides the descriptors."""
         return {
             "workers": self.workers,
@@ -259,6 +289,7 @@ class Arena:
             "stacks": self.stacks,
             "trace_events": self.trace_events,
             "is_table_taken": int(self._is_table_taken),
+            "kernels": astuple(self.kernels),
         }
 
     def descriptors(self) -> list[int]:
@@ -273,11 +304,12 @@ class Arena:
         stacks: int,
         trace_events: int,
         is_table_taken: int,
+        kernels: Sequence[Any],
         descriptors: Sequence[int],
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
-        arena._set_layout(workers, hash_mb, stacks, trace_events)
+        arena._set_layout(workers, hash_mb, stacks, trace_events, KernelSet(*kernels))
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
             for descriptor in descriptors:
@@ -293,6 +325,7 @@ class Arena:
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""
         del self.header, self.worker, self.stack, self.tables, self.frames, self.store_logs, self.tt, self.trace_logs
+        del self.plug_in
         self._block.close()
         if self._has_table:
             self._table.close()

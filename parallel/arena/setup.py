@@ -12,10 +12,10 @@ from psearch.arena.arena import Arena
 from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
-from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.options import ABDADA_DEFER_DEPTH, SearchOptions, network_named
-from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import begin_search
+from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
+from psearch.options import SearchOptions, network_named
+from psearch.results import Limits, PsearchError
+from psearch.text.values import shown
 
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
@@ -56,8 +56,10 @@ def write_search(
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
     multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
     depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
-    PsearchError where the network cannot be read any more.
+    PsearchError where the network cannot be read any more, and where these workers have other kernels than the policy.
     """
+    if options.kernels != arena.kernels:
+        raise PsearchError(f"the policy {shown(options.policy)} needs workers of its own")
     header = arena.header[0]
     set_position(arena.tables, arena.header["root"], board)
     legal = list(board.legal_moves)
@@ -84,9 +86,14 @@ def write_search(
     arena.use_network(network_named(options.network), is_used=bool(rules.network))
     record["pruning"] = rules.record()
     for name in set(record.dtype.names) - {"pruning"}:
-        record[name] = POLICY_NAMES.index(options.policy) if name == "policy" else int(getattr(options, name) or 0)
-    if options.defer_depth is None and options.policy == "abdada":
-        record["defer_depth"] = ABDADA_DEFER_DEPTH
-    if arena.workers == 1 or options.policy in ("serial", "lazy"):
-        record["defer_depth"] = 0  # no other worker to keep out of the way of, or the policy does not
-    begin_search(arena.context)
+        record[name] = _policy_number(options) if name == "policy" else int(getattr(options, name) or 0)
+    if options.defer_depth is None:
+        record["defer_depth"] = -1
+    if options.own is not None:
+        arena.plug_in[:] = 0
+    arena.driver.function("begin_search")(arena.context)
+
+
+def _policy_number(options: SearchOptions) -> int:
+    """What a file leaves out is as with the default policy."""
+    return POLICY_NAMES.index(options.policy if options.own is None else DEFAULT_POLICY)

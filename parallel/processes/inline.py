@@ -11,7 +11,7 @@ import time
 from psearch.arena.arena import Arena
 from psearch.processes.worker_process import WorkerProcess
 from psearch.results import WorkerDied
-from psearch.scheduler.scheduler_entries import reports_written, work
+from psearch.scheduler.scheduler_entries import reports_written
 
 _SLICE_S = 0.01
 _BURSTS = 4
@@ -34,7 +34,7 @@ class InlinePool:
 
     def collect(self, timeout_s: float) -> None:
         """Search for a little while, at most `timeout_s` seconds and a millisecond, and no further than a report."""
-        context = self.arena.context
+        context, work = self.arena.context, self.arena.driver.function("work")
         end = time.monotonic() + min(timeout_s, _SLICE_S)
         written = reports_written(context)
         while self.busy:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
 from psearch.arena.arena import Arena, MemoryShortage
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.processes.heartbeat import find_halted
 from psearch.processes.inline import InlinePool
 from psearch.processes.pool import WorkerPool
@@ -35,8 +36,8 @@ class Workers:
 
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline`, or None to
     choose; trace_events: see `Arena`; meanwhile: called while the first workers get ready; on_renewal: called with each
-    arena that takes the place of another. Raises PsearchError when the system refuses, WorkerDied when a worker ends at
-    once. For one thread at a time; `stop`, `kill` and `wake` are for any.
+    arena that takes the place of another; kernels: of their searches. Raises PsearchError when the system refuses,
+    WorkerDied when a worker ends at once. For one thread at a time; `stop`, `kill` and `wake` are for any.
     """
 
     def __init__(
@@ -47,9 +48,11 @@ class Workers:
         trace_events: int = 0,
         meanwhile: Callable[[], None] = lambda: None,
         on_renewal: Callable[[Arena], None] = lambda arena: None,
+        kernels: KernelSet = STANDARD,
     ) -> None:
         self.threads = threads
         self._start_method = start_method
+        self._kernels = kernels
         self._on_renewal = on_renewal
         self._changing = threading.RLock()
         """held while arena and pool are replaced, and while another thread than the owner uses them"""
@@ -58,12 +61,13 @@ class Workers:
         self._ending: list[WorkerProcess] = []
         """killed, and perhaps not gone yet"""
         with ExitStack() as taken:  # given back when something fails
-            self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=start_method == INLINE)
+            is_inline = start_method == INLINE
+            self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=is_inline, kernels=kernels)
             taken.callback(self.arena.close)
             self.wake = Wake()
             taken.callback(self.wake.close)
             self.pool: WorkerPool | InlinePool
-            if start_method == INLINE:
+            if is_inline:
                 self.pool = InlinePool(self.arena)
                 meanwhile()
             else:
@@ -167,13 +171,15 @@ class Workers:
         return None
 
     def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
-        """A renewed arena, and a pool of so many processes; 0: the pool without any."""
+        """A renewed arena, and a pool of so many processes; 0: the pool without any. A user's kernels, which may crash
+        or never return, are left to processes, unless none were wanted from the start."""
         with self._changing:
             if self._is_closing:
                 raise PsearchError("this engine is closed")
             former = self.arena
             self._ending += self.pool.abandon()
-            self.arena = former.renew(max(1, processes))
+            is_wanted = processes or self._start_method == INLINE
+            self.arena = former.renew(max(1, processes), self._kernels if is_wanted else STANDARD)
             former.close()
             self.pool = InlinePool(self.arena)  # until there are processes
             self._on_renewal(self.arena)

@@ -19,13 +19,14 @@ from psearch.arena.arena import Arena
 from psearch.arena.owner import Owner
 from psearch.core.chess.chess_entries import PERFT
 from psearch.core.toolchain import groups
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.defaults import MAX_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_workers import INLINE, Workers
 from psearch.results import Limits, PsearchError, Result
-from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.report import finished_result
 
 if TYPE_CHECKING:
@@ -68,9 +69,10 @@ class Supervisor:
     threads: 1 .. 1024; hash_mb: MiB of transposition table; start_method: `fork`, `forkserver`, `inline` (no processes:
     the calling thread searches, with one worker), or None to choose one of the first two; trace: each search is
     recorded, and `recorder` writes the last one to a file; watched: what each worker did last is recorded, for
-    `psearch.lab.watching`. Raises PsearchError when the memory or the processes are not
-    there. Search histories and the table last from search to search, the table also when workers are lost: others take
-    their place. One search or perft at a time; `close` and the request's control may be used from any thread.
+    `psearch.lab.watching`; kernels: those of all its searches, compiled here if need be. Raises PsearchError when the
+    memory or the processes are not there. Search histories and the table last from search to search, the table also
+    when workers are lost: others take their place. One search or perft at a time; `close` and the request's control may
+    be used from any thread.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Supervisor:
         start_method: str | None = None,
         trace: bool = False,
         watched: bool = False,
+        kernels: KernelSet = STANDARD,
     ) -> None:
         self._is_open = False
         self._owner = Owner("engine")
@@ -88,7 +91,7 @@ class Supervisor:
         self._is_counting = False
         self._untold: list[str] = []
         """notes for the next search"""
-        load_kernels()
+        load_kernels(kernels.group(SEARCH))
         self.recorder: Recorder | None = None
         self._is_ring = watched and not trace
         trace_events = 0
@@ -97,7 +100,13 @@ class Supervisor:
 
             trace_events = trace_capacity(threads) if trace else ring_capacity(threads)
         self.workers = Workers(
-            1 if start_method == INLINE else threads, hash_mb, start_method, trace_events, _import_watch, self._follow
+            1 if start_method == INLINE else threads,
+            hash_mb,
+            start_method,
+            trace_events,
+            _import_watch,
+            self._follow,
+            kernels,
         )
         self._follow(self.arena)
         self._is_open = True

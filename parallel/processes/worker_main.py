@@ -15,7 +15,7 @@ from psearch.arena.arena import Arena
 from psearch.core.chess.chess_entries import perft
 from psearch.core.records import MAX_PLY, frame_dtype
 from psearch.processes.lifetime import can_write, end_if_orphan, ended_with_parent, is_orphan, open_pidfd
-from psearch.scheduler.scheduler_entries import reports_written, work
+from psearch.scheduler.scheduler_entries import reports_written
 
 READY, GO, DONE, QUIT, PERFT = b"ready", b"go", b"done", b"quit", b"perft"
 REPORTED = b"reported"
@@ -36,7 +36,7 @@ def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
     The first looks come soon, for the first iterations take a millisecond. What is reported between two looks is told
     of once: who supervises wakes up once for all of it.
     """
-    context = arena.context
+    context, work = arena.context, arena.driver.function("work")
     bursts, told = _FIRST_BURSTS, 0
     while not work(context, index, bursts):
         if index == _HERALD and (written := reports_written(context)) != told and can_write(pipe):
@@ -47,9 +47,10 @@ def _search(arena: Arena, index: int, pipe: Connection, parent: int) -> None:
         bursts = min(4 * bursts, _BURSTS_PER_CALL)
 
 
-def work_alone(context: int) -> None:
+def work_alone(arena: Arena) -> None:
     """Run worker 0 of an arena in this process until its search is done; Ctrl-C interrupts it."""
-    while not work(context, 0, 8 * _BURSTS_PER_CALL):
+    work = arena.driver.function("work")
+    while not work(arena.context, 0, 8 * _BURSTS_PER_CALL):
         continue
 
 

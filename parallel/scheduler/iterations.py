@@ -43,8 +43,8 @@ from psearch.core.views import (
     void,
     worker_of,
 )
-from psearch.scheduler.abdada import clear_claims
-from psearch.scheduler.policy import POLICY_LAZY, splits_nothing, update_prediction
+from psearch.scheduler.claims import clear_claims
+from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.scheduler.splitting import become_idle, free_stack, stop_all
 from psearch.scheduler.thread_vote import elected
@@ -225,25 +225,10 @@ def _end_search(ctx, wk):
     become_idle(ctx, wk)
     if atomic_add(roots_of(hd), -1) == 1:
         wk.state = STATE_IDLE
-        if splits_nothing(np.int64(hd.options.policy)):
+        if splits_nothing(ctx):
             _hold_vote(ctx)
         atomic_store(done_of(hd), 1)
     return STATE_IDLE
-
-
-@kernel(boolean(i64, i64))
-def _skips_depth(worker, depth):
-    """The usual staggering of Lazy SMP: helpers leave out depths in blocks of 1, 2, 3 .. with all phases."""
-    if worker == 0:
-        return False
-    size = 1
-    phase = worker - 1
-    while phase >= 2 * size:
-        phase -= 2 * size
-        size += 1
-        if size > 4:
-            size = 1
-    return (depth + phase) // size % 2 == 1
 
 
 @kernel(void(Context, Worker))
@@ -252,12 +237,12 @@ def _deepen(ctx, wk):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_depth += 1
-    if hd.options.policy == POLICY_LAZY:
-        while stack.root_depth < hd.max_depth and _skips_depth(wk.index, stack.root_depth):
+    if splits_nothing(ctx):
+        while stack.root_depth < hd.max_depth and skips_depth(ctx, wk.index, stack.root_depth):
             stack.root_depth += 1
     if wk.stack == _MAIN_ROOT:
         hd.depth = stack.root_depth
-        if hd.options.record and not splits_nothing(np.int64(hd.options.policy)):
+        if hd.options.record and not splits_nothing(ctx):
             update_prediction(ctx)  # all others are idle: the root has just been left by the last one
 
 
@@ -302,7 +287,7 @@ def root_finished(ctx, wk):
     bound = _bound(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:
         trace_root(ctx, wk, score, bound)
-    if splits_nothing(np.int64(hd.options.policy)):
+    if splits_nothing(ctx):
         _keep_answer(ctx, wk, score, bound)
     if score <= stack.root_alpha:
         if main:
@@ -336,7 +321,7 @@ def root_aborted(ctx, wk):
     node = frame_of(ctx, _root_of(wk.stack)).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
-    if splits_nothing(np.int64(header_of(ctx).options.policy)) and node.best_move != NO_MOVE:
+    if splits_nothing(ctx) and node.best_move != NO_MOVE:
         _keep_answer(ctx, wk, np.int64(node.alpha), BOUND_LOWER)
     if wk.stack == _MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
@@ -414,13 +399,14 @@ def begin_search(context):
     hd = header_of(ctx)
     for i in range(hd.worker_count):
         _reset_worker(worker_of(ctx, i), i)
-    roots = hd.worker_count if splits_nothing(np.int64(hd.options.policy)) else 1
+    roots = hd.worker_count if splits_nothing(ctx) else 1
     atomic_store(stop_of(hd), 0)
     atomic_store(done_of(hd), 0)
     atomic_store(abort_epoch_of(hd), 0)
     atomic_store(info_count_of(hd), 0)
     atomic_store(roots_of(hd), roots)
     atomic_store(idle_workers_of(hd), hd.worker_count - roots)
+    hd.claim_depth = claim_depth(ctx)
     clear_claims(ctx)
     hd.depth = hd.first_depth
     hd.score = hd.line_scores[0]

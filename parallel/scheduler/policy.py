@@ -1,7 +1,14 @@
-"""When a node is opened to helpers, and how much an open node is worth.
+"""What a policy decides: which nodes are opened to helpers, when, and what an open node is worth.
 
-Every policy runs in the same machine with everything else equal; they differ in how types are predicted
-(`node_types.py`), in the moment a node opens, and in the priority of an open node.
+Every policy runs in the same machine with everything else equal. It differs from the others in the kernels here that
+are marked `hook`: the types that nodes are expected to have, the moment a node opens, the priority of an open node,
+whether work is split at all. For the package's own policies each of these asks the option `policy` and calls the kernel
+of that policy's module (`psearch.scheduler.policies`), or of `garms`, which says what the others leave out. A policy in
+a user's file replaces some of them (`psearch.own_policy`).
+
+A node has two types: `split_type`, by the policy, steers when nodes open; `kannan_type`, by Kannan's rule under every
+policy, steers reductions, so that the policies search the same tree. Both are set before a node is entered and only
+read while it is open.
 
 Locks: `may_open` looks at a node that only its owner can reach yet; `open_priority` at an open one, under its lock.
 """
@@ -10,15 +17,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.ordering.movepick import PICK_QUIETS
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
-from psearch.core.records import CERTAIN, DEPTHS
-from psearch.core.toolchain.jit import entry, kernel
+from psearch.core.constants import CUT_NODE
+from psearch.core.toolchain.jit import entry, hook, kernel
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
 from psearch.defaults import POLICY_NAMES
-from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, merge_outcomes, p_next_move_needed
+from psearch.scheduler.policies.calibrated import find_least_depth
+from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
+from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
+from psearch.scheduler.policies.felten import refined_type as felten_type
+from psearch.scheduler.policies.garms import child_type as garms_child_type
+from psearch.scheduler.policies.garms import may_open as garms_may_open
+from psearch.scheduler.policies.garms import open_priority as garms_priority
+from psearch.scheduler.policies.kannan import child_type as kannan_child_type
+from psearch.scheduler.policies.kannan import may_open as kannan_may_open
+from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
+from psearch.scheduler.policies.knuth import child_type as knuth_child_type
+from psearch.scheduler.policies.lazy import skips_depth as lazy_skips_depth
+from psearch.scheduler.policies.root import may_open as root_may_open
+from psearch.scheduler.policies.ybw import may_open as ybw_may_open
+from psearch.scheduler.prediction import merge_outcomes
 from psearch.scheduler.scheduler_entries import PREDICTION
-from psearch.scheduler.words import idle_workers
 
 POLICY_SERIAL = POLICY_NAMES.index("serial")
 POLICY_ROOT = POLICY_NAMES.index("root")
@@ -29,108 +47,129 @@ POLICY_FELTEN = POLICY_NAMES.index("felten")
 POLICY_CALIBRATED = POLICY_NAMES.index("calibrated")
 POLICY_LAZY = POLICY_NAMES.index("lazy")
 POLICY_ABDADA = POLICY_NAMES.index("abdada")
-"""Numbers of the policies that a rule names; garms needs none, it does what is said last everywhere.
-
-serial: nothing is opened. root: only the root, after its first move. ybw: any node once its first move is done.
-knuth, garms, kannan: predicted ALL nodes on entry, PV nodes once their first move is done; kannan also CUT nodes whose
-candidate cutoff moves are exhausted. felten: kannan, but a table bound overrides the type. calibrated: PV nodes
-likewise, any other node whose next move is probably needed and big enough. lazy, abdada: nothing is opened, every
-worker searches the whole tree.
-"""
-
-GAIN_BUSY = 64
-"""calibrated, while all are busy: the expected gain, in joins, from which a node opens. A worker that is already idle
-has nothing better to do than to join, so while there is one no gain is too small."""
-_UNPROVED_SHIFT = 4
-"""calibrated: a node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut,
-and its successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
-_MAX_PRIORITY = (1 << 30) - 1
-
-
-@kernel(boolean(i64))
-def splits_nothing(policy):
-    """Tell whether with this policy every worker searches a root of its own."""
-    return policy in (POLICY_LAZY, POLICY_ABDADA)
+"""Numbers of the policies; garms needs none, it does what is said last everywhere."""
+_ABDADA_CLAIM_DEPTH = 3
 
 
 @kernel(i64(Context))
-def opening_policy(ctx):
-    """Return the policy that says when nodes open. A study puts another one here, to open alike whatever is
-    predicted."""
+def _policy(ctx):
     return np.int64(header_of(ctx).options.policy)
 
 
-@kernel(i64(Node))
-def opening_type(node):
-    """Return the expected type that it goes by."""
-    return np.int64(node.split_type)
+# -- whether work is split ------------------------------------------------------------------------------------------
 
 
-@kernel(boolean(Context, Node))
-def _is_worth_opening(ctx, node):
-    """calibrated: probably needed and worth some joins; while a worker is idle, only the former, and less of it."""
+@hook(boolean(Context))
+def splits_nothing(ctx):
+    """Tell whether every worker searches a root of its own; then nothing is opened."""
+    return _policy(ctx) in (POLICY_LAZY, POLICY_ABDADA)
+
+
+@hook(boolean(Context, i64, i64))
+def skips_depth(ctx, worker, depth):
+    """Tell whether a worker with a root of its own leaves this depth out."""
+    return _policy(ctx) == POLICY_LAZY and lazy_skips_depth(worker, depth)
+
+
+@hook(i64(Context))
+def claim_depth(ctx):
+    """Return the remaining depth of a child from which its position is claimed, and its move put off while another
+    worker searches it; 0: never. Asked once a search."""
     hd = header_of(ctx)
-    if idle_workers(ctx) > 0:
-        return p_next_move_needed(ctx, node) * 100 >= hd.options.open_idle * CERTAIN
-    if node.depth < hd.prediction.least_depth:
-        return False  # so it is with most nodes, and this costs least to see
-    if p_next_move_needed(ctx, node) * 100 < hd.options.open_busy * CERTAIN:
+    policy = _policy(ctx)
+    if hd.worker_count == 1 or policy in (POLICY_SERIAL, POLICY_LAZY):
+        return 0  # no other worker to keep out of the way of, or the policy does not
+    if hd.options.defer_depth < 0:
+        return _ABDADA_CLAIM_DEPTH if policy == POLICY_ABDADA else 0
+    return np.int64(hd.options.defer_depth)
+
+
+# -- what a node is expected to be ----------------------------------------------------------------------------------
+
+
+@kernel(boolean(i64))
+def _follows_kannan(policy):
+    """Whether the policy's types are Kannan's; felten and calibrated refine them."""
+    return policy in (POLICY_KANNAN, POLICY_FELTEN, POLICY_CALIBRATED)
+
+
+@kernel(i64(i64, i64, i64, i64, i64))
+def child_type_by(policy, parent, index, picked, stage):
+    """Return the type of the child reached by move number `index` (from 0) of a node of type `parent`, searched with a
+    scout or the full window. picked: the stage of the move picker that gave the move."""
+    if _follows_kannan(policy):
+        return kannan_child_type(parent, index, picked, stage)
+    if policy == POLICY_KNUTH:
+        return knuth_child_type(parent, index, picked, stage)
+    return garms_child_type(parent, index, picked, stage)
+
+
+@hook(i64(Context, Node, i64, i64, i64))
+def child_type(ctx, node, index, picked, stage):
+    """Return the type of the child reached by move number `index` (from 0) of this node: `PV_NODE`, `CUT_NODE` or
+    `ALL_NODE`. picked: the stage of the move picker that gave the move; stage: the window that it is searched with."""
+    return child_type_by(_policy(ctx), np.int64(node.split_type), index, picked, stage)
+
+
+@hook(i64(Context, Node))
+def null_child_type(ctx, node):
+    """Return the type of the child after a null move at this node."""
+    if _follows_kannan(_policy(ctx)):
+        return kannan_null_child_type(np.int64(node.split_type))
+    return np.int64(CUT_NODE)
+
+
+@hook(i64(Context, Node))
+def refined_type(ctx, node):
+    """Return the type of a node once the table has been probed."""
+    return felten_type(node) if _policy(ctx) == POLICY_FELTEN else np.int64(node.split_type)
+
+
+# -- when it opens, and for how much --------------------------------------------------------------------------------
+
+
+@hook(boolean(Context, Node, i64))
+def may_open(ctx, node, ply):
+    """Tell whether a node that is not open opens before its next move is taken."""
+    policy = _policy(ctx)
+    if policy == POLICY_CALIBRATED:
+        return calibrated_may_open(ctx, node, ply)
+    if policy == POLICY_SERIAL:
         return False
-    return expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
+    if policy == POLICY_ROOT:
+        return root_may_open(ctx, node, ply)
+    if policy == POLICY_YBW:
+        return ybw_may_open(ctx, node, ply)
+    if policy in (POLICY_KANNAN, POLICY_FELTEN):
+        return kannan_may_open(ctx, node, ply)
+    return garms_may_open(ctx, node, ply)
 
 
 @kernel(boolean(Context, Node, i64))
-def may_open(ctx, node, ply):
-    """Tell whether a node that is not open opens before its next move is taken."""
+def opens(ctx, node, ply):
+    """Tell whether a node opens before its next move is taken: if the options allow it, the policy is asked."""
     options = header_of(ctx).options
-    policy, expected = opening_policy(ctx), opening_type(node)
-    if policy == POLICY_SERIAL or splits_nothing(policy) or node.depth < options.split_depth:
+    if node.depth < options.split_depth or (options.wait and node.moves_done == 0):
         return False
-    if options.wait and node.moves_done == 0:
-        return False
-    if policy == POLICY_ROOT:
-        return ply == 0 and node.moves_done >= 1
-    if policy == POLICY_YBW or expected == PV_NODE:
-        return node.moves_done >= 1
-    if policy == POLICY_CALIBRATED:
-        return _is_worth_opening(ctx, node)
-    if expected == ALL_NODE:
-        return True
-    if policy in (POLICY_KANNAN, POLICY_FELTEN):
-        return expected == CUT_NODE and node.moves_done >= 1 and node.stage >= PICK_QUIETS
-    return False
+    return not splits_nothing(ctx) and may_open(ctx, node, ply)
 
 
-@kernel(i64(Context, Node))
+@hook(i64(Context, Node))
 def open_priority(ctx, node):
-    """Return what a helper looks for, bigger is better; at least 1. Under the node's lock.
-
-    Calibrated: the useful nodes to expect, less while no move is finished. Else bigger subtrees first, they keep a
-    helper busy for longer, and among equals ALL nodes, where no cutoff threatens.
-    """
-    if opening_policy(ctx) == POLICY_CALIBRATED:
-        gain = expected_gain(ctx, node)
-        if finished_moves(node) == 0:
-            gain >>= _UNPROVED_SHIFT
-        return min(max(gain, np.int64(1)), _MAX_PRIORITY)
-    return 2 * node.depth + (1 if opening_type(node) == ALL_NODE else 0)
+    """Return what a helper looks for, bigger is better; at least 1. Under the node's lock."""
+    if _policy(ctx) == POLICY_CALIBRATED:
+        return calibrated_priority(ctx, node)
+    return garms_priority(ctx, node)
 
 
-@kernel(void(Context))
-def _find_least_depth(ctx):
-    """The least depth at which a move is big enough for `GAIN_BUSY` joins if it is needed for certain."""
-    prediction = header_of(ctx).prediction
-    depth = np.int64(1)
-    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
-        depth += 1
-    prediction.least_depth = depth
+# -- what is counted ------------------------------------------------------------------------------------------------
 
 
 @kernel(void(Context))
 def update_prediction(ctx):
     """Bring the predictions, and what is computed from them in advance, up to date. Only while no worker searches."""
     merge_outcomes(ctx)
-    _find_least_depth(ctx)
+    find_least_depth(ctx)
 
 
 @entry(void(i64), PREDICTION)

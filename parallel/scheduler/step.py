@@ -15,7 +15,7 @@ import numpy as np
 
 from psearch.core.chess.search.children import child_depth, make_child, push_move, push_null
 from psearch.core.chess.search.enter_node import after_move, enter, finish, learn
-from psearch.core.chess.search.next_move import defer_move, next_move
+from psearch.core.chess.search.next_move import next_move
 from psearch.core.chess.search.passes import after_null, begin_moves, finish_pass
 from psearch.core.chess.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
 from psearch.core.constants import (
@@ -51,21 +51,20 @@ from psearch.core.views import (
     Frame,
     Node,
     Worker,
-    above,
     below,
     frame_of,
     header_of,
     i64,
     racing_alpha,
     stack_of,
-    tables_of,
     void,
     worker_of,
 )
-from psearch.scheduler.abdada import claim_of, is_claimed_by_another, release_claim, take_claim
+from psearch.scheduler.claims import begin_move, end_move
 from psearch.scheduler.iterations import root_aborted, root_finished
-from psearch.scheduler.node_types import child_type, null_child_type, refined_type
-from psearch.scheduler.policy import POLICY_KANNAN, may_open, open_priority
+from psearch.scheduler.policies.kannan import child_type as kannan_child_type
+from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
+from psearch.scheduler.policy import child_type, null_child_type, open_priority, opens, refined_type
 from psearch.scheduler.prediction import (
     RECORD_DEPTH,
     count_shared_move,
@@ -152,13 +151,12 @@ def _enter(ctx, wk, frame):
         return STATE_QNEXT
     if action == DO_RETURN:
         return _pop(ctx, wk, frame)
-    policy = hd.options.policy
-    node.split_type = refined_type(policy, node)
+    node.split_type = refined_type(ctx, node)
     if action == DO_NULL:
         frame.visit.p_needed = node.p_needed
         frame.visit.claim = np.uint64(0)
-        split_type = null_child_type(policy, node.split_type)
-        push_null(ctx, wk, frame, node, split_type, null_child_type(POLICY_KANNAN, node.kannan_type))
+        kannan_type = kannan_null_child_type(np.int64(node.kannan_type))
+        push_null(ctx, wk, frame, node, null_child_type(ctx, node), kannan_type)
         wk.ply += 1
         return STATE_ENTER
     begin_moves(ctx, wk, frame)
@@ -168,29 +166,13 @@ def _enter(ctx, wk, frame):
 @kernel(i64(Context, Worker, Frame, Node, i64, i64, i64, i64))
 def _descend(ctx, wk, frame, node, stage, alpha, beta, depth):
     """Enter the child of the visit's move, already made; the window is in the node's view."""
-    policy = header_of(ctx).options.policy
     visit = frame.visit
     index, picked = visit.index, visit.picked
-    split_type = child_type(policy, node.split_type, index, picked, stage)
-    kannan_type = child_type(POLICY_KANNAN, node.kannan_type, index, picked, stage)
+    split_type = child_type(ctx, node, index, picked, stage)
+    kannan_type = kannan_child_type(np.int64(node.kannan_type), index, picked, stage)
     push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type)
     wk.ply += 1
     return STATE_ENTER
-
-
-@kernel(i64(Context, Worker, Frame, Node))
-def _defer(ctx, wk, frame, node):
-    """Defer the move of the visit and go for the next one; `STATE_ENTER` if it has to be searched now."""
-    visit = frame.visit
-    is_open = atomic_load(open_of(node)) != 0
-    if is_open:
-        acquire(ctx, wk, visit.home)
-        if atomic_load(closed_of(node)) != 0:
-            return leave(ctx, wk, visit.home)
-    done = defer_move(tables_of(ctx), frame_of(ctx, visit.home).position, node, visit.move)
-    if is_open:
-        release(ctx, wk, node)
-    return STATE_NEXT if done else STATE_ENTER
 
 
 @kernel(i64(Context, Worker, Frame))
@@ -203,16 +185,9 @@ def _start_move(ctx, wk, frame):
     visit.nodes_before = wk.nodes
     make_child(ctx, frame, visit.move)
     depth = child_depth(ctx, wk, frame, node)
-    defer_depth = header_of(ctx).options.defer_depth
-    if 0 < defer_depth <= depth:
-        claim = claim_of(wk, above(frame).position.key)
-        if visit.index > 0 and visit.deferred == 0 and is_claimed_by_another(ctx, claim):
-            state = _defer(ctx, wk, frame, node)
-            if state != STATE_ENTER:
-                return state
-        take_claim(ctx, claim)
-        wk.counters.claims += 1
-        visit.claim = claim
+    state = begin_move(ctx, wk, frame, depth)
+    if state != STATE_ENTER:
+        return state
     preemption_point(ctx)
     alpha = racing_alpha(node)  # it may be rising: read it once
     full = visit.index == 0 and node.beta - alpha > 1
@@ -229,7 +204,7 @@ def _next_move(ctx, wk, frame):
     split = frame_of(ctx, home)
     node = split.node
     is_open = atomic_load(open_of(node)) != 0
-    if not is_open and may_open(ctx, node, wk.ply):
+    if not is_open and opens(ctx, node, wk.ply):
         open_node(ctx, wk, home)
         is_open = True
     if is_open:
@@ -267,9 +242,7 @@ def _next_move(ctx, wk, frame):
 @kernel(i64(Context, Worker, Frame))
 def _after_child(ctx, wk, frame):
     value = -wk.value
-    if frame.visit.claim != np.uint64(0):
-        release_claim(ctx, frame.visit.claim)
-        frame.visit.claim = np.uint64(0)
+    end_move(ctx, frame.visit)
     if frame.visit.stage == VISIT_NULL:
         wk.value = value
         return _pop(ctx, wk, frame) if after_null(ctx, wk, frame) == DO_RETURN else STATE_NEXT
@@ -349,10 +322,7 @@ def _unwind(ctx, wk, frame):
     """The node is dead: its value is never needed. Go to its parent."""
     if wk.ply == 0:
         return root_aborted(ctx, wk)
-    visit = below(frame).visit
-    if visit.claim != np.uint64(0):
-        release_claim(ctx, visit.claim)
-        visit.claim = np.uint64(0)
+    end_move(ctx, below(frame).visit)
     return unwind(ctx, wk)
 
 

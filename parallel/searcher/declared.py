@@ -27,6 +27,7 @@ from psearch.defaults import (
     POLICY_NAMES,
     PRUNING_MODES,
 )
+from psearch.text.policy_names import is_own_policy
 from psearch.text.values import text_of, whole, whole_number
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Option:
     metavar: str = "N"
     field: str = ""
     """of `Settings`, or of its `search`, where it has one"""
+    takes_file: bool = False
+    """may name a policy that is none of its `choices`: a file, or one that a package has declared"""
     takes_changes: bool = False
     """behind a choice may stand changes to it, where they are no option of their own"""
     is_path: bool = False
@@ -83,7 +86,8 @@ class Option:
         """What a value must be, in words."""
         if self.kind == "spin":
             return f"a whole number from {self.low} to {self.high}"
-        return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}"
+        file = ", or a file" if self.takes_file else ""
+        return "true or false" if self.kind == "check" else f"one of {', '.join(self.choices)}{file}"
 
     # -- UCI -----------------------------------------------------------------------------------------------------------
 
@@ -117,7 +121,9 @@ class Option:
         if self.kind == "check":
             return {"true": True, "false": False}[text.casefold()]
         if self.kind == "combo":
-            return {choice.casefold(): choice for choice in self.choices}[text.casefold()]
+            known = {choice.casefold(): choice for choice in self.choices}
+            is_own = self.takes_file and text.casefold() not in known and is_own_policy(text)
+            return text if is_own else known[text.casefold()]
         if self.kind == "string":
             if "\0" in text:
                 raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
@@ -146,7 +152,7 @@ class Option:
         from chess.engine import Option as ChessOption
 
         low, high = (self.low, self.high) if self.kind == "spin" else (None, None)
-        if self.takes_changes:
+        if self.takes_changes or self.takes_file:
             return ChessOption(self.name, "string", self.default, None, None, None)
         return ChessOption(self.name, self.kind, self.default, low, high, list(self.choices) or None)
 
@@ -155,10 +161,12 @@ class Option:
     def add_to(self, parser: argparse._ActionsContainer, words: str = "", **changes: Any) -> None:
         """Add it to the arguments of a command. words: the help, if another; changes: other keywords of argparse."""
         keywords: dict[str, Any] = {"metavar": self.metavar, "help": words or self.words}
-        if self.kind == "spin":
+        if self.kind == "spin" or self.takes_file:
             keywords["type"] = self.of_argument
-        elif self.kind == "combo":
-            keywords |= {"default": self.default} | ({} if self.takes_changes else {"choices": self.choices})
+        elif self.kind == "combo" and not self.takes_changes:
+            keywords["choices"] = self.choices
+        if self.kind == "combo":
+            keywords["default"] = self.default
         parser.add_argument(self.flag or f"--{self.key}", **(keywords | changes))
 
     def of_argument(self, text: str) -> Value:
@@ -188,9 +196,10 @@ POLICY = Option(
     "combo",
     DEFAULT_POLICY,
     choices=POLICY_NAMES,
-    words=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY})",
-    metavar="NAME",
+    words=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
+    metavar="NAME|FILE",
     field="policy",
+    takes_file=True,
 )
 PRUNING = Option(
     "Pruning",

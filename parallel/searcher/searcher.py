@@ -6,11 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, Result
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.machines import Machines
 from psearch.searcher.notices import Notices
 
@@ -28,10 +30,13 @@ class Size(NamedTuple):
     """no process is started: the calling thread searches"""
     watched: bool = False
     """whether the workers note what they do, for those who look on"""
+    kernels: KernelSet = STANDARD
+    """those of all searches"""
 
     def start(self) -> Supervisor:
         """Start the workers. Raises PsearchError, or whatever the system refuses with."""
-        return Supervisor(self.threads, self.hash_mb, INLINE if self.inline else None, self.trace, self.watched)
+        method = INLINE if self.inline else None
+        return Supervisor(self.threads, self.hash_mb, method, self.trace, self.watched, self.kernels)
 
     def words(self) -> str:
         """Name it in a message."""
@@ -41,7 +46,8 @@ class Size(NamedTuple):
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
-    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none."""
+    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none, and no kernels
+    of a user's."""
     size = size._replace(trace=False)
     inline = Size(1, size.hash_mb, inline=True)
     while size.hash_mb > 1:
@@ -55,7 +61,8 @@ def smaller_sizes(size: Size) -> Iterator[Size]:
 
 
 def search_here(request: SearchRequest) -> Result:
-    """Search in this thread, with the least table: the last resort. Raises whatever the system refuses with."""
+    """Search in this thread, with the least table and the package's kernels: the last resort. Raises whatever the
+    system refuses with."""
     with Size(1, 1, inline=True).start() as supervisor:
         return supervisor.search(request)
 
@@ -95,7 +102,8 @@ class Searcher:
 
     def start(self, wanted: Size) -> Searcher:
         """Have workers of this size, with an empty table. If the system refuses there are such as before, and what it
-        refused with is raised, as PsearchError."""
+        refused with is raised, as PsearchError. Where there are no such kernels, nothing has changed."""
+        load_kernels(wanted.kernels.group(SEARCH))
         reason = self._take_first([wanted] if self._size is None else [wanted, self._size])
         self._wanted = self._size
         if reason is not None:
@@ -116,8 +124,11 @@ class Searcher:
         self._settle(wanted, former)
 
     def _settle(self, wanted: Size, former: Size | None) -> None:
-        before = [former] if former is not None and former != wanted else []
-        reason = self._take_first((wanted, *before, *smaller_sizes(former or wanted)))
+        next_best = former or wanted
+        if not next_best.inline:
+            next_best = next_best._replace(kernels=wanted.kernels)  # with others they would search nothing
+        before = [next_best] if next_best != wanted else []
+        reason = self._take_first((wanted, *before, *smaller_sizes(next_best)))
         if self._size is None:
             self._notices.fails(_SUBJECT, f"{reason}; there are no workers")
         elif reason is not None:

@@ -13,7 +13,7 @@ from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
-from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, PRUNING, THREADS, Option
+from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, THREADS, Option
 from psearch.text.values import shown, text_of, whole
 
 Options = Mapping[str, str | int | bool | None]
@@ -71,9 +71,18 @@ class Settings:
     def for_one_search(self, options: Options) -> SearchOptions:
         """Return how to search once with these options. Raises PsearchError for those that need other workers."""
         settings = self.changed(options)
-        if (settings.threads, settings.hash_mb) != (self.threads, self.hash_mb) or clears_hash(options):
-            raise PsearchError("Threads, Hash and Clear Hash are for all searches: set them with configure")
+        if settings.needs_other_workers(self) or clears_hash(options):
+            text = "Threads, Hash, Clear Hash and a file as Policy are for all searches: set them with configure"
+            raise PsearchError(text)
         return settings.search
+
+    def needs_other_workers(self, before: Settings) -> bool:
+        """Tell whether the workers that there are with `before` will not do."""
+        return (self.threads, self.hash_mb, self.search.kernels) != (
+            before.threads,
+            before.hash_mb,
+            before.search.kernels,
+        )
 
     def _with(self, option: Option, value: object) -> Settings:
         value = option.of_value(value)
@@ -81,9 +90,11 @@ class Settings:
             value = pruning_named(str(value))
         if not option.field:
             return self
-        change = {option.field: value}
+        change: dict[str, object] = {option.field: value}
         if option in (THREADS, HASH):
             return replace(self, **change)  # type: ignore[arg-type]  # mypy does not know the field
+        if option is POLICY:
+            change["own"] = None  # a file that is named again is read again
         return replace(self, search=replace(self.search, **change))  # type: ignore[arg-type]
 
 

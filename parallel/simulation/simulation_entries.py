@@ -6,6 +6,7 @@ from psearch.core.toolchain.groups import Group
 
 VIRTUAL = Group(
     "virtual",
+    "psearch.scheduler.iterations",
     "psearch.simulation.virtual_driver",
     replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock"},
 )

@@ -18,6 +18,7 @@ from psearch.core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, si
 from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
+from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.trace.recorder import Recorder
@@ -59,7 +60,8 @@ class Simulator:
     when done.
 
     trace_events: room for so many in each worker's log; with room `recorder` writes the last search to a file, also
-    one that was interrupted. driver: the kernels, `VIRTUAL` or the same with some replaced.
+    one that was interrupted. driver: the kernels, `VIRTUAL` or the same with some replaced; a search with a policy of
+    the user's has that in their place.
     """
 
     def __init__(
@@ -70,8 +72,7 @@ class Simulator:
         self.costs = costs
         self.simulation = np.zeros(1, simulation_dtype)
         self.locks = np.zeros(len(self.arena.frames), lock_dtype)
-        self._begin_virtual = driver.entry("begin_virtual")
-        self._run_virtual = driver.entry("run_virtual")
+        self._driver = driver
 
     def search(
         self,
@@ -216,13 +217,16 @@ class Simulator:
             perturb_history(arena, history)
         if options.join_cost == 0:
             options = replace(options, join_cost=self.costs.join_in_nodes)
+        arena.use_kernels(options.kernels, self._driver)
+        load_kernels(arena.driver)
         write_search(arena, board, limits, options)
         record = self.simulation[0]
         self.costs.write(record, arena.stacks)
         record["random"] = seed
         record["deadline"] = deadline
         self.locks[:] = 0
-        self._begin_virtual(arena.context, self.simulation.ctypes.data)
+        arena.driver.function("begin_virtual")(arena.context, self.simulation.ctypes.data)
+        self._run_virtual = arena.driver.function("run_virtual")
 
     def _take_back_stacks(self) -> None:
         """Free what an interrupted search was at. After a search that ended by itself there is nothing to do."""

@@ -28,7 +28,7 @@ def arena() -> Iterator[Arena]:
 
 def nodes_of_a_search(arena: Arena) -> int:
     write_search(arena, MIDDLE_GAME, Limits(depth=6), SearchOptions(policy="serial"))
-    work_alone(arena.context)
+    work_alone(arena)
     return int(arena.worker[0]["nodes"])
 
 

@@ -129,7 +129,7 @@ def test_reports_after_a_week() -> None:
     with_one.worker["counters"]["aborted_nodes"] = WEEK_NODES * 512
     reports = Reports(with_one, board, since=0.0)
     reports._ring._read = int(with_one.header[0]["info_count"])
-    work_alone(with_one.context)
+    work_alone(with_one)
     assert {reports.complete(info)[0].depth for info in reports.read()} == {1, 2, 3, 4, 5}
     info = reports.result(False).info
     assert info.nodes > WEEK_NODES * 1024

@@ -15,7 +15,7 @@ from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.policy import GAIN_BUSY
+from psearch.scheduler.policies.calibrated import GAIN_BUSY
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.simulation_entries import step_worker
 
@@ -155,7 +155,7 @@ def test_the_cost_of_a_join_has_limits(arena: Arena, join_cycles: int, least: in
 
 def test_counts_of_a_search(arena: Arena) -> None:
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), SearchOptions(policy="serial"))
-    work_alone(arena.context)
+    work_alone(arena)
     merge_now(arena.context)
     prediction = arena.header[0]["prediction"]
     seen, cut = prediction["all_seen"], prediction["all_cut"]
@@ -169,7 +169,7 @@ def test_counts_of_a_search(arena: Arena) -> None:
 def test_below_the_least_depth_no_move_is_worth_the_joins(arena: Arena) -> None:
     options = SearchOptions(policy="calibrated", join_cost=JOIN_COST)
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), options)
-    work_alone(arena.context)
+    work_alone(arena)
     merge_now(arena.context)
     prediction = arena.header[0]["prediction"]
     least = int(prediction["least_depth"])

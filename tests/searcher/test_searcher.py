@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.results import PsearchError
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size, smaller_sizes
@@ -18,8 +19,10 @@ class StandInSupervisor:
     tried: list[Size]
     open = 0
 
-    def __init__(self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool) -> None:
-        size = Size(threads, hash_mb, trace, start_method == "inline", watched)
+    def __init__(
+        self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool, kernels: KernelSet
+    ) -> None:
+        size = Size(threads, hash_mb, trace, start_method == "inline", watched, kernels)
         self.tried.append(size)
         if not type(self).granted(size):
             raise OSError(12, "Cannot allocate memory")

@@ -113,7 +113,7 @@ class Preemptive:
         switching["wakes"] = switching["passed"] = 0
         addresses = [self._contexts[number].ctypes.data for number in range(MOST + 1)]
         switching["contexts"], switching["caller"] = addresses[:MOST], addresses[MOST]
-        self.arena.header[0]["pad_0"][0] = self._switching.ctypes.data
+        self.arena.use_memory(self._switching)
         for worker in range(self.arena.workers):
             place = ctypes.c_void_p(addresses[worker])
             self._libc.getcontext(place)

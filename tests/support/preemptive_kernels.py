@@ -86,7 +86,7 @@ def _leave_to_caller(sw):
 @kernel(void(Context))
 def switch_worker(ctx):
     """In place of `preemption_point`."""
-    sw = switching_at(header_of(ctx).pad_0[0])
+    sw = switching_at(ctx.plug_in)
     if sw.outside:
         return
     if sw.left == 0:
@@ -118,7 +118,7 @@ def _has_ended(ctx, worker):
 def run_worker(context, worker):
     """What a coroutine does; it never comes back."""
     ctx = context_at(context)
-    sw = switching_at(header_of(ctx).pad_0[0])
+    sw = switching_at(ctx.plug_in)
     while sw.workers > 0:
         step(ctx, worker, 1)
         if sw.draining or _has_ended(ctx, worker):
@@ -130,7 +130,7 @@ def run_worker(context, worker):
 @entry(void(i64, i64))
 def resume(context, points):
     """Let the workers run until all rest, or past so many points."""
-    sw = switching_at(header_of(context_at(context)).pad_0[0])
+    sw = switching_at(context_at(context).plug_in)
     sw.left = points
     sw.outside = 0
     swapcontext(sw.caller, sw.contexts[sw.current])

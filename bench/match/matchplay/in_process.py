@@ -46,12 +46,12 @@ class Player:
     def move(self, board: chess.Board) -> tuple[chess.Move, int]:
         """Search a move; returns it and its score in centipawns, of which a mate is many."""
         write_search(self._arena, board, self._limits, self.options)
-        self._search(self._arena.context)
+        self._search()
         header = self._arena.header[0]
         return to_chess_move(int(header["best_move"]), board), int(header["score"])
 
-    def _search(self, context: int) -> None:
-        work_alone(context)
+    def _search(self) -> None:
+        work_alone(self._arena)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Labeller:
             Limits(depth=1),
             options_of(labels.pruning, network),
         )
-        work_alone(self._arena.context)
+        work_alone(self._arena)
         self._room = np.zeros(MOST_PLIES * (1 + labels.most - labels.fewest), sample_dtype)
 
     def label(self, task: tuple[str, Sequence[Game]]) -> np.ndarray:

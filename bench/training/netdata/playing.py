@@ -112,7 +112,7 @@ class Table:
             Limits(depth=1),
             options_of(settings.pruning, network),
         )
-        work_alone(self._arena.context)
+        work_alone(self._arena)
         self._decoder = np.zeros(1, decoder_dtype)
         self.game = np.zeros(1, game_dtype)
         """the last one played"""

@@ -24,6 +24,8 @@ except OSError:
 import multiprocess
 from multiprocess.connection import Connection, wait
 
+from psearch.core.toolchain.kernel_cache import PlugInError
+
 _MOST_PROCESSES = 16
 _PR_SET_PDEATHSIG = 1
 _T = TypeVar("_T")
@@ -52,7 +54,8 @@ def in_processes(
     """Do `work` for every item, in any order; gives its results as they come.
 
     A process is forked for each core, so this one must have a single thread; or as many as the system allows, and if
-    that is less than two, none. Raises WorkFailed, ProcessKilled; no process outlives this call, nor this process.
+    that is less than two, none. Raises WorkFailed, PlugInError, ProcessKilled; no process outlives this call, nor this
+    process.
     """
     waiting = list(reversed(items))
     processes = _start(work, min(len(os.sched_getaffinity(0)), most_processes, len(items)))
@@ -71,7 +74,7 @@ def in_processes(
                 except (EOFError, OSError):
                     raise ProcessKilled(_end_of(by_pipe[pipe].process)) from None
                 if failure:
-                    raise WorkFailed(*failure)
+                    raise failure if isinstance(failure, PlugInError) else WorkFailed(*failure)
                 _give_next(pipe, waiting)
                 left -= 1
                 yield result
@@ -122,6 +125,8 @@ def _share(work: Callable[[str], _T], items: Connection, parent: int) -> None:
         item = items.recv()
         try:
             answer: tuple[Any, Any] = (None, work(item))
+        except PlugInError as error:
+            answer = (error, None)
         except Exception as error:
             answer = ((summary(error), traceback.format_exc()), None)
         items.send(answer)

@@ -183,7 +183,7 @@ class Comparer:
     ) -> list[Comparison]:
         """Compare once, with an empty table; at each of the last depths that both have, the deepest first."""
         if self._engine is None:
-            self._engine = Supervisor(1, _HASH_MB, INLINE)
+            self._engine = Supervisor(1, _HASH_MB, INLINE, kernels=self._options.kernels)
         self._engine.forget()
         for count in range(min(len(line), MOST_BEHIND), 0, -1):
             behind = board.copy()

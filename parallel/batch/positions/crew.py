@@ -19,7 +19,7 @@ from psearch.batch.positions.jobs import Batch, Outcome
 from psearch.processes.tasks.task_messages import Answered, BackEnd, ProcessJoined, ProcessLost, Raised, Told, error_of
 from psearch.processes.tasks.task_processes import TaskProcesses
 from psearch.results import PsearchError
-from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 
 if TYPE_CHECKING:
     from psearch.remote.ray.standing import Standing
@@ -164,7 +164,7 @@ def make_crew(
             f"not enough memory: {hands} searches with a hash of {settings.hash_mb} MB each need {needed // MIB:,} MB, "
             f"{max(available, 0) // MIB:,} MB are available"
         )
-    load_kernels()  # compiled once, not by each hand
+    load_kernels(settings.options.kernels.group(SEARCH))  # compiled once, not by each hand
     make = partial(HandProcess, settings, tuple(cores or ()), nice, hand)
     return Crew(TaskProcesses(make, hands, looks=True, what="analysis", on_note=on_note), settings.threads)
 

@@ -63,7 +63,8 @@ class Hand:
         self._comparer = Comparer(settings.options)
         self._latest: tuple[chess.Board, Searched] | None = None
         """what was searched last in this chain"""
-        size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1)
+        kernels = settings.options.kernels
+        size = Size(settings.threads, settings.hash_mb, inline=settings.threads == 1, kernels=kernels)
         self._engine = Searcher(Notices(LOG.warning)).start(size)
 
     def __enter__(self) -> Hand:

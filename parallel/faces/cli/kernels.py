@@ -12,6 +12,7 @@ from psearch.terminal.loading import Loading
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.groups import Group
+    from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.searcher.searcher import Searcher
 
 _STARTED_S = time.monotonic()
@@ -26,18 +27,26 @@ def prepare_kernels(*groups: Group) -> None:
 
 
 @contextmanager
-def ready_engine(*groups: Group, threads: int, hash_mb: int, trace: bool = False) -> Iterator[Searcher]:
+def ready_engine(
+    *groups: Group, threads: int, hash_mb: int, trace: bool = False, kernels: KernelSet | None = None
+) -> Iterator[Searcher]:
     """Workers that wait for a search: kernels as by `prepare_kernels`, and workers, whose memory may take seconds.
+
+    kernels: of their searches, if not those of the package.
 
     The clock of a search begins inside. Raises PsearchError when kernels, memory or processes are not to be had.
     """
     with Loading(_STARTED_S) as loading:
-        _load(groups, loading)
+        from psearch.core.toolchain.kernel_sets import STANDARD
+        from psearch.scheduler.scheduler_entries import SEARCH
+
+        chosen = kernels or STANDARD
+        _load((*groups, chosen.group(SEARCH)), loading)
 
         from psearch.searcher.notices import Notices
         from psearch.searcher.searcher import Searcher, Size
 
-        engine = Searcher(Notices(complain)).start(Size(threads, hash_mb, trace))
+        engine = Searcher(Notices(complain)).start(Size(threads, hash_mb, trace, kernels=chosen))
     with engine:
         yield engine
 

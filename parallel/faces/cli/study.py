@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,14 +14,15 @@ from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
+from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 
 if TYPE_CHECKING:
+    from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
     from psearch.lab.studies.speedup_study import Row
     from psearch.lab.studies.time_fit import Fit
     from psearch.text.epd_text import SuitePosition
 
-_POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 _MAX_SEED = 2**63 - 1
 _NOT_IN_LOG = ("json", "plot", "html", "log", "from_log", "jobs", "on", "costs", "trace")
 """Arguments that do not change the figures, or whose contents the log holds."""
@@ -54,7 +55,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         "--policy",
         default=DEFAULT_POLICY,
         metavar="P,Q",
-        help=f"when nodes are split: {', '.join(_POLICIES)} (default {DEFAULT_POLICY})",
+        help=f"when nodes are split: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or files of your own",
     )
     add_pruning(parser)
     add_hash(parser, DEFAULT_HASH_MB)
@@ -117,9 +118,21 @@ def policies(text: str) -> list[str]:
 
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
     for name in names:
-        if name not in _POLICIES:
-            raise PsearchError(f"no policy is called {name[:40]!a}; there are {', '.join(_POLICIES)}")
+        if name not in SPLITTING_POLICIES and not is_own_policy(name):
+            raise PsearchError(f"no policy is called {name[:40]!a}; there are {', '.join(SPLITTING_POLICIES)}")
     return names
+
+
+def kernels_of(names: Sequence[str]) -> dict[str, KernelSet]:
+    """Return the kernels of those policies that are not the package's own. Raises PsearchError."""
+    from psearch.options import kernels_of_policy
+
+    return {name: kernels_of_policy(name) for name in names if name not in POLICY_NAMES}
+
+
+def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:
+    """Return what a log says of the files among the policies, if there are any: a hash of each."""
+    return {"policy_files": {name: own.digest for name, own in kernels.items()}} if kernels else {}
 
 
 @contextmanager

@@ -85,7 +85,7 @@ class Player:
         self._submit(partial(self._search, go, self._values.copy(), debug))
 
     def settle(self) -> None:
-        """Workers, table, tablebases and book as the options say."""
+        """Workers, table, tablebases, book and policy as the options say."""
         self._submit(self._settle)
 
     def ready(self) -> None:
@@ -334,7 +334,7 @@ class Player:
         from psearch.faces.uci.extras import evaluation_line
 
         if self._resources is not None:
-            options = values.search_options(self._resources.network)
+            options = self._resources.search_options(values)
             self._say(evaluation_line(self._resources.searcher.supervisor, board, options))
 
     def _bench(self) -> None:

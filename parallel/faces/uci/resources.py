@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 import chess
 
 from psearch.core.toolchain.groups import Progress
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch.defaults import POLICY_NAMES
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.options import network_named
+from psearch.options import SearchOptions, kernels_of_policy, network_named
 from psearch.processes.starting.launcher import prepare_launch
 from psearch.results import PsearchError
-from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size
 from psearch.trace.recorder import Abandoned
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from psearch.text.syzygy import RootProbe
 
 _WRITING = "writing a trace"
+_ALONE = "Cluster with a file as Policy"
 
 
 class Resources:
@@ -43,6 +46,7 @@ class Resources:
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
         self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
+        self._policy = FileOption("Policy", self._compiled_policy, notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
@@ -70,13 +74,34 @@ class Resources:
         self._network.settle(values.text("EvalFile"))
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
-            self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None))
-            self.searcher.settle_machines(values.text("Cluster"), hash_mb)
+            policy = values.text("Policy")
+            self._policy.settle("" if policy in POLICY_NAMES else policy, values.policies_named)
+            kernels = STANDARD if self._policy.value is None else self._policy.value[1]
+            self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
+            self.searcher.settle_machines(self._cluster(values.text("Cluster")), hash_mb)
+
+    def _compiled_policy(self, policy: str) -> tuple[str, KernelSet]:
+        """Return a policy from a file and its kernels, compiled. Raises PsearchError."""
+        kernels = kernels_of_policy(policy)
+        load_kernels(kernels.group(SEARCH), progress=self._notices.tell)
+        return policy, kernels
+
+    def _cluster(self, wanted: str) -> str:
+        """The machines that search as well: none while the policy is a file, which they do not get."""
+        if not wanted or self._policy.value is None:
+            self._notices.works(_ALONE)
+            return wanted
+        self._notices.fails(_ALONE, "Cluster: other machines do not get the file of Policy; going on without them")
+        return ""
 
     @property
     def network(self) -> str:
         """The file of the network that evaluates; empty: that of the package."""
         return self._network.value or ""
+
+    def search_options(self, values: OptionValues) -> SearchOptions:
+        """Return how to search, with the files that could be read."""
+        return values.search_options(self.network, self._policy.value)
 
     # -- for a search ------------------------------------------------------------------------------------------------
 
@@ -97,7 +122,7 @@ class Resources:
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        for option in (self._prober, self._book, self._trace):
+        for option in (self._prober, self._book, self._trace, self._policy):
             option.retry()
         if self.has_kernels:
             self.searcher.retry()

@@ -128,7 +128,7 @@ class Turn:
         return SearchRequest(
             self.board,
             Limits(depth=command.depth, nodes=nodes, mate=command.mate),
-            self.values.search_options(self.resources.network),
+            self.resources.search_options(self.values),
             root_moves,
             lines,
             on_info=self._report,

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, POLICY_NAMES
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.searcher.declared import (
     CLEAR_HASH,
@@ -31,6 +31,7 @@ from psearch.searcher.declared import (
 )
 
 if TYPE_CHECKING:
+    from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.options import SearchOptions
 
 DEFAULT_OVERHEAD_MS = 30
@@ -99,6 +100,8 @@ class OptionValues:
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
+    policies_named: int = 0
+    """A file that is named again may have been edited."""
 
     def set(self, name: str, text: str) -> Option:
         """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
@@ -109,9 +112,11 @@ class OptionValues:
             value = option.of_text(text)
         except ValueError as error:
             raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
-        if option.is_path and value and not self.files:
+        names_file = option.is_path or (option.takes_file and value not in option.choices)
+        if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value
+        self.policies_named += option is POLICY
         return option
 
     def declared(self) -> list[Option]:
@@ -120,16 +125,21 @@ class OptionValues:
 
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
-        return OptionValues(self.files, dict(self._values))
+        return OptionValues(self.files, dict(self._values), self.policies_named)
 
-    def search_options(self, network: str = "") -> SearchOptions:
-        """How to search. network: the path of a file that has been read."""
+    def search_options(self, network: str = "", own: tuple[str, KernelSet] | None = None) -> SearchOptions:
+        """How to search. network: the path of a file that has been read; own: a policy from a file, and its kernels,
+        which have been compiled. Without them such a policy is the default one."""
         from psearch.options import SearchOptions, pruning_named
 
+        policy = self.text("Policy") if own is None else own[0]
+        if own is None and policy not in POLICY_NAMES:
+            policy = DEFAULT_POLICY
         pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
         return SearchOptions(
             pruning=pruning,
-            policy=self.text("Policy"),
+            policy=policy,
+            own=own,
             split_depth=self.number("SplitDepth"),
             evaluation=self.text("Evaluation"),
             network=network,

@@ -166,11 +166,8 @@ def _time_locks(arena: Arena, board: chess.Board, depth: int, times: np.ndarray)
     """A search by two workers, whose locks are added to `times`."""
     _begin(arena, board, depth)
     arena.frames["trace"]["entered"] = 0
-    arena.header[0]["pad_0"][0] = times.ctypes.data
-    try:
-        _side_by_side(partial(search_timing_locks, arena.context), arena.workers)
-    finally:
-        arena.header[0]["pad_0"][0] = 0
+    arena.use_memory(times)
+    _side_by_side(partial(search_timing_locks, arena.context), arena.workers)
 
 
 def _lock_costs(times: np.ndarray, cycles_per_ns: float) -> dict[str, float]:

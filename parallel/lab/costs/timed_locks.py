@@ -61,7 +61,7 @@ def _note_taken(ctx, wk, home, before, spins):
     began = cycle_counter()
     wk.last_lock = home
     frame = frame_of(ctx, home)
-    times = _lock_times_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
+    times = _lock_times_at(ctx.plug_in + wk.index * _SIZE)
     times.began = began
     times.waited = began - before
     times.spins = spins
@@ -76,7 +76,7 @@ def _note_taken(ctx, wk, home, before, spins):
 @kernel(void(Context, Worker, Node))
 def release_timed(ctx, wk, node):
     """Stand in for `release`."""
-    times = _lock_times_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
+    times = _lock_times_at(ctx.plug_in + wk.index * _SIZE)
     held = cycle_counter() - times.began
     kind = np.int64(HELD_FOR_VALUE)
     if times.was_open == 0:
@@ -101,8 +101,8 @@ def release_timed(ctx, wk, node):
 
 @entry(i64(i64, i64), TIMED_LOCKS)
 def search_timing_locks(context, worker):
-    """Run a worker to the end of a search; the header's first padding holds the address of `lock_times_dtype`, one for
-    each worker."""
+    """Run a worker to the end of a search; the arena has been given memory for `lock_times_dtype`, one for each
+    worker."""
     ctx = context_at(context)
     hd = header_of(ctx)
     wk = worker_of(ctx, worker)

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.constants import ALL_NODE
 from psearch.core.toolchain.jit import kernel
-from psearch.core.views import Context, Node, i64
-from psearch.scheduler.policy import POLICY_KANNAN
+from psearch.core.views import Context, Node, boolean, i64
+from psearch.scheduler.policies.kannan import opens_as
 
 
-@kernel(i64(Context))
-def kannan_policy(ctx):
-    """Stand in for `opening_policy`."""
-    return np.int64(POLICY_KANNAN)
+@kernel(boolean(Context, Node, i64))
+def may_open_as_kannan(ctx, node, ply):
+    """Stand in for `may_open`."""
+    return opens_as(node, np.int64(node.kannan_type))
 
 
-@kernel(i64(Node))
-def kannan_type(node):
-    """Stand in for `opening_type`."""
-    return np.int64(node.kannan_type)
+@kernel(i64(Context, Node))
+def priority_as_kannan(ctx, node):
+    """Stand in for `open_priority`."""
+    return 2 * node.depth + (1 if node.kannan_type == ALL_NODE else 0)

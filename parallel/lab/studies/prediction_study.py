@@ -12,7 +12,7 @@ opens itself, one that opens doubtful nodes would have more to predict, and a la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,13 +23,14 @@ from psearch.arena.setup import write_search
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.records import BINS, CERTAIN, DEPTHS
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.lab.studies.progress import StudyProgress
 from psearch.lab.studies.study_entries import ONE_TREE
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.scheduler_entries import merge_now
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.table import glossary, text_table
@@ -122,8 +123,9 @@ class _Tally:
 
 def _search_serially(arena: Arena, position: SuitePosition, depth: int, options: SearchOptions, tally: _Tally) -> None:
     arena.forget()
+    arena.use_kernels(options.kernels, SEARCH)
     write_search(arena, position.board, Limits(depth=depth), options)
-    work_alone(arena.context)
+    work_alone(arena)
     merge_now(arena.context)
     names = ("all_seen", "all_cut", "bin_seen", "bin_no_cut", "bin_p", "bin_error")
     tally.add(arena.header[0]["prediction"], names)
@@ -185,10 +187,12 @@ def study(
     pruning: Pruning = MODES[DEFAULT_MODE],
     progress: StudyProgress | None = None,
     on_report: Callable[[RuleReport], None] | None = None,
+    kernels: Mapping[str, KernelSet] | None = None,
 ) -> list[RuleReport]:
     """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
 
-    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted.
+    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted. kernels: of rules
+    that are files.
     """
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
@@ -196,7 +200,8 @@ def study(
     try:
         for round_number, rule in enumerate(rules):
             serial, shared = _Tally(), _Tally()
-            options = SearchOptions(policy=rule, pruning=pruning)
+            options = options_with(SearchOptions(pruning=pruning), rule, kernels or {})
+            load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 _search_serially(arena, position, depth, options, serial)
                 _search_together(simulator, position, depth, options, shared)

@@ -47,7 +47,8 @@ _VISIT_SIZE = shadow_visit_dtype.itemsize
 @kernel(_ShadowVisit(Context, Worker))
 def _visit_of(ctx, wk):
     """Return the record beside the visit in the worker's frame."""
-    return _visit_at(header_of(ctx).pad_0[1] + (wk.stack * MAX_PLY + wk.ply) * _VISIT_SIZE)
+    visits = ctx.plug_in + header_of(ctx).worker_count * _SIZE  # behind the workers' records
+    return _visit_at(visits + (wk.stack * MAX_PLY + wk.ply) * _VISIT_SIZE)
 
 
 @kernel(boolean(Context, Worker, i64, Position, Node, i64))
@@ -97,7 +98,7 @@ def _check(ctx, wk, frame, alpha, value):
     bound = _visit_of(ctx, wk).bound
     if bound == NO_SCORE:
         return
-    shadow = _shadow_at(header_of(ctx).pad_0[0] + wk.index * _SIZE)
+    shadow = _shadow_at(ctx.plug_in + wk.index * _SIZE)
     shadow.checked += 1
     exact = tables_of(ctx).rest_bound - material(above(frame).position)
     if exact <= bound and value <= bound and bound <= alpha:

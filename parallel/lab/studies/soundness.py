@@ -140,15 +140,16 @@ class Shadow:
     """
 
     def __init__(self, arena: Arena) -> None:
-        self.workers = np.zeros(arena.workers, shadow_dtype)
-        self._visits = np.zeros(len(arena.frames), shadow_visit_dtype)
-        self._header = arena.header
+        of_workers = arena.workers * shadow_dtype.itemsize
+        memory = np.zeros(of_workers + len(arena.frames) * shadow_visit_dtype.itemsize, np.uint8)
+        self.workers = memory[:of_workers].view(shadow_dtype)
+        self._visits = memory[of_workers:].view(shadow_visit_dtype)
+        arena.use_memory(memory)
 
     def begin(self) -> None:
         """Forget the last search, and take notes of the next one."""
         self.workers[:] = 0
         self._visits[:] = 0
-        self._header["pad_0"][0, :2] = self.workers.ctypes.data, self._visits.ctypes.data
 
 
 class Verifier:
@@ -218,7 +219,7 @@ class Verifier:
                 continue
             self._take(board, self._shadow.workers[0])
         else:
-            work_alone(arena.context)
+            work_alone(arena)
         header, worker = arena.header[0], arena.worker[0]
         return int(header["score"]), to_chess_move(int(header["best_move"]), board), int(worker["nodes"])
 

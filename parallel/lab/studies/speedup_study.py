@@ -19,9 +19,10 @@ import numpy as np
 
 from psearch.arena.perturbation import perturb_history
 from psearch.core.chess.pruning.modes import Pruning, pruning_text
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -126,12 +127,14 @@ def measure(
     progress: StudyProgress | None = None,
     on_sample: Callable[[Sample], None] | None = None,
     seed: int = 0,
+    kernels: Mapping[str, KernelSet] | None = None,
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
     With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
     positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
-    gets each search when it is finished: what a caller keeps when this is interrupted.
+    gets each search when it is finished: what a caller keeps when this is interrupted. kernels: of policies that are
+    files.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
     if pruning is not None:
@@ -140,31 +143,36 @@ def measure(
     total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
     left_out = 0
     samples: list[Sample] = []
-    engines: dict[int, Supervisor] = {}
+    serial = SearchOptions(policy="serial", **extra)
+    chosen = [options_with(serial, policy, kernels or {}) for policy in policies]
+    engines: dict[tuple[int, KernelSet], Supervisor] = {}
     try:
         for count in counts:
-            engines[count] = Supervisor(count, hash_mb)
+            for options in chosen if count > 1 else (serial, chosen[0]):
+                if (count, options.kernels) not in engines:
+                    engines[count, options.kernels] = Supervisor(count, hash_mb, kernels=options.kernels)
         for number, position in enumerate(suite, start=1):
             fen = position.board.fen()
-            serial = SearchOptions(policy="serial", **extra)
-            wanted = depth or find_depth(engines[1], position.board, seconds, serial, survey_seed(seed, fen))
+            wanted = depth or find_depth(
+                engines[1, serial.kernels], position.board, seconds, serial, survey_seed(seed, fen)
+            )
             if wanted is None:
                 total -= total // (len(suite) - left_out)
                 left_out += 1
                 continue
             for repeat in range(repeats):
                 for count in counts:
-                    for policy in policies if count > 1 else policies[:1]:
-                        options = SearchOptions(policy=policy, **extra)
-                        history = sample_seed(seed, fen, policy, count, repeat)
-                        sample = _search_once(engines[count], position, wanted, repeat, options, history)
+                    for options in chosen if count > 1 else chosen[:1]:
+                        history = sample_seed(seed, fen, options.policy, count, repeat)
+                        engine = engines[count, options.kernels]
+                        sample = _search_once(engine, position, wanted, repeat, options, history)
                         samples.append(sample)
                         if on_sample:
                             on_sample(sample)
                         if progress:
                             progress(
                                 f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
-                                f"{policy} {sample.seconds:.2f} s",
+                                f"{options.policy} {sample.seconds:.2f} s",
                                 len(samples),
                                 total,
                             )

@@ -13,8 +13,8 @@ ONE_TREE = Group(
     *VIRTUAL.modules,
     replaced={
         **VIRTUAL.replaced,
-        "psearch.scheduler.policy.opening_policy": "psearch.lab.studies.one_tree.kannan_policy",
-        "psearch.scheduler.policy.opening_type": "psearch.lab.studies.one_tree.kannan_type",
+        "psearch.scheduler.policy.may_open": "psearch.lab.studies.one_tree.may_open_as_kannan",
+        "psearch.scheduler.policy.open_priority": "psearch.lab.studies.one_tree.priority_as_kannan",
     },
 )
 """Virtual time in which every policy opens the nodes that `kannan` opens."""

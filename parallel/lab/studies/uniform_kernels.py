@@ -16,8 +16,7 @@ from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import boolean, i64, u64
 from psearch.lab.studies.study_entries import UNIFORM_TREE
 from psearch.lab.studies.uniform_tree import INFINITE, RULES, SPREAD, level_dtype, uniform_dtype
-from psearch.scheduler.node_types import child_type
-from psearch.scheduler.policy import POLICY_KNUTH
+from psearch.scheduler.policy import POLICY_KNUTH, child_type_by
 
 Level = cast(types.Record, numba.from_dtype(level_dtype))
 Uniform = cast(types.Record, numba.from_dtype(uniform_dtype))
@@ -59,8 +58,8 @@ def _skip(un, level, first):
     un.skipped += un.breadth - first
     for rule in range(RULES):
         for index in range(first, un.breadth):
-            said = child_type(rule, np.int64(level.expected[rule]), index, PICK_QUIETS, VISIT_SCOUT)
-            knuth = child_type(POLICY_KNUTH, np.int64(level.expected[POLICY_KNUTH]), index, PICK_QUIETS, VISIT_SCOUT)
+            said = child_type_by(rule, np.int64(level.expected[rule]), index, PICK_QUIETS, VISIT_SCOUT)
+            knuth = child_type_by(POLICY_KNUTH, np.int64(level.expected[POLICY_KNUTH]), index, PICK_QUIETS, VISIT_SCOUT)
             if said != knuth:
                 un.unlike_knuth[rule] += 1
     return un.skipped
@@ -93,7 +92,7 @@ def _enter(un, parent, child):
     for rule in range(RULES):
         first = index == 0 and parent.expected[rule] == PV_NODE
         stage = VISIT_FULL if first else VISIT_SCOUT
-        child.expected[rule] = child_type(rule, np.int64(parent.expected[rule]), index, PICK_QUIETS, stage)
+        child.expected[rule] = child_type_by(rule, np.int64(parent.expected[rule]), index, PICK_QUIETS, stage)
     return index
 
 

@@ -4,7 +4,7 @@ Every inner node has B children, every leaf is N plies deep. Values are dealt ou
 first child has exactly what its parent is worth, every other child as much or less. So the first move is always a best
 one, ties among them, and the value of any node is known before it is searched.
 
-On the way each rule of `node_types.py` says what it expects of every child, with what a search has to go by in such a
+On the way each rule of the policies says what it expects of every child, with what a search has to go by in such a
 tree: the number of the move, and whether it is searched with the full window (the first move of a PV node) or a scout.
 There is no table and no kind of move: the picker of every node is in its quiet stage. Rules that ask for these say here
 what they say without. The search itself is in `uniform_kernels.py`; to call it needs no numba.

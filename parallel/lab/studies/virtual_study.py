@@ -6,7 +6,7 @@ same order with any number of jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import chess
 
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
@@ -64,6 +65,12 @@ class Study:
     """searches of each position with each policy and count"""
     base: str = _BASE_POLICY
     """policy of one worker"""
+    kernels: Mapping[str, KernelSet] = field(default_factory=dict)
+    """of policies that are files, as they were when the study began: every process searches with these"""
+
+    def options_with(self, policy: str) -> SearchOptions:
+        """Return how to search with a policy."""
+        return options_with(self.options, policy, self.kernels)
 
     def surveys(self) -> list[StudyTask]:
         """Return the searches that find the depth of each position."""
@@ -99,7 +106,7 @@ class _Searcher:
             self.close()
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
-        options = replace(study.options, policy=policy)
+        options = study.options_with(policy)
         fen = position.board.fen()
         if depth == 0:
             assert study.tree_nodes is not None
@@ -192,7 +199,8 @@ def _perform(
     study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
     """Every task's place in the list and its result, in the order they finish."""
-    if share is not None or jobs > 1:
+    # a user's kernels may crash, or never return: that ends a process, and not this one
+    if share is not None or jobs > 1 or (study.kernels and on_trace is None):
         make = partial(_begin_job, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return

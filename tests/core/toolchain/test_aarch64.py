@@ -43,7 +43,7 @@ print(*offsets, len(arena._block.map), 1 << 20, workers)
 if workers > 1:
     arena = Arena(1, 1)
     write_search(arena, chess.Board({fen!r}), Limits(depth={depth} // 2), SearchOptions.plain("serial"))
-work_alone(arena.context)
+work_alone(arena)
 header = arena.header[0]
 print(arena.worker["nodes"].sum(), header["score"], header["best_move"])
 """

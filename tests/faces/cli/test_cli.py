@@ -22,6 +22,7 @@ from reports import cp, moves, workers
 from psearch import __version__, search
 from psearch.arena.control_groups import usable_cores
 from psearch.core.chess.evaluation.network_file import default_network
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 from psearch.processes.request import SearchRequest
@@ -51,7 +52,7 @@ class StandInEngine:
         self.multipv = 0
 
     def __call__(
-        self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool
+        self, threads: int, hash_mb: int, start_method: str | None, trace: bool, watched: bool, kernels: KernelSet
     ) -> StandInEngine:
         self.arguments = {"threads": threads, "hash_mb": hash_mb, "trace": trace}
         self.open += 1

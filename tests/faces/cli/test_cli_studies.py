@@ -187,7 +187,7 @@ def test_an_interrupted_prediction_shows_the_rules_that_are_finished(
     study = prediction_study.study
 
     def interrupted(*arguments: Any, **named: Any) -> None:
-        study(*arguments, rules=("garms", "kannan"), **named)
+        study(*arguments, **{**named, "rules": ("garms", "kannan")})
         raise KeyboardInterrupt
 
     monkeypatch.setattr(prediction_study, "study", interrupted)

@@ -9,7 +9,16 @@ from psearch.faces.cli.arguments import add_json, add_pruning, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
-from psearch.faces.cli.study import add_plot, add_suite, check_plot, print_table, read_positions, warn
+from psearch.faces.cli.study import (
+    add_plot,
+    add_suite,
+    check_plot,
+    kernels_of,
+    policies,
+    print_table,
+    read_positions,
+    warn,
+)
 from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
@@ -32,6 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch predict`."""
     add_suite(parser)
     DEPTH.add_to(parser, "plies to search")
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        help="judge a policy of your own, too; several with commas between them",
+    )
     add_pruning(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw reliability curves")
@@ -45,10 +59,11 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     positions = read_positions(options)
 
     pruning = chosen_pruning(options)
+    own = kernels_of(policies(options.policy) if options.policy else [])
     from psearch.lab.studies.study_entries import ONE_TREE
-    from psearch.scheduler.scheduler_entries import PREDICTION
+    from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
-    prepare_kernels(PREDICTION, ONE_TREE)
+    prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
     from psearch.core.chess.pruning.modes import pruning_text
     from psearch.lab.studies.prediction_study import RULES, WORKERS, as_json, legend, study, table
     from psearch.lab.studies.tree_sizes import counted, scale, scale_line, warnings
@@ -56,9 +71,18 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
 
     reports: list[RuleReport] = []
     interrupted = False
+    rules = (*RULES, *own)
     try:
         with StatusLine(only_terminal=True) as status:
-            study(positions, options.depth, pruning=pruning, progress=status, on_report=reports.append)
+            study(
+                positions,
+                options.depth,
+                rules=rules,
+                pruning=pruning,
+                progress=status,
+                on_report=reports.append,
+                kernels=own,
+            )
     except KeyboardInterrupt:
         interrupted = True
     pruned = pruning_text(pruning)
@@ -72,7 +96,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if reports:
         warn(len(positions), nodes, WORKERS)
     if interrupted:
-        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(RULES)} finished")
+        complain(f"interrupted; {counted(len(reports), 'rule')} of {len(rules)} finished")
     if options.plot is not None and reports:
         from psearch.lab.studies.plots import plot_prediction
 

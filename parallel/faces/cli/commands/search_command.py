@@ -104,6 +104,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.on is not None:
         from psearch.remote.ray.address import cluster_address
 
+        if search_options(options).own is not None:
+            refuse("with --on the policy must be one of the package's: other machines do not get your file")
         cluster_address(options.on)
     if options.trace is not None:
         from psearch.trace.trace_file import check_trace
@@ -183,7 +185,9 @@ def searched(
     hash_mb = hash_or_default(options)
     how = search_options(options)
     facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
-    with ready_engine(threads=options.threads, hash_mb=hash_mb, trace=trace is not None) as searcher:
+    with ready_engine(
+        threads=options.threads, hash_mb=hash_mb, trace=trace is not None, kernels=how.kernels
+    ) as searcher:
         from psearch.processes.request import SearchRequest
 
         if on is not None:

@@ -23,8 +23,10 @@ from psearch.faces.cli.study import (
     add_seed,
     add_study_options,
     check_study,
+    kernels_of,
     left_out,
     policies,
+    policy_files,
     raw_log,
     read_found,
     read_positions,
@@ -183,11 +185,11 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     found = StudyFound(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
     file = {} if options.costs is None else {"file": options.costs.name}
     found.costs = study.costs.told(machine_name(machine()), **file)
-    with raw_log("simulate", options, costs=costs, depths=depths) as log:
+    with raw_log("simulate", options, costs=costs, depths=depths, **policy_files(study.kernels)) as log:
         if options.on is None:
             from psearch.simulation.simulation_entries import VIRTUAL
 
-            prepare_kernels(VIRTUAL)
+            prepare_kernels(VIRTUAL, *(kernels.group(VIRTUAL) for kernels in study.kernels.values()))
 
         def keep(sample: VirtualSample) -> None:
             found.samples.append(sample)
@@ -256,6 +258,7 @@ def _study(options: argparse.Namespace) -> Study:
         repeats=options.repeat,
         hash_mb=options.hash,
         validate=options.validate,
+        kernels=kernels_of(names),
     )
 
 

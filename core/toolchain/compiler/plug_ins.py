@@ -1,0 +1,180 @@
+"""A user's file of kernels: imported, and its mistakes told in a line with file and line."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.dependencies import called_by
+from psearch.core.toolchain.jit import Kernel, line_of
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
+from psearch.core.toolchain.recipes import PlugIn
+
+_NO_FOLDER = "/dev/null"
+_MOST_WORDS = 240
+_DIGITS = 8
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_PLAIN = (
+    (
+        re.compile(r"Invalid use of type\(Kernel\(<function (\w+) at .*"),
+        r"\1 is called with arguments that it does not take",
+    ),
+    (re.compile(r"Record\(.*"), "a record"),  # numba writes all of its fields
+    (re.compile(r"NRT required but not enabled"), "a kernel takes no memory: no lists, no new arrays, no strings"),
+    (re.compile(r" for '\$.*"), ""),
+)
+"""What numba says, and what it means here."""
+
+
+class Loaded:
+    """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
+
+    def __init__(self, plug_in: PlugIn) -> None:
+        self.file, self._module, self.digest = plug_in
+        before = set(sys.modules)
+        self._words = self._import()
+        self.imported = set(sys.modules) - before
+        """modules that came with it, and its own"""
+        self.symbols = {
+            symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == self.file
+        }
+        """of its kernels"""
+        self.replaced = self._find_replaced()
+        """symbols of hooks, and of the file's kernels that stand in for them"""
+
+    def _import(self) -> int:
+        """Import the file as it was when the program read it; returns how many words of memory it has."""
+        file = self.file
+        try:
+            with _only_sources():
+                source = read_plug_in(file)
+                if content_hash(source) != self.digest:
+                    raise PlugInError(f"{file}: it has changed since it was read")
+                words = words_of(file, source)
+                code = compile(source, file, "exec", dont_inherit=True)
+                text = [f"{line}\n" for line in decode_source(source).split("\n")]
+                linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
+                name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
+                spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
+                if spec is None:
+                    raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+                made = sys.modules[spec.name] = module_from_spec(spec)
+                if not self._module:
+                    sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
+                exec(code, made.__dict__)
+            if getattr(made, "WORDS", 0) != words:
+                raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
+            return words
+        except PlugInError:
+            raise
+        except SyntaxError as error:
+            place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
+            raise PlugInError(f"{place}: {error.msg}") from error
+        except (Exception, SystemExit) as error:  # what a user's code raises
+            own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+            place = f"{file}:{own[-1].lineno}" if own else file
+            raise PlugInError(f"{place}: {_one_line(f'{type(error).__name__}: {error}')}") from error
+
+    def _find_replaced(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for symbol in sorted(self.symbols):
+            kernel = jit.registry[symbol]
+            try:
+                called, raising = called_by(kernel), _raising_line(kernel)
+            except Exception as error:  # a closure, and whatever an odd text does to Python's parser
+                raise mistake_in(kernel, error) from error
+            if not self._words and any(each.is_memory for each in called):
+                raise PlugInError(f"{_place(kernel)} uses memory of its own: a line WORDS = 4 must say how many words")
+            if raising is not None:
+                raise PlugInError(f"{_place(kernel, raising)}: a kernel cannot raise exceptions")
+            if kernel.stands_in_for is None:
+                continue
+            hook = kernel.stands_in_for
+            if hook.symbol in found:
+                raise PlugInError(f"{_place(kernel)}: {hook.py_func.__name__} has been replaced already")
+            found[hook.symbol] = symbol
+        if not found:
+            raise PlugInError(f"{self.file}: it replaces nothing: no function is marked with @replaces")
+        return found
+
+    def check_calls(self, circle: Sequence[Kernel]) -> None:
+        """Raise PlugInError for kernels of which each calls the next one, and the last one the first."""
+        own = [number for number, kernel in enumerate(circle) if kernel.symbol in self.symbols]
+        if own:
+            kernel, *others = (*circle[own[0] :], *circle[: own[0]])
+            names = ", ".join(each.py_func.__name__ for each in others)
+            way = f" by way of {names}" if names else ""
+            raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
+
+
+@contextmanager
+def _only_sources() -> Iterator[None]:
+    """Import what is written, not what was compiled of it: Python takes an older file for the same if it has its size
+    and its second."""
+    before = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = before
+
+
+def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
+    """Return what a user is told of a kernel that cannot be compiled."""
+    if isinstance(error, KeyError):  # so numba says that a record has no such field
+        field = str(error.args[0])
+        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}")
+    text = _COLOURS.sub("", str(error))
+    lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
+    words = lines[0] if lines else type(error).__name__
+    for pattern, plain in _PLAIN:
+        words = pattern.sub(plain, words)
+    words = words.removeprefix(f"{kernel.symbol}: ")
+    return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
+
+
+def _raising_line(kernel: Kernel) -> int | None:
+    """Where it has a `raise` or an `assert`, which would end the process that runs it."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+        if isinstance(node, ast.Raise | ast.Assert):
+            return first + node.lineno - 1
+    return None
+
+
+def _line_with(kernel: Kernel, word: str) -> int | None:
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return next((first + number for number, line in enumerate(lines) if word in line), None)
+
+
+def _line_in(kernel: Kernel, error: Any, text: str) -> int | None:
+    """The line that numba names, if it is one of the file."""
+    loc = getattr(error, "loc", None)
+    if loc is not None and Path(str(loc.filename)).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(loc.line)
+    named = re.search(r'File "([^"]*)", line (\d+)', text)
+    if named and Path(named[1]).name == Path(kernel.py_func.__code__.co_filename).name:
+        return int(named[2])
+    return None
+
+
+def _place(kernel: Kernel, line: int | None = None) -> str:
+    function = kernel.py_func
+    return f"{function.__code__.co_filename}:{line or line_of(function)}: {function.__name__}"
+
+
+def _one_line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _MOST_WORDS else words[:_MOST_WORDS] + " ..."

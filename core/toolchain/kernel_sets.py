@@ -1,0 +1,52 @@
+"""Kernel sets: which kernels a search runs, as a value that travels with its memory and workers.
+
+It is the package's own, or the same with hooks (`jit.hook`) replaced by the kernels of one file. What has such a set
+asks it for the group to call in place of one of the package's. A file is known by its path and a hash of its content:
+one that has been edited is another set, and no process runs another than the one that was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from psearch.core.toolchain import kernel_cache
+from psearch.core.toolchain.groups import Group
+from psearch.core.toolchain.recipes import PlugIn
+
+_DIGITS, _MOST_LETTERS = 12, 32
+_lock = threading.Lock()
+_groups: dict[tuple[str, PlugIn], Group] = {}
+
+
+@dataclass(frozen=True)
+class KernelSet:
+    """The kernels of the package, or with those of a file in place of some."""
+
+    file: str = ""
+    """absolute path; empty: nothing is replaced"""
+    module: str = ""
+    """by which the file is imported; empty: it is no module of a package"""
+    digest: str = ""
+    """hash of the file's content"""
+    words: int = 0
+    """of 64 bits, in the memory that all workers share, for the file's kernels alone"""
+
+    def group(self, base: Group) -> Group:
+        """Return the group with this set's kernels; `base` itself where nothing is replaced."""
+        if not self.file:
+            return base
+        plug_in = PlugIn(self.file, self.module, self.digest)
+        with _lock:
+            if (base.name, plug_in) not in _groups:
+                stem = re.sub(r"[^A-Za-z0-9_]", "_", Path(self.file).stem)[:_MOST_LETTERS]
+                mark = kernel_cache.text_hash(repr(plug_in))[:_DIGITS]
+                made = Group(f"{base.name}-{stem}-{mark}", *base.modules, replaced=base.replaced, plug_in=plug_in)
+                _groups[base.name, plug_in] = made
+            return _groups[base.name, plug_in]
+
+
+STANDARD = KernelSet()
+"""The package's own kernels."""

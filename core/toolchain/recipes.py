@@ -1,0 +1,26 @@
+"""What a group is compiled from, as the program tells its compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class PlugIn(NamedTuple):
+    """A user's file whose kernels stand in for hooks."""
+
+    file: str
+    """absolute path"""
+    module: str
+    """by which it is imported; empty: it is no module of a package"""
+    digest: str
+    """`kernel_cache.content_hash` of the file"""
+
+
+class Recipe(NamedTuple):
+    """What a group is compiled from."""
+
+    modules: tuple[str, ...]
+    """those that define its entries"""
+    replaced: Mapping[str, str] = {}
+    """kernels of which it has another version, by symbol; a user's file does not replace these"""

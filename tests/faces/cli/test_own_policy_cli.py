@@ -1,0 +1,155 @@
+"""`--policy FILE` at the command line and in UCI: what a user sees of a policy of his own, and of a mistake in it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from paths import REPOSITORY
+from positions import KIWIPETE
+from programs import PSEARCH, processes_in_session
+from uci_client import Client
+
+from psearch.faces.cli import main as cli
+from psearch.faces.cli.analysis_session import _about
+from psearch.faces.cli.arguments import search_options
+from psearch.faces.cli.commands import analyse_command
+from psearch.faces.cli.study import kernels_of, policy_files
+from psearch.options import kernels_of_policy
+
+FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
+BROKEN = "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n"
+TIMEOUT_S = 120
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> str:
+    file = tmp_path / "broken.py"
+    file.write_text(BROKEN)
+    return str(file)
+
+
+def test_a_search_under_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--policy", FILE, "--threads", "1", "--depth", "4", "--json", "startpos"]) == 0
+    assert json.loads(capsys.readouterr().out)["depth"] == 4
+
+
+def test_a_mistake_is_one_line_and_nothing_is_left_running(broken: str) -> None:
+    words = [*PSEARCH, "--policy", broken, "--threads", "2", "startpos"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, output) == (2, "")
+    assert errors == f"psearch: {broken}:4: mine takes (ctx, node), and may_open is called with (ctx, node, ply)\n"
+    assert processes_in_session(process.pid) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--policy", "gone.py", "startpos"],
+        ["simulate", "--policy", "ybw,gone.py", "--workers", "2", "--depth", "1", "--suite", "SUITE"],
+        ["speedup", "--policy", "gone.py", "--suite", "SUITE"],
+        ["predict", "--policy", "gone.py", "--depth", "1", "--suite", "SUITE"],
+        ["analyse", "--policy", "gone.py", "SUITE"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_file_that_is_not_there_is_one_line(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "SUITE").write_text('4k3/8/8/8/8/8/8/4K2R w K - id "one";\n')
+    assert cli.main(words) == 2
+    assert capsys.readouterr().err == "psearch: cannot read the policy 'gone.py': No such file or directory\n"
+
+
+def test_other_machines_do_not_get_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["--policy", FILE, "--on", "auto", "--depth", "1", "startpos"])
+    assert "other machines do not get your file" in capsys.readouterr().err
+
+
+def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str) -> None:
+    with Client() as client:
+        client.send(f"setoption name Policy value {FILE}", "position startpos", "go depth 3")
+        assert client.answer()[1]
+        client.send(f"setoption name Policy value {broken}", "go depth 3")
+        _, said = client.answer()
+    told = [line for line in said if "mine takes (ctx, node)" in line]
+    assert len(told) == 1 and told[0].startswith(f"info string Policy: {broken}:4:")
+    assert said[-1].startswith("bestmove")
+
+
+def test_uci_compiles_a_file_when_it_is_named_and_again_when_it_is_named_again(broken: str) -> None:
+    """That is no part of the clock of `go`."""
+    with Client() as client:
+        client.ready()
+        client.send(f"setoption name Policy value {broken}")
+        assert client.until(lambda line: "mine takes (ctx, node)" in line)
+        Path(broken).write_text("x = 1\n")
+        client.send(f"setoption name Policy value {broken}")
+        assert client.until(lambda line: "it replaces nothing" in line)
+        Path(broken).write_text(BROKEN.replace("(ctx, node)", "(ctx, node, ply)"))
+        client.send(f"setoption name Policy value {broken}")
+        assert not [line for line in client.ready() if broken in line]
+        client.send("position startpos", "go depth 3")
+        assert not [line for line in client.answer()[1] if "Policy" in line]
+
+
+def test_logs_and_journals_know_a_file_by_its_content() -> None:
+    parser = argparse.ArgumentParser()
+    analyse_command.add_arguments(parser)
+    options = parser.parse_args(["--policy", FILE, "games.pgn"])
+    digest = kernels_of_policy(FILE).digest
+    assert _about([], options, search_options(options), 16)["policy file"] == digest
+    assert policy_files(kernels_of([FILE, "ybw"])) == {"policy_files": {FILE: digest}}
+    assert policy_files(kernels_of(["ybw"])) == {}
+
+
+def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
+    with Client() as client:
+        client.send(f"setoption name Policy value {FILE}", "setoption name Cluster value auto", "go depth 2")
+        said = client.answer()[1]
+        client.send("go depth 2")
+        again = client.answer()[1]
+    told = "info string Cluster: other machines do not get the file of Policy; going on without them"
+    assert said.count(told) == 1
+    assert not [line for line in again if "Cluster" in line]
+
+
+CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"
+ENDLESS_AT_ONCE = "    while ctx.workers != 0:\n        ply += 1\n    return ply > 0\n"
+ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
+
+
+SEARCH = "--policy FILE --threads 2 --movetime 500 startpos"
+SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "body", "status", "said"),
+    [
+        (SEARCH, CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
+        (SEARCH, ENDLESS, 0, "best move"),
+        (SEARCH, ENDLESS_AT_ONCE, 0, "best move"),
+        (SIMULATE, CRASHING, 3, "psearch: a process of the study ended; the study was stopped"),
+    ],
+)
+def test_what_goes_wrong_in_a_worker_ends_and_is_told(
+    command: str, body: str, status: int, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "wrong.py"
+    head = "from psearch.own_policy import atomic_store, may_open, replaces\n\n@replaces(may_open)\n"
+    file.write_text(f"{head}def mine(ctx, node, ply):\n{body}")
+    suite = tmp_path / "suite.epd"
+    suite.write_text(f'{KIWIPETE} id "one";\n')
+    words = [*PSEARCH, *command.replace("FILE", str(file)).replace("SUITE", str(suite)).split()]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert said in output + errors
+    assert process.returncode == status
+    assert processes_in_session(process.pid) == []

@@ -1,0 +1,19 @@
+"""A hook that is compiled in no time, and an entry that calls it: for tests of files that replace hooks."""
+
+from __future__ import annotations
+
+from psearch.core.toolchain.groups import Group
+from psearch.core.toolchain.jit import entry, hook
+from psearch.core.views import i64
+
+TINY_HOOKS = Group("tiny_hooks", "tiny_hooks")
+
+
+@hook(i64(i64))
+def chosen(number):
+    return number + 1
+
+
+@entry(i64(i64), TINY_HOOKS)
+def answer(number):
+    return chosen(number)
