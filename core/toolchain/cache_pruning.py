@@ -16,7 +16,7 @@ MOST_BYTES = 512 << 20
 _SPARED_S = 86400.0
 """What was used so lately stays, however much there is: it may be in use."""
 _FOLDER = re.compile(r"kernels-[0-9a-f]{24}")
-_FILE = re.compile(r"[\w.]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.]+-[0-9a-f]{12}\.json")
+_FILE = re.compile(r"[\w.-]+-[0-9a-f]{32}\.o|[0-9a-f]{32}\.bc|[\w.-]+-[0-9a-f]{12}\.json")
 _LOCK = re.compile(r"lock(-\d)?")
 
 

@@ -86,6 +86,8 @@ def test_every_kind_of_file_counts(root):
         add(root, version(1), f"{number:032x}.bc", days=20)
         add(root, version(1), f"search-{number:012x}.json", days=20)
         add(root, version(1), f"tests.some_module-{number:032x}.o", days=20)
+        add(root, version(1), f"search-my_policy-{number:032x}.o", days=20)
+        add(root, version(1), f"search-my_policy-{number:012x}-{number:012x}.json", days=20)
     prune(str(root))
     assert len(list((root / version(1)).iterdir())) == 10
 
