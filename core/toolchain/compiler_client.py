@@ -9,17 +9,18 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from psearch.core.toolchain.interpreter import NotPython, python_command
 from psearch.core.toolchain.kernel_cache import KernelError, Object, PlugInError, Progress
-from psearch.core.toolchain.recipes import Recipe
+from psearch.core.toolchain.recipes import PlugIn, Recipe
 from psearch.core.toolchain.trusted_folder import Folder
 
 _PROGRAM = (
     "import sys; sys.path[:] = {path!r}; from psearch.core.toolchain.compiler.build import main; "
-    "raise SystemExit(main({pipe}, {folder}, {groups!r}, {most_processes}, {parent}))"
+    "raise SystemExit(main({pipe}, {folder}, {groups!r}, {plug_in!r}, {most_processes}, {parent}))"
 )
 _STARTED_BY = "PSEARCH_COMPILING"
 """Set in the compiler's environment: where the interpreter is the program itself, it must not start another."""
@@ -27,8 +28,11 @@ _MOST_PROCESSES = 16
 _POLL_MS = 1000
 _PATIENCE_S = 300.0
 """Without a word of it. One group takes some 10 s on a core of 2020."""
+_IMPORT_S = 30.0
+"""Of a user's file."""
 _EXIT_S = 10.0
 _MOST_WORDS = 400
+_MOST_ERRORS = 1 << 16
 _READ_BYTES = 1 << 16
 
 
@@ -47,21 +51,22 @@ class _Interrupted(Exception):
 
 def compile_groups(
     groups: Mapping[str, Recipe],
+    plug_in: PlugIn | None,
     folder: Folder | None,
     progress: Progress | None,
     keep_turn: Callable[[], None],
 ) -> Compiled:
-    """Compile groups, by name.
+    """Compile groups, by name, with the kernels of a user's file if one is given.
 
     folder: where the compiler may keep bitcode. keep_turn: called every second. Raises KernelError, PlugInError where a
     user's file is to blame.
     """
     try:
         try:
-            return _Compiler(groups, folder, _MOST_PROCESSES).listen(progress, keep_turn)
+            return _Compiler(groups, plug_in, folder, _MOST_PROCESSES).listen(progress, keep_turn)
         except _Interrupted:
             # alone it needs less memory, and what was done is kept
-            return _Compiler(groups, folder, 1).listen(progress, keep_turn)
+            return _Compiler(groups, plug_in, folder, 1).listen(progress, keep_turn)
     except _Interrupted as error:
         raise KernelError(f"compiling the kernels failed: {error}") from error
 
@@ -72,6 +77,7 @@ class _Compiler:
     def __init__(
         self,
         groups: Mapping[str, Recipe],
+        plug_in: PlugIn | None,
         folder: Folder | None,
         most_processes: int,
     ) -> None:
@@ -86,6 +92,10 @@ class _Compiler:
         self._is_killed = False
         self._mistake = ""
         """of a user's file"""
+        self._importing = ""
+        """the user's file that is being imported now"""
+        self._is_over = False
+        """the last message has come"""
         self._words = b""
         """the compiler's stderr"""
         self._rest = b""
@@ -93,7 +103,7 @@ class _Compiler:
         try:
             self._pipe, theirs = os.pipe()
             try:
-                self._process = self._start(theirs, groups, folder, most_processes)
+                self._process = self._start(theirs, groups, plug_in, folder, most_processes)
             except BaseException:
                 os.close(self._pipe)
                 raise
@@ -106,6 +116,7 @@ class _Compiler:
         self,
         pipe: int,
         groups: Mapping[str, Recipe],
+        plug_in: PlugIn | None,
         folder: Folder | None,
         most_processes: int,
     ) -> subprocess.Popen[bytes]:
@@ -114,7 +125,8 @@ class _Compiler:
             path=_absolute_path(),
             pipe=pipe,
             folder=inner,
-            groups={name: _plain(recipe) for name, recipe in groups.items()},
+            groups={name: (tuple(recipe.modules), dict(recipe.replaced)) for name, recipe in groups.items()},
+            plug_in=None if plug_in is None else tuple(plug_in),
             most_processes=most_processes,
             parent=os.getpid(),
         )
@@ -141,10 +153,12 @@ class _Compiler:
             self._read(progress, keep_turn)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_EXIT_S)
-        if self._files is not None:  # the last message
+        if self._files is not None:
             return Compiled(self._objects, self._files)
         if self._mistake:
             raise PlugInError(self._mistake)
+        if self._importing:
+            raise PlugInError(f"{self._importing}: it ended the process that imported it")
         status = self._process.returncode
         if status < 0:
             raise _Interrupted(f"the compiler was ended by signal {-status}; perhaps there is too little memory")
@@ -156,19 +170,27 @@ class _Compiler:
         raise failure
 
     def _read(self, progress: Progress | None, keep_turn: Callable[[], None]) -> None:
-        """Both pipes to their ends."""
+        """Messages up to the last one, and what is said on stderr. Not to the ends of the pipes: what the user's file
+        has started may hold them."""
         assert self._process.stderr is not None
         errors = self._process.stderr.fileno()
         poll = select.poll()
         ends = {self._pipe, errors}
         for end in ends:
             poll.register(end, select.POLLIN)
-        silent_s = 0.0
+        silent_s = importing_s = 0.0
         while ends:
-            ready = poll.poll(_POLL_MS)
+            since = time.monotonic()
+            ready = poll.poll(0 if self._is_over else _POLL_MS)
+            if not ready and (self._is_over or self._process.poll() is not None):
+                return
             keep_turn()
-            # counted, not read off a clock: this process may be stopped for a while, and the compiler with it
-            silent_s = 0.0 if ready else silent_s + _POLL_MS / 1000
+            # no longer than was asked for: this process may have been stopped for a while, and the compiler with it
+            waited_s = min(time.monotonic() - since, _POLL_MS / 1000)
+            silent_s = 0.0 if ready else silent_s + waited_s
+            importing_s = importing_s + waited_s if self._importing else 0.0
+            if importing_s > _IMPORT_S:
+                raise PlugInError(f"{self._importing}: to import it takes more than {_IMPORT_S:.0f} s")
             if silent_s > _PATIENCE_S:
                 raise KernelError(f"compiling the kernels failed: the compiler does nothing for {_PATIENCE_S:.0f} s")
             for end, _ in ready:
@@ -177,7 +199,7 @@ class _Compiler:
                     poll.unregister(end)
                     ends.discard(end)
                 elif end == errors:
-                    self._words += text
+                    self._words = (self._words + text)[-_MOST_ERRORS:]
                 else:
                     self._take(text, progress)
 
@@ -191,21 +213,17 @@ class _Compiler:
             elif "group" in message:
                 code = base64.b64decode(message["code"])
                 self._objects[message["group"]] = Object(message["name"], message["entries"], code)
-            elif "files" in message:
-                self._files = message["files"]
-            elif "mistake" in message:
-                self._mistake = message["mistake"]
+            elif "importing" in message:
+                self._importing = message["importing"]
             else:
-                self._error, self._is_killed = message["error"], message["killed"]
+                self._is_over = True
+                self._files, self._mistake = message.get("files"), message.get("mistake", "")
+                self._error, self._is_killed = message.get("error", ""), message.get("killed", False)
+                self._importing = ""
 
     def _last_words(self) -> str:
         lines = self._words.decode(errors="replace").split("\n")
         return next((line for line in reversed(lines) if line.strip()), "the compiler ended without a word")
-
-
-def _plain(recipe: Recipe) -> tuple[object, ...]:
-    """As Python can write and read it."""
-    return tuple(recipe.modules), dict(recipe.replaced), None if recipe.plug_in is None else tuple(recipe.plug_in)
 
 
 def _absolute_path() -> list[str]:

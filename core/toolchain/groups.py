@@ -168,15 +168,21 @@ def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[
         missing = _not_in_cache(groups)  # another program may have compiled them while this one waited
         if not missing:
             return
-        wanted = {group.name: Recipe(group.modules, group.replaced, group.plug_in) for group in missing}
-        compiled = compile_groups(wanted, folder, progress, keep_turn)
+        by_plug_in: dict[PlugIn | None, list[Group]] = {}
         for group in missing:
-            group._take(compiled.objects[group.name])
-        if folder is not None:
+            by_plug_in.setdefault(group.plug_in, []).append(group)
+        # a process for each user's file: what it imports, and what it does, is its own affair
+        for plug_in, members in by_plug_in.items():
+            wanted = {group.name: Recipe(group.modules, group.replaced) for group in members}
+            compiled = compile_groups(wanted, plug_in, folder, progress, keep_turn)
+            for group in members:
+                group._take(compiled.objects[group.name])
             try:
-                for group in missing:
-                    kernel_cache.keep(folder, group.name, compiled.objects[group.name], compiled.files, group.made_of)
-                prune(root)
+                if folder is not None and root:
+                    for group in members:
+                        made = compiled.objects[group.name]
+                        kernel_cache.keep(folder, group.name, made, compiled.files, group.made_of)
+                    prune(root)
             except OSError as error:
                 problems.insert(0, kernel_cache.told(root, error))
                 root = ""

@@ -57,6 +57,8 @@ class Kernel(CPUDispatcher):
         self.external: External | None = None
         self.is_hook = False
         """whether a user's file may replace it"""
+        self.is_memory = False
+        """whether it gives memory that a user's file has to ask for"""
         self.stands_in_for: Kernel | None = None
 
     @property
@@ -110,6 +112,17 @@ def hook(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
+def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a kernel that gives a user's file memory of its own: as much as its line `WORDS = N` says."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        made = kernel(signature)(function)
+        made.is_memory = True
+        return made
+
+    return decorate
+
+
 def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
     """Return a kernel that stands in for a hook, with its signature, in searches that have the kernel's file.
 
@@ -135,7 +148,10 @@ def replaces(original: Any) -> Callable[[Callable[..., Any]], Any]:
 
 def line_of(function: Callable[..., Any]) -> int:
     """Return the line of a function's `def`, below its decorators."""
-    lines, first = inspect.getsourcelines(function)
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:  # made by `exec`
+        return function.__code__.co_firstlineno
     return first + next((number for number, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
 
 

@@ -242,9 +242,14 @@ def file_hash(path: str) -> str:
     """Return a hash of a source file's content; empty when it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return hashlib.sha256(file.read()).hexdigest()
+            return content_hash(file.read())
     except OSError:
         return ""
+
+
+def content_hash(content: bytes) -> str:
+    """Return what `file_hash` returns for a file of this content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def text_hash(text: str) -> str:

@@ -14,7 +14,7 @@ class PlugIn(NamedTuple):
     module: str
     """by which it is imported; empty: it is no module of a package"""
     digest: str
-    """`kernel_cache.file_hash` of the file"""
+    """`kernel_cache.content_hash` of the file"""
 
 
 class Recipe(NamedTuple):
@@ -23,6 +23,4 @@ class Recipe(NamedTuple):
     modules: tuple[str, ...]
     """those that define its entries"""
     replaced: Mapping[str, str] = {}
-    """kernels of which it has another version, by symbol"""
-    plug_in: PlugIn | None = None
-    """a file that replaces more; what `replaced` names is not the file's to replace"""
+    """kernels of which it has another version, by symbol; a user's file does not replace these"""

@@ -6,7 +6,7 @@ Nothing else may read or write them. Which of them change only under a node's lo
 from __future__ import annotations
 
 from psearch.core.toolchain.intrinsics import atomic_load, field_address
-from psearch.core.toolchain.jit import kernel
+from psearch.core.toolchain.jit import kernel, memory
 from psearch.core.views import Context, Header, Node, Stack, header_of, i64
 
 lock_of = field_address(Node, "lock")
@@ -31,7 +31,7 @@ def idle_workers(ctx):
     return atomic_load(idle_workers_of(header_of(ctx)))
 
 
-@kernel(i64(Context, i64))
+@memory(i64(Context, i64))
 def word(ctx, number):
     """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
     workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""

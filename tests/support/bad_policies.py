@@ -27,12 +27,12 @@ def ask(context):
 
 def mistake_of(path: Path) -> str:
     """The line; empty if there is nothing wrong."""
-    recipe = ((__name__,), {}, (str(path), "", file_hash(str(path))))
+    plug_in = (str(path), "", file_hash(str(path)))
     try:
-        build = Build(None, {"work": recipe}, print, 1)
-        (loaded,) = build.plug_ins.values()
+        build = Build(None, {"work-bad": ((__name__,), {})}, print, 1, plug_in)
+        assert build.loaded is not None
         prepare(jit.registry.values())
-        for symbol in sorted(loaded.symbols):
+        for symbol in sorted(build.loaded.symbols):
             build.front_end(symbol)
     except PlugInError as error:
         return str(error)

@@ -24,7 +24,7 @@ from psearch.core.toolchain.compiler.compiler_processes import (
     in_processes,
     summary,
 )
-from psearch.core.toolchain.compiler.dependencies import closure, digest_of, toolchain
+from psearch.core.toolchain.compiler.dependencies import circle, closure, digest_of, toolchain
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.toolchain.compiler.plug_ins import Loaded, mistake_in
 from psearch.core.toolchain.jit import EntryKernel, Kernel
@@ -39,18 +39,27 @@ Groups = Mapping[str, Sequence[Any]]
 class Build:
     """Compiles groups; `tell` gets one line at a time.
 
-    folder: of the cache, where bitcode is kept; None: nowhere.
+    folder: of the cache, where bitcode is kept; None: nowhere; plug_in: fields of a `PlugIn`, a user's file that
+    replaces kernels of these groups; importing: called with its path before it is imported, and with "" after that.
     """
 
-    def __init__(self, folder: Folder | None, groups: Groups, tell: Callable[[str], None], most_processes: int) -> None:
+    def __init__(
+        self,
+        folder: Folder | None,
+        groups: Groups,
+        tell: Callable[[str], None],
+        most_processes: int,
+        plug_in: Sequence[str] | None = None,
+        importing: Callable[[str], None] = lambda file: None,
+    ) -> None:
         self.folder = folder
         self.tell = tell
         self.most_processes = most_processes
         self.start = time.perf_counter()
         self.entries: dict[str, list[Kernel]] = {}
         self.replaced: dict[str, Mapping[str, str]] = {}
-        self.plug_ins: dict[PlugIn, Loaded] = {}
-        self.prefixes: dict[str, str] = {}
+        self.loaded: Loaded | None = None
+        """the user's file"""
         for name, fields in groups.items():
             recipe = Recipe(*fields)
             for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
@@ -60,14 +69,20 @@ class Build:
                 for kernel in jit.registry.values()
                 if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in recipe.modules
             ]
-            self.replaced[name] = {**self._of_plug_in(recipe), **recipe.replaced}
-            # a copy of a user's file at another place is another group, of the same code
-            self.prefixes[name] = name if recipe.plug_in is None else name.rpartition("-")[0]
+            self.replaced[name] = recipe.replaced
+        if plug_in is not None:
+            importing(plug_in[0])
+            self.loaded = Loaded(PlugIn(*plug_in))
+            importing("")
+            self.replaced = {name: {**self.loaded.replaced, **own} for name, own in self.replaced.items()}
         # now, and not when all is compiled: somebody may be editing them
         self.files = {file: kernel_cache.file_hash(file) for file in self._imported_files()}
-        for loaded in self.plug_ins.values():
-            loaded.check_unchanged(self.files)
+        if self.loaded is not None:
+            self.files[self.loaded.file] = self.loaded.digest
         self.closures = {name: closure(entries, self.replaced[name]) for name, entries in self.entries.items()}
+        if self.loaded is not None:
+            for name, members in self.closures.items():
+                self.loaded.check_calls(circle(members, self.replaced[name]))
         self.digests = {
             symbol: self._digest_of(kernel) for members in self.closures.values() for symbol, kernel in members.items()
         }
@@ -75,22 +90,19 @@ class Build:
         self.bitcodes: dict[str, bytes] = {}
         """by symbol"""
 
-    def _of_plug_in(self, recipe: Recipe) -> dict[str, str]:
-        """What the user's file of a group replaces."""
-        if recipe.plug_in is None:
-            return {}
-        plug_in = PlugIn(*recipe.plug_in)
-        if plug_in not in self.plug_ins:
-            self.plug_ins[plug_in] = Loaded(plug_in)
-        return self.plug_ins[plug_in].replaced
-
     def _is_users(self, kernel: Kernel) -> bool:
-        return any(kernel.symbol in loaded.symbols for loaded in self.plug_ins.values())
+        return self.loaded is not None and kernel.py_func.__module__ in self.loaded.imported
+
+    def check_unchanged(self) -> None:
+        """Raise PlugInError where files were edited while a user's file was compiled: what is made is of neither."""
+        changed = [file for file, known in self.files.items() if kernel_cache.file_hash(file) != known]
+        if self.loaded is not None and changed:
+            raise PlugInError(f"{changed[0]}: it has changed since it was read")
 
     def _digest_of(self, kernel: Kernel) -> str:
         try:
             return digest_of(kernel)
-        except AssertionError as error:
+        except Exception as error:  # whatever a text of the user's does to Python's parser
             if self._is_users(kernel):
                 raise mistake_in(kernel, error) from error
             raise
@@ -136,13 +148,12 @@ class Build:
         }
         modules = {kernel.py_func.__module__ for kernel in jit.registry.values()}
         folders = {Path(files[name]).parent for name in modules & set(files)}
-        of_users = {name for loaded in self.plug_ins.values() for name in loaded.imported}
-        found = {
+        of_user = set() if self.loaded is None else self.loaded.imported
+        return sorted(
             file
             for name, file in files.items()
-            if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_users
-        }
-        return sorted(found | {plug_in.file for plug_in in self.plug_ins})
+            if name.partition(".")[0] == "psearch" or Path(file).parent in folders or name in of_user
+        )
 
     def _bitcode_name(self, symbol: str) -> str:
         return f"{self.digests[symbol]}.bc"
@@ -163,7 +174,9 @@ class Build:
         parts = [toolchain(), *processor(), *(kernel.symbol for kernel in self.entries[group])]
         parts += [self.digests[symbol] for symbol in sorted(self.closures[group])]
         parts += [str(sorted(self.replaced[group].items()))]
-        return f"{self.prefixes[group]}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
+        # a copy of a user's file at another place is another group, of the same code
+        prefix = group if self.loaded is None else group.rpartition("-")[0]
+        return f"{prefix}-{hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:32]}.o"
 
     def front_end(self, symbol: str) -> tuple[str, bytes]:
         """Compile one kernel to bitcode."""
@@ -183,19 +196,26 @@ class Build:
         return group, Object(self.object_name(group), counts, object_code(bitcodes, entries, self.replaced[group]))
 
 
-def main(descriptor: int, folder: int | None, groups: Groups, most_processes: int, parent: int) -> int:
+def main(
+    descriptor: int,
+    folder: int | None,
+    groups: Groups,
+    plug_in: Sequence[str] | None,
+    most_processes: int,
+    parent: int,
+) -> int:
     """Compile groups, and write what happens to a pipe, a line of JSON for each message.
 
-    folder: descriptor of the folder in the cache; parent: the process that waits for it. The messages:
-    `tell`, a line of progress; `group`, with `name`, `entries` and `code` of its object; `files`, with a hash of each;
-    `mistake`, in a user's file; `error`, one line, with `killed` if memory may have been short. What else there is to
-    say goes to stderr.
+    folder: descriptor of the folder in the cache; plug_in: see `Build`; parent: the process that waits for it. The
+    messages: `tell`, a line of progress; `importing`, the user's file, then an empty text; `group`, with `name`,
+    `entries` and `code` of its object; and one at last: `files`, with a hash of each, `mistake`, in a user's file, or
+    `error`, one line, with `killed` if memory may have been short. What else there is to say goes to stderr.
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
     with open(descriptor, "w", encoding="ascii") as pipe:
         try:
-            _build(None if folder is None else Folder(folder, "the cache"), groups, most_processes, pipe)
+            _build(None if folder is None else Folder(folder, "the cache"), groups, plug_in, most_processes, pipe)
         except (KeyboardInterrupt, BrokenPipeError):
             return 1
         except PlugInError as error:
@@ -215,13 +235,18 @@ def main(descriptor: int, folder: int | None, groups: Groups, most_processes: in
     return 0
 
 
-def _build(folder: Folder | None, groups: Groups, most_processes: int, pipe: IO[str]) -> None:
-    build = Build(folder, groups, lambda text: _send(pipe, tell=text), most_processes)
-    names = {group: build.object_name(group) for group in groups}
+def _build(
+    folder: Folder | None, groups: Groups, plug_in: Sequence[str] | None, most_processes: int, pipe: IO[str]
+) -> None:
+    def tell(text: str) -> None:
+        _send(pipe, tell=text)
+
+    build = Build(folder, groups, tell, most_processes, plug_in, lambda file: _send(pipe, importing=file))
+    names = {build.object_name(group): group for group in groups}
     for made in build.run():
         code = base64.b64encode(made.code).decode()
-        for group in (group for group, name in names.items() if name == made.name):
-            _send(pipe, group=group, name=made.name, entries=made.entries, code=code)
+        _send(pipe, group=names[made.name], name=made.name, entries=made.entries, code=code)
+    build.check_unchanged()
     _send(pipe, files=build.files)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import linecache
 import sys
 import types as python_types
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -36,8 +37,9 @@ def _names(code: python_types.CodeType) -> Iterator[str]:
 def _globals_of(kernel: Kernel) -> dict[str, Any]:
     """What the kernel's global names stand for; attributes, and builtins, are left out."""
     function = kernel.py_func
-    if function.__closure__:
-        raise AssertionError(f"{kernel.symbol} is a closure: kernels are plain functions")
+    if function.__closure__ or function.__name__ == "<lambda>":
+        what = "closure" if function.__closure__ else "lambda"
+        raise AssertionError(f"{kernel.symbol} is a {what}: kernels are plain functions")
     return {name: function.__globals__[name] for name in _names(function.__code__) if name in function.__globals__}
 
 
@@ -71,6 +73,31 @@ def closure(entries: Iterable[Kernel], replaced: Mapping[str, str] | None = None
     return found
 
 
+def circle(members: Mapping[str, Kernel], replaced: Mapping[str, str]) -> list[Kernel]:
+    """Return kernels of a closure each of which calls the next one, and the last one the first; empty if there are
+    none."""
+
+    def called(kernel: Kernel) -> Iterator[Kernel]:
+        for each in called_by(kernel):
+            other = replaced.get(each.symbol, kernel.symbol)
+            yield each if other == kernel.symbol else jit.registry[other]
+
+    done: set[str] = set()
+    for first in members.values():
+        path, waiting = [first], [called(first)]
+        while path:
+            following = next(waiting[-1], None)
+            if following is None:
+                waiting.pop()
+                done.add(path.pop().symbol)
+            elif following in path:
+                return path[path.index(following) :]
+            elif following.symbol not in done:
+                path.append(following)
+                waiting.append(called(following))
+    return []
+
+
 def _stand_in(kernel: Kernel, symbol: str) -> Kernel:
     """The kernel of this symbol, which can be called as the first one is."""
     other = jit.registry[symbol]
@@ -89,7 +116,8 @@ class _Sources:
     def function(self, function: Callable[..., Any]) -> str:
         file = inspect.getsourcefile(function) or ""
         if file not in self._functions:
-            tree = ast.parse(Path(file).read_bytes())
+            # as `inspect` has it: read once, or as it was when a user's file was imported
+            tree = ast.parse("".join(linecache.getlines(file)))
             self._functions[file] = {
                 (node.name, decorator.lineno): node
                 for node in ast.walk(tree)
@@ -97,7 +125,9 @@ class _Sources:
                 for decorator in (node.decorator_list or [ast.Constant(0, lineno=node.lineno)])
             }
         code = function.__code__
-        node = self._functions[file][code.co_name, code.co_firstlineno]
+        node = self._functions[file].get((code.co_name, code.co_firstlineno))
+        if node is None:
+            raise AssertionError(f"{function.__module__}.{function.__name__}: its text is not in {file}")
         return _dump([node.args, *_without_docstring(node.body)])
 
     def module(self, name: str) -> str:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Mapping
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.dependencies import called_by
 from psearch.core.toolchain.jit import Kernel, line_of
-from psearch.core.toolchain.kernel_cache import PlugInError
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
 from psearch.core.toolchain.recipes import PlugIn
 
+_NO_FOLDER = "/dev/null"
 _MOST_WORDS = 240
 _DIGITS = 8
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -39,37 +42,45 @@ class Loaded:
     """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
 
     def __init__(self, plug_in: PlugIn) -> None:
-        self._plug_in = plug_in
+        self.file, self._module, self.digest = plug_in
         before = set(sys.modules)
-        name = self._import()
-        self.imported = {name, *set(sys.modules) - before}
-        """modules that came with it"""
+        self._words = self._import()
+        self.imported = set(sys.modules) - before
+        """modules that came with it, and its own"""
         self.symbols = {
-            symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == plug_in.file
+            symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == self.file
         }
         """of its kernels"""
         self.replaced = self._find_replaced()
         """symbols of hooks, and of the file's kernels that stand in for them"""
 
-    def _import(self) -> str:
-        """Import the file; returns the name of its module."""
-        file, module, digest = self._plug_in
+    def _import(self) -> int:
+        """Import the file as it was when the program read it; returns how many words of memory it has."""
+        file = self.file
         try:
-            if module:
-                import_module(module)
-                return module
-            name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{digest[:_DIGITS]}"
-            spec = spec_from_file_location(name, file)
-            if spec is None or spec.loader is None:
-                raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
-            made = sys.modules[name] = module_from_spec(spec)
-            sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
-            spec.loader.exec_module(made)
-            return name
+            with _only_sources():
+                source = read_plug_in(file)
+                if content_hash(source) != self.digest:
+                    raise PlugInError(f"{file}: it has changed since it was read")
+                words = words_of(file, source)
+                code = compile(source, file, "exec", dont_inherit=True)
+                text = [f"{line}\n" for line in decode_source(source).split("\n")]
+                linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
+                name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
+                spec = find_spec(self._module) if self._module else spec_from_file_location(name, file)
+                if spec is None:
+                    raise PlugInError(f"{file}: not a file of Python: its name does not end in .py")
+                made = sys.modules[spec.name] = module_from_spec(spec)
+                if not self._module:
+                    sys.path.append(str(Path(file).parent))  # behind all others: it may import what lies beside it
+                exec(code, made.__dict__)
+            if getattr(made, "WORDS", 0) != words:
+                raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
+            return words
         except PlugInError:
             raise
         except SyntaxError as error:
-            place = error.filename if error.lineno is None else f"{error.filename}:{error.lineno}"
+            place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
             raise PlugInError(f"{place}: {error.msg}") from error
         except (Exception, SystemExit) as error:  # what a user's code raises
             own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
@@ -81,12 +92,11 @@ class Loaded:
         for symbol in sorted(self.symbols):
             kernel = jit.registry[symbol]
             try:
-                calls_itself = kernel in called_by(kernel)
-            except AssertionError as error:  # a closure
+                called, raising = called_by(kernel), _raising_line(kernel)
+            except Exception as error:  # a closure, and whatever an odd text does to Python's parser
                 raise mistake_in(kernel, error) from error
-            if calls_itself:
-                raise PlugInError(f"{_place(kernel)} calls itself: no kernel is recursive")
-            raising = _raising_line(kernel)
+            if not self._words and any(each.is_memory for each in called):
+                raise PlugInError(f"{_place(kernel)} uses memory of its own: a line WORDS = 4 must say how many words")
             if raising is not None:
                 raise PlugInError(f"{_place(kernel, raising)}: a kernel cannot raise exceptions")
             if kernel.stands_in_for is None:
@@ -96,13 +106,29 @@ class Loaded:
                 raise PlugInError(f"{_place(kernel)}: {hook.py_func.__name__} has been replaced already")
             found[hook.symbol] = symbol
         if not found:
-            raise PlugInError(f"{self._plug_in.file}: it replaces nothing: no function is marked with @replaces")
+            raise PlugInError(f"{self.file}: it replaces nothing: no function is marked with @replaces")
         return found
 
-    def check_unchanged(self, hashes: Mapping[str, str]) -> None:
-        """Raise PlugInError when the file is not the one that was asked for."""
-        if hashes.get(self._plug_in.file) != self._plug_in.digest:
-            raise PlugInError(f"{self._plug_in.file}: it has changed since it was read")
+    def check_calls(self, circle: Sequence[Kernel]) -> None:
+        """Raise PlugInError for kernels of which each calls the next one, and the last one the first."""
+        own = [number for number, kernel in enumerate(circle) if kernel.symbol in self.symbols]
+        if own:
+            kernel, *others = (*circle[own[0] :], *circle[: own[0]])
+            names = ", ".join(each.py_func.__name__ for each in others)
+            way = f" by way of {names}" if names else ""
+            raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
+
+
+@contextmanager
+def _only_sources() -> Iterator[None]:
+    """Import what is written, not what was compiled of it: Python takes an older file for the same if it has its size
+    and its second."""
+    before = sys.dont_write_bytecode, sys.pycache_prefix
+    sys.dont_write_bytecode, sys.pycache_prefix = True, _NO_FOLDER
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode, sys.pycache_prefix = before
 
 
 def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:

@@ -425,7 +425,7 @@ def compile_with(monkeypatch: pytest.MonkeyPatch, program: str) -> compiler_clie
     """By a compiler that is this program; `pipe` is the descriptor that it answers to."""
     text = "pipe, most_processes = {pipe}, {most_processes}\n" + program.replace("{", "{{").replace("}", "}}")
     monkeypatch.setattr(compiler_client, "_PROGRAM", text)
-    return compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+    return compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -506,7 +506,7 @@ def test_a_compiler_that_cannot_be_started_is_one_line(monkeypatch, call):
     with monkeypatch.context() as patch:
         patch.setattr(call, fail)
         with pytest.raises(KernelError, match="cannot be started: Resource temporarily unavailable"):
-            compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+            compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
     assert open_files() == before
 
 
@@ -521,7 +521,7 @@ def test_a_program_that_is_no_python_does_not_start_itself(monkeypatch, way):
         monkeypatch.setattr(sys, "executable", way)
     monkeypatch.setattr(subprocess, "Popen", lambda *arguments, **others: pytest.fail("started"))
     with pytest.raises(KernelError, match="need a Python interpreter"):
-        compiler_client.compile_groups(GROUPS, None, None, lambda: None)
+        compiler_client.compile_groups(GROUPS, None, None, None, lambda: None)
 
 
 def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
@@ -531,7 +531,7 @@ def test_an_exception_of_whoever_hears_the_progress_goes_on(monkeypatch):
     text = """import os, time; os.write({pipe}, b'{{"tell": "a line"}}\\n'); time.sleep(600)"""
     monkeypatch.setattr(compiler_client, "_PROGRAM", text)
     with pytest.raises(BrokenPipeError, match="a line"):
-        compiler_client.compile_groups(GROUPS, None, leave, lambda: None)
+        compiler_client.compile_groups(GROUPS, None, None, leave, lambda: None)
 
 
 # -- what the caller hears -------------------------------------------------------------------------------------------

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import py_compile
 import subprocess
 import sys
+import time
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import pytest
 from paths import SUPPORT
 from tiny_hooks import TINY_HOOKS
 
-from psearch.core.toolchain import groups
+from psearch.core.toolchain import compiler_client, groups
 from psearch.core.toolchain.groups import KernelError, PlugInError
 from psearch.core.toolchain.kernel_cache import file_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch.core.toolchain.plug_in_file import read_plug_in
 
 TEN_TIMES = """
 from tiny_hooks import chosen
@@ -86,6 +90,50 @@ def test_neither_does_one_that_imports_a_file_which_was(tmp_path: Path) -> None:
     assert printed() == "35\n"
 
 
+@pytest.mark.parametrize("edited", ["stale.py", "stale_constants.py"])
+def test_neither_does_one_whose_bytecode_looks_like_new(edited: str, tmp_path: Path) -> None:
+    """Python believes bytecode of the same size and second."""
+    (tmp_path / "stale_constants.py").write_text("FACTOR = 6\n")
+    file = tmp_path / "stale.py"
+    file.write_text("from stale_constants import FACTOR\n" + TEN_TIMES.format("(FACTOR + 1)"))
+    older = tmp_path / edited
+    status = older.stat()
+    py_compile.compile(str(older))
+    older.write_text(older.read_text().replace("= 6", "= 8").replace("+ 1", "+ 3"))
+    os.utime(older, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert answer(set_of(file)) == 45
+    assert [path.name for path in tmp_path.glob("__pycache__/*")] == [Path(cache_from_source(str(older))).name]
+
+
+def test_files_compiled_at_once_have_modules_of_their_own(tmp_path: Path) -> None:
+    sets = []
+    for number in (3, 4):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "same_name.py").write_text(f"FACTOR = {number}\n")
+        (folder / "own.py").write_text("from same_name import FACTOR\n" + TEN_TIMES.format("FACTOR"))
+        sets.append(set_of(folder / "own.py"))
+    groups.load(*(each.group(TINY_HOOKS) for each in sets))
+    assert [answer(each) for each in sets] == [15, 20]
+
+
+def test_the_package_s_own_code_does_not_depend_on_a_file_compiled_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "passing.py"
+    file.write_text(TEN_TIMES.format(11))
+    program = (
+        "from tiny_hooks import TINY_HOOKS; from psearch.core.toolchain import groups;"
+        "from psearch.core.toolchain.kernel_sets import KernelSet;"
+        f"own = KernelSet{(str(file), '', file_hash(str(file)))!r}.group(TINY_HOOKS);"
+        "groups.load(TINY_HOOKS, own);"
+        f"open({str(file)!r}, 'a').write('# edited');"
+        "print(groups.cached(TINY_HOOKS) is not None, groups.cached(own) is not None)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "PSEARCH_CACHE_DIR": str(tmp_path / "cache")}
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=200, env=environment, check=True)
+    assert done.stdout == "True False\n"
+
+
 def test_two_copies_of_a_file_share_their_code(tmp_path: Path) -> None:
     files = [tmp_path / name / "copied.py" for name in ("a", "b")]
     for file in files:
@@ -113,10 +161,58 @@ def test_a_mistake_reaches_the_program_as_one_line(tmp_path: Path) -> None:
     assert str(raised.value) == f"{file}:7: mine: NameError: name 'factor' is not defined"
 
 
+# -- a file that does more than define kernels -----------------------------------------------------------------------
+
+
+def test_an_import_without_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much it says meanwhile."""
+    monkeypatch.setattr(compiler_client, "_IMPORT_S", 2.0)
+    file = tmp_path / "endless.py"
+    file.write_text("import sys, time\nwhile True:\n    print(file=sys.stderr, flush=True)\n    time.sleep(0.1)\n")
+    with pytest.raises(PlugInError) as raised:
+        answer(set_of(file))
+    assert str(raised.value) == f"{file}: to import it takes more than 2 s"
+
+
+@pytest.mark.parametrize("leaving", ["os._exit(0)", "os.kill(os.getpid(), 11)"])
+def test_an_import_that_ends_the_compiler_is_told(leaving: str, tmp_path: Path) -> None:
+    file = tmp_path / "leaving.py"
+    file.write_text(f"import os\n{leaving}\n")
+    with pytest.raises(PlugInError) as raised:
+        answer(set_of(file))
+    assert str(raised.value) == f"{file}: it ended the process that imported it"
+
+
+def test_a_process_that_it_starts_is_not_waited_for(tmp_path: Path) -> None:
+    """It has inherited the compiler's pipes."""
+    file, number = tmp_path / "starting.py", tmp_path / "number"
+    start = "import os, pathlib, time\npid = os.fork()\nif not pid:\n    time.sleep(60)\n    os._exit(0)\n"
+    file.write_text(f"{start}pathlib.Path({str(number)!r}).write_text(str(pid))\n{TEN_TIMES.format(12)}")
+    since = time.monotonic()
+    assert answer(set_of(file)) == 60
+    assert time.monotonic() - since < 40
+    os.kill(int(number.read_text()), 9)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "folder", "large"])
+def test_what_is_no_file_of_kernels_is_not_read(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "odd.py"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(b"#" * ((1 << 20) + 1))
+    with pytest.raises(OSError, match="larger than 1 MiB" if kind == "large" else "no regular file"):
+        read_plug_in(str(path))
+
+
 # -- what is wrong with a file ---------------------------------------------------------------------------------------
 
 HEAD = """\
-from psearch.own_policy import Context, Node, i64, kernel, may_open, open_priority, replaces
+from psearch.own_policy import Context, Node, boolean, i64, kernel, may_open, replaces
 
 @replaces(may_open)
 def mine(ctx, node, ply):
@@ -149,6 +245,29 @@ MISTAKES = {
     "itself": (
         HEAD.replace("mine", "may_open") + "    return may_open(ctx, node, ply)",
         "4: may_open calls itself: no kernel is recursive",
+    ),
+    "helper_calls_the_hook": (
+        HEAD + "    return helper(ctx, node, ply)\n\n@kernel(boolean(Context, Node, i64))\n"
+        "def helper(ctx, node, ply):\n    return may_open(ctx, node, ply)",
+        "4: mine calls itself by way of helper: no kernel is recursive",
+    ),
+    "lambda": (
+        HEAD.split("@")[0] + "mine = replaces(may_open)(lambda ctx, node, ply: True)",
+        "3: <lambda>: plug_in_l",
+    ),
+    "made_by_exec": (
+        HEAD.split("@")[0] + "exec('def mine(ctx, node, ply): return True')\nmine = replaces(may_open)(mine)",
+        " it replaces nothing",
+    ),
+    "deep": (f"{HEAD}    return {'-' * 5000}node.depth > 1", " "),
+    "nulls": ("x = 1\0", " source code string cannot contain null bytes"),
+    "memory": (
+        HEAD.replace("replaces\n", "replaces, word\n") + "    return word(ctx, 0) > 0",
+        "4: mine uses memory of its own: a line WORDS = 4 must say how many words",
+    ),
+    "memory_too_late": (
+        f"{OPENS}\nif True:\n    WORDS = 4\n",
+        " WORDS must be set once, by a line that begins",
     ),
     "twice": (
         f"{OPENS}\n@replaces(may_open)\ndef other(ctx, node, ply):\n    return True",
