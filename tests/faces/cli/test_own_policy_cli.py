@@ -76,6 +76,18 @@ def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str
     assert said[-1].startswith("bestmove")
 
 
+def test_uci_tells_before_it_is_ready_and_takes_a_file_that_was_mended(broken: str) -> None:
+    """To compile is no part of the clock of `go`."""
+    with Client() as client:
+        client.send(f"setoption name Policy value {broken}")
+        assert len([line for line in client.ready() if "mine takes (ctx, node)" in line]) == 1
+        Path(broken).write_text(BROKEN.replace("(ctx, node)", "(ctx, node, ply)"))
+        client.send(f"setoption name Policy value {broken}")
+        assert not [line for line in client.ready() if broken in line]
+        client.send("position startpos", "go depth 3")
+        assert not [line for line in client.answer()[1] if "Policy" in line]
+
+
 def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
     with Client() as client:
         client.send(f"setoption name Policy value {FILE}", "setoption name Cluster value auto", "go depth 2")
@@ -88,13 +100,18 @@ def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
 
 
 CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"
+FIRST_ENDLESS = "    while ctx.workers != 0:\n        ply += 1\n    return ply > 0\n"
 ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),
-    [(CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"), (ENDLESS, 0, "best move")],
+    [
+        (FIRST_ENDLESS, 0, "best move"),
+        (CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
+        (ENDLESS, 0, "best move"),
+    ],
 )
 def test_what_goes_wrong_in_a_worker_ends_and_is_told(body: str, status: int, said: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"
