@@ -14,15 +14,18 @@ from positions import KIWIPETE
 
 from psearch.arena.arena import Arena
 from psearch.core.toolchain.kernel_sets import STANDARD
+from psearch.lab.studies.speedup_study import measure
 from psearch.options import SearchOptions, kernels_of_policy
 from psearch.processes import search_workers
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
 from psearch.searcher.searcher import Searcher, Size, search_here
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.text.epd_text import SuitePosition
 
 FILE = REPOSITORY / "docs" / "examples" / "my_policy.py"
 OPTIONS = SearchOptions(policy=str(FILE))
@@ -241,6 +244,17 @@ def test_options_keep_the_file_as_it_was(tmp_path: Path) -> None:
     assert replace(options, split_depth=3).kernels == options.kernels
     assert SearchOptions(policy=str(file)).kernels != options.kernels
     assert replace(options, policy="ybw").kernels == STANDARD
+
+
+def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
+    file = tmp_path / "studied.py"
+    file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 8"))
+    kernels = {str(file): kernels_of_policy(str(file))}
+    load_kernels(kernels[str(file)].group(SEARCH))
+    file.write_text("x = 1\n")
+    suite = [SuitePosition("kiwipete", chess.Board(KIWIPETE))]
+    (sample,) = measure(suite, [1], [str(file)], 0, 1, 1, depth=3, kernels=kernels)
+    assert sample.policy == str(file)
 
 
 @pytest.mark.parametrize(
