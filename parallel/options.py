@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import os
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
-from psearch.core.toolchain.kernel_cache import file_hash
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
+from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
 from psearch.text.policy_names import is_policy_file, module_of_policy
@@ -20,8 +22,6 @@ DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
-_MOST_WORDS = 1 << 17
-"""of a policy's own memory: a mebibyte"""
 
 
 def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
@@ -87,38 +87,35 @@ def kernels_of_policy(policy: str) -> KernelSet:
             known = ", ".join(POLICY_NAMES)
             raise PsearchError(f"policy must be one of {known}, or a file such as my_policy.py, not {shown(policy)}")
         file = found
+    if not file.isprintable():
+        raise PsearchError(f"the path of a policy must have no such characters: {shown(policy)}")
     try:
-        with open(file, "rb") as source:
-            source.read(1)
+        content = read_plug_in(file)
+        return KernelSet(file, module, content_hash(content), words_of(file, content))
+    except PlugInError as error:
+        raise PsearchError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = error.strerror if isinstance(error, OSError) else error
         raise PsearchError(f"cannot read the policy {shown(policy)}: {reason}") from None
-    return KernelSet(file, module, file_hash(file), _words_of(file))
 
 
-def _words_of(file: str) -> int:
-    """What a line `WORDS = N` of a policy's file says. Raises PsearchError for another N than one that will do."""
-    try:
-        with open(file, "rb") as source:
-            lines = ast.parse(source.read()).body
-    except (SyntaxError, ValueError):
-        return 0  # told with its line when it is compiled
-    for line in lines:
-        if isinstance(line, ast.Assign) and any(isinstance(to, ast.Name) and to.id == "WORDS" for to in line.targets):
-            words = line.value.value if isinstance(line.value, ast.Constant) else None
-            if type(words) is not int or not 0 <= words <= _MOST_WORDS:
-                raise PsearchError(f"{file}:{line.lineno}: WORDS must be a whole number from 0 to {_MOST_WORDS}")
-            return words
-    return 0
+def options_with(options: SearchOptions, policy: str, kernels: Mapping[str, KernelSet]) -> SearchOptions:
+    """Return the options with another policy. kernels: of files, as they were when they were read."""
+    return replace(options, policy=policy, own=(policy, kernels[policy]) if policy in kernels else None)
 
 
 def _file_of(module: str) -> str | None:
-    from importlib.util import find_spec
-
-    try:
-        found = find_spec(module)
-    except (ImportError, ValueError):
-        return None
+    """Where a module lies, found as Python finds it, but without importing the packages that it lies in."""
+    place: Sequence[str] | None = None
+    found = None
+    name = ""
+    for part in module.split("."):
+        if name and place is None:
+            return None
+        name = f"{name}.{part}" if name else part
+        specs = (finder.find_spec(name, place) for finder in sys.meta_path if hasattr(finder, "find_spec"))
+        found = next((spec for spec in specs if spec is not None), None)
+        place = None if found is None else found.submodule_search_locations
     return None if found is None else found.origin
 
 
@@ -173,6 +170,10 @@ class SearchOptions:
     def kernels(self) -> KernelSet:
         """Return the kernels that the search runs."""
         return STANDARD if self.own is None else self.own[1]
+
+    def standard(self) -> SearchOptions:
+        """Return the same with the package's kernels: the default policy in place of one of the user's."""
+        return self if self.own is None else replace(self, policy=DEFAULT_POLICY)
 
     @property
     def rules(self) -> Pruning:

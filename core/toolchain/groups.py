@@ -62,6 +62,8 @@ class Group:
         self.replaced = dict(replaced or {})
         self.plug_in = plug_in
         self._functions: dict[str, Any] = {}
+        self._object: Object | None = None
+        """with a user's file, which another process may not find as it was"""
         _groups[name] = self
 
     @property
@@ -83,12 +85,24 @@ class Group:
             load(self)
         return self._functions[name]
 
+    def packed(self) -> bytes:
+        """Return what `take_packed` takes, of a group that is loaded; empty without a user's file: every process has
+        the package's own kernels."""
+        return b"" if self._object is None else kernel_cache.packed(self._object)
+
+    def take_packed(self, content: bytes) -> None:
+        """Load what another process of this program has packed. Raises KernelError when the system refuses."""
+        if not self._functions:
+            self._take(kernel_cache.unpacked(self.name, content))
+
     def _take(self, found: Object) -> None:
         """Place its machine code. Raises KernelError when the system refuses."""
         try:
             addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
         except OSError as error:
             raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
+        if self.plug_in is not None:
+            self._object = found
         functions = {}
         for name, arguments in found.entries.items():
             prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)

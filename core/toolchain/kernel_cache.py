@@ -286,14 +286,22 @@ def recorded_object(folder: Folder, group: str, known: dict[str, str] | None = N
 
 def write_object(folder: Folder, found: Object) -> None:
     """Keep the machine code of a group."""
-    write_sealed(folder, found.name, json.dumps(found.entries).encode() + b"\n" + found.code)
+    write_sealed(folder, found.name, packed(found))
 
 
 def read_object(folder: Folder, name: str) -> Object | None:
     """Return the machine code of a group; None when there is no such object, or it is damaged."""
     content = read_sealed(folder, name)
-    if content is None:
-        return None
+    return None if content is None else unpacked(name, content)
+
+
+def packed(found: Object) -> bytes:
+    """Return entries and code, for a file or another process."""
+    return json.dumps(found.entries).encode() + b"\n" + found.code
+
+
+def unpacked(name: str, content: bytes) -> Object:
+    """Return what `packed` has packed."""
     entries, _, code = content.partition(b"\n")
     return Object(name, json.loads(entries), code)
 

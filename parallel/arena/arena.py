@@ -143,7 +143,7 @@ class Arena:
             self.header[0]["logged_depth"] = NEVER_LOGGED
             taken.pop_all()
 
-    def renew(self, workers: int) -> Arena:
+    def renew(self, workers: int, kernels: KernelSet) -> Arena:
         """An arena with a control block of its own, for other workers, and with the transposition table of this one.
 
         For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
@@ -153,7 +153,7 @@ class Arena:
         when it may be soon: this arena stays as it is.
         """
         renewed = Arena.__new__(Arena)
-        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, self.kernels)
+        renewed._set_layout(workers, self.hash_mb, stack_pool_size(workers), self.trace_events, kernels)
         renewed._check_memory(with_table=False)
         renewed._table = self._table
         renewed._is_table_taken = True

@@ -52,6 +52,7 @@ class Workers:
     ) -> None:
         self.threads = threads
         self._start_method = start_method
+        self._kernels = kernels
         self._on_renewal = on_renewal
         self._changing = threading.RLock()
         """held while arena and pool are replaced, and while another thread than the owner uses them"""
@@ -170,13 +171,15 @@ class Workers:
         return None
 
     def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
-        """A renewed arena, and a pool of so many processes; 0: the pool without any."""
+        """A renewed arena, and a pool of so many processes; 0: the pool without any. A user's kernels, which may crash
+        or never return, are left to processes, unless none were wanted from the start."""
         with self._changing:
             if self._is_closing:
                 raise PsearchError("this engine is closed")
             former = self.arena
             self._ending += self.pool.abandon()
-            self.arena = former.renew(max(1, processes))
+            is_wanted = processes or self._start_method == INLINE
+            self.arena = former.renew(max(1, processes), self._kernels if is_wanted else STANDARD)
             former.close()
             self.pool = InlinePool(self.arena)  # until there are processes
             self._on_renewal(self.arena)

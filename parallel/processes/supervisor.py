@@ -249,7 +249,7 @@ class Supervisor:
         from psearch.processes.watch import Watch
 
         small = Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH), movetime_ms=_QUICK_MS)
-        workers = Workers(1, 1, INLINE, kernels=request.options.kernels)
+        workers = Workers(1, 1, INLINE)
         try:
             watch = Watch(workers, replace(request, limits=small, control=SearchControl()), time.perf_counter(), notes)
             watch.run()

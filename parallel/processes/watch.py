@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from psearch.arena.setup import Progress, write_search
 from psearch.core.constants import MATE
+from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.defaults import MAX_DEPTH
 from psearch.processes.heartbeat import Heartbeat
 from psearch.processes.request import SearchRequest
@@ -96,7 +97,10 @@ class Watch:
     def _set_up(self, limits: Limits, progress: Progress | None) -> None:
         request = self.request
         arena = self.workers.arena
-        write_search(arena, request.board, limits, request.options, request.only, request.multipv, progress)
+        options = request.options
+        if not self.workers.are_processes and arena.kernels == STANDARD:
+            options = options.standard()
+        write_search(arena, request.board, limits, options, request.only, request.multipv, progress)
 
     def _search(self) -> None:
         """Until the end: pass on reports, keep the limits, notice deaths and stalls."""

@@ -24,9 +24,10 @@ from psearch.defaults import (
     MAX_MOVETIME_MS,
     MAX_NODES,
     MAX_THREADS,
+    POLICY_NAMES,
     PRUNING_MODES,
 )
-from psearch.text.policy_names import POLICIES
+from psearch.text.policy_names import is_own_policy
 from psearch.text.values import text_of, whole, whole_number
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Option:
     field: str = ""
     """of `Settings`, or of its `search`, where it has one"""
     takes_file: bool = False
-    """may name a file, too, which then is among its `choices`"""
+    """may name a policy that is none of its `choices`: a file, or one that a package has declared"""
     takes_changes: bool = False
     """behind a choice may stand changes to it, where they are no option of their own"""
     is_path: bool = False
@@ -121,7 +122,8 @@ class Option:
             return {"true": True, "false": False}[text.casefold()]
         if self.kind == "combo":
             known = {choice.casefold(): choice for choice in self.choices}
-            return text if self.takes_file and text in self.choices else known[text.casefold()]
+            is_own = self.takes_file and text.casefold() not in known and is_own_policy(text)
+            return text if is_own else known[text.casefold()]
         if self.kind == "string":
             if "\0" in text:
                 raise ValueError(f"{self.name} must not hold a null character: {quoted(text)}")
@@ -159,10 +161,12 @@ class Option:
     def add_to(self, parser: argparse._ActionsContainer, words: str = "", **changes: Any) -> None:
         """Add it to the arguments of a command. words: the help, if another; changes: other keywords of argparse."""
         keywords: dict[str, Any] = {"metavar": self.metavar, "help": words or self.words}
-        if self.kind == "spin":
+        if self.kind == "spin" or self.takes_file:
             keywords["type"] = self.of_argument
-        elif self.kind == "combo":
-            keywords |= {"default": self.default} | ({} if self.takes_changes else {"choices": self.choices})
+        elif self.kind == "combo" and not self.takes_changes:
+            keywords["choices"] = self.choices
+        if self.kind == "combo":
+            keywords["default"] = self.default
         parser.add_argument(self.flag or f"--{self.key}", **(keywords | changes))
 
     def of_argument(self, text: str) -> Value:
@@ -191,8 +195,8 @@ POLICY = Option(
     "Policy",
     "combo",
     DEFAULT_POLICY,
-    choices=POLICIES,
-    words=f"how work is split: {', '.join(POLICIES)} (default {DEFAULT_POLICY}), or a file of your own",
+    choices=POLICY_NAMES,
+    words=f"how work is split: {', '.join(POLICY_NAMES)} (default {DEFAULT_POLICY}), or a file of your own",
     metavar="NAME|FILE",
     field="policy",
     takes_file=True,

@@ -12,6 +12,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, Result
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.machines import Machines
 from psearch.searcher.notices import Notices
 
@@ -45,9 +46,10 @@ class Size(NamedTuple):
 
 
 def smaller_sizes(size: Size) -> Iterator[Size]:
-    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none."""
+    """Yield what may be had when `size` cannot: less and less memory, then fewer processes, then none, and no kernels
+    of a user's."""
     size = size._replace(trace=False)
-    inline = Size(1, size.hash_mb, inline=True, kernels=size.kernels)
+    inline = Size(1, size.hash_mb, inline=True)
     while size.hash_mb > 1:
         size = size._replace(hash_mb=size.hash_mb // 2)
         yield size
@@ -59,8 +61,9 @@ def smaller_sizes(size: Size) -> Iterator[Size]:
 
 
 def search_here(request: SearchRequest) -> Result:
-    """Search in this thread, with the least table: the last resort. Raises whatever the system refuses with."""
-    with Size(1, 1, inline=True, kernels=request.options.kernels).start() as supervisor:
+    """Search in this thread, with the least table and the package's kernels: the last resort. Raises whatever the
+    system refuses with."""
+    with Size(1, 1, inline=True).start() as supervisor:
         return supervisor.search(request)
 
 
@@ -99,7 +102,8 @@ class Searcher:
 
     def start(self, wanted: Size) -> Searcher:
         """Have workers of this size, with an empty table. If the system refuses there are such as before, and what it
-        refused with is raised, as PsearchError."""
+        refused with is raised, as PsearchError. Where there are no such kernels, nothing has changed."""
+        load_kernels(wanted.kernels.group(SEARCH))
         reason = self._take_first([wanted] if self._size is None else [wanted, self._size])
         self._wanted = self._size
         if reason is not None:
@@ -120,8 +124,11 @@ class Searcher:
         self._settle(wanted, former)
 
     def _settle(self, wanted: Size, former: Size | None) -> None:
-        before = [former] if former is not None and former != wanted else []
-        reason = self._take_first((wanted, *before, *smaller_sizes(former or wanted)))
+        next_best = former or wanted
+        if not next_best.inline:
+            next_best = next_best._replace(kernels=wanted.kernels)  # with others they would search nothing
+        before = [next_best] if next_best != wanted else []
+        reason = self._take_first((wanted, *before, *smaller_sizes(next_best)))
         if self._size is None:
             self._notices.fails(_SUBJECT, f"{reason}; there are no workers")
         elif reason is not None:

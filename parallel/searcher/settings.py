@@ -13,7 +13,7 @@ from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
-from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, PRUNING, THREADS, Option
+from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, THREADS, Option
 from psearch.text.values import shown, text_of, whole
 
 Options = Mapping[str, str | int | bool | None]
@@ -90,9 +90,11 @@ class Settings:
             value = pruning_named(str(value))
         if not option.field:
             return self
-        change = {option.field: value}
+        change: dict[str, object] = {option.field: value}
         if option in (THREADS, HASH):
             return replace(self, **change)  # type: ignore[arg-type]  # mypy does not know the field
+        if option is POLICY:
+            change["own"] = None  # a file that is named again is read again
         return replace(self, search=replace(self.search, **change))  # type: ignore[arg-type]
 
 

@@ -43,6 +43,28 @@ def test_a_mistake_is_raised_before_there_are_workers(tmp_path: Path) -> None:
         psearch.Engine(policy=str(file), hash_mb=1)
 
 
+def test_a_file_that_was_mended_is_taken_when_it_is_named_again(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("x = 1\n")
+    with psearch.Engine(hash_mb=1) as engine:
+        board = chess.Board()
+        engine.analyse(board, chess.engine.Limit(depth=4))
+        filled = engine._searcher.supervisor.arena.fill_permille()
+        for _ in range(2):
+            with pytest.raises(psearch.PsearchError, match="it replaces nothing"):
+                engine.configure({"Policy": str(file)})
+        assert engine._searcher.supervisor.arena.fill_permille() == filled, "the table is still there"
+        file.write_text(Path(FILE).read_text())
+        engine.configure({"Policy": str(file)})
+        first = engine._searcher.supervisor.arena.kernels
+        file.write_text(Path(FILE).read_text().replace("LARGE = 5", "LARGE = 7"))
+        engine.configure({"SplitDepth": 2})
+        assert engine._searcher.supervisor.arena.kernels == first, "nobody has named it"
+        engine.configure({"Policy": str(file)})
+        assert engine._searcher.supervisor.arena.kernels != first
+        assert engine.analyse(board, chess.engine.Limit(depth=3))["depth"] == 3
+
+
 def test_the_option_takes_names_and_files() -> None:
     assert POLICY.of_text("YBW") == "ybw"
     assert POLICY.of_text("/home/me/My_Policy.py") == "/home/me/My_Policy.py"

@@ -174,7 +174,7 @@ def test_it_follows_its_table_to_another_arena(arenas: list[Arena]) -> None:
     first = Arena(1, 1)
     exchange = logging(first, 2)
     searched(first, MIDDLE_GAME, 5)
-    second = first.renew(2)
+    second = first.renew(2, first.kernels)
     first.close()
     exchange.follow(second)
     assert exchange.collect(1000)[1] == 0

@@ -14,12 +14,18 @@ from positions import KIWIPETE
 
 from psearch.arena.arena import Arena
 from psearch.core.toolchain.kernel_sets import STANDARD
+from psearch.lab.studies.speedup_study import measure
 from psearch.options import SearchOptions, kernels_of_policy
+from psearch.processes import search_workers
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.searcher.notices import Notices
+from psearch.searcher.searcher import Searcher, Size, search_here
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.text.epd_text import SuitePosition
 
 FILE = REPOSITORY / "docs" / "examples" / "my_policy.py"
 OPTIONS = SearchOptions(policy=str(FILE))
@@ -87,6 +93,66 @@ def test_every_process_runs_it_however_it_is_started() -> None:
     assert opened("forkserver") == opened("inline") == mine
 
 
+def test_processes_get_it_though_its_file_is_another_by_now(tmp_path: Path) -> None:
+    """By the fork server, which has not loaded it."""
+    file = tmp_path / "short_lived.py"
+    file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 6"))
+    options = SearchOptions(policy=str(file))
+    mine = opened("fork", options)
+    for edited in (lambda: file.write_text("x = 1\n"), file.unlink):
+        edited()
+        assert opened("forkserver", options) == mine
+
+
+def test_where_no_process_can_be_had_none_of_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It might crash this process, or keep it for ever; one worker searches the same tree without."""
+    with Supervisor(1, 1, "fork", kernels=OPTIONS.kernels) as supervisor:
+
+        def refuse(*arguments: object) -> None:
+            raise OSError(11, "no process")
+
+        monkeypatch.setattr(search_workers.WorkerPool, "__init__", refuse)
+        supervisor.workers.pool.kill()
+        result = supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
+        assert any("this process searches alone" in note for note in result.notes)
+        assert supervisor.arena.kernels == STANDARD
+        opens = int(supervisor.arena.worker[0]["counters"]["opens"])
+        monkeypatch.undo()
+        supervisor.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), OPTIONS))
+        assert supervisor.arena.kernels == OPTIONS.kernels
+    assert opens == opened("inline", SearchOptions())[0]
+
+
+def test_the_last_resort_of_all_does_without_it(tmp_path: Path) -> None:
+    file = tmp_path / "never_compiled.py"
+    file.write_text("it is not run\n")
+    options = SearchOptions(policy=str(file))
+    assert search_here(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), options)).depth == 4
+
+
+def test_what_the_system_refuses_leaves_workers_that_run_it() -> None:
+    """They were those of the policy before, which search nothing for this one."""
+    told: list[str] = []
+    with Searcher(Notices(told.append)) as searcher:
+        searcher.settle(Size(1, 1))
+        searcher.settle(Size(1, 1 << 30, kernels=OPTIONS.kernels))
+        assert len(told) == 1 and "going on with Threads 1 and Hash 1" in told[0]
+        result = searcher.search(SearchRequest(chess.Board(KIWIPETE), Limits(depth=4), OPTIONS))
+        assert result.depth == 4
+        assert searcher.supervisor.arena.kernels == OPTIONS.kernels
+
+
+def test_kernels_that_cannot_be_had_cost_no_worker(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.py"
+    file.write_text("x = 1\n")
+    wrong = Size(1, 1, kernels=kernels_of_policy(str(file)))
+    with Searcher(Notices(print)).start(Size(1, 1)) as searcher:
+        before = searcher.supervisor
+        with pytest.raises(PsearchError, match="it replaces nothing"):
+            searcher.start(wrong)
+        assert searcher.supervisor is before and before.is_usable
+
+
 def test_workers_that_take_the_place_of_others_run_it_too() -> None:
     with Supervisor(1, 1, "fork", kernels=OPTIONS.kernels) as supervisor:
         supervisor.workers.pool.kill()
@@ -97,7 +163,7 @@ def test_workers_that_take_the_place_of_others_run_it_too() -> None:
 @pytest.mark.parametrize(("there", "asked"), [(OPTIONS, SearchOptions()), (SearchOptions(), OPTIONS)])
 def test_workers_with_other_kernels_are_not_asked(there: SearchOptions, asked: SearchOptions) -> None:
     request = SearchRequest(chess.Board(KIWIPETE), Limits(depth=1), asked)
-    with Supervisor(1, 1, "inline", kernels=there.kernels) as supervisor, pytest.raises(PsearchError, match="its own"):
+    with Supervisor(1, 1, "fork", kernels=there.kernels) as supervisor, pytest.raises(PsearchError, match="its own"):
         supervisor.search(request)
 
 
@@ -131,6 +197,14 @@ def test_workers_share_as_many_words_as_the_file_says(tmp_path: Path) -> None:
     finally:
         same.close()
         arena.close()
+
+
+@pytest.mark.parametrize("line", ["WORDS = 4", "WORDS: int = 4  # of 64 bits", "WORDS=4\r"])
+def test_the_size_is_read_however_its_line_is_written(line: str, tmp_path: Path) -> None:
+    """Also from a file that Python's parser gives up."""
+    file = tmp_path / "large.py"
+    file.write_text(f"{line}\nx = {'-' * 100_000}1\n")
+    assert kernels_of_policy(str(file)).words == 4
 
 
 @pytest.mark.parametrize("words", ["-1", "1 << 40", "'3'", "True"])
@@ -172,12 +246,25 @@ def test_options_keep_the_file_as_it_was(tmp_path: Path) -> None:
     assert replace(options, policy="ybw").kernels == STANDARD
 
 
+def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
+    file = tmp_path / "studied.py"
+    file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 8"))
+    kernels = {str(file): kernels_of_policy(str(file))}
+    load_kernels(kernels[str(file)].group(SEARCH))
+    file.write_text("x = 1\n")
+    suite = [SuitePosition("kiwipete", chess.Board(KIWIPETE))]
+    (sample,) = measure(suite, [1], [str(file)], 0, 1, 1, depth=3, kernels=kernels)
+    assert sample.policy == str(file)
+
+
 @pytest.mark.parametrize(
     ("policy", "wanted"),
     [
         ("gone.py", "cannot read the policy 'gone.py': No such file or directory"),
-        ("/", "cannot read the policy '/': Is a directory"),
+        ("/", "cannot read the policy '/': it is no regular file"),
+        ("/dev/zero", "cannot read the policy '/dev/zero': it is no regular file"),
         ("nosuch", "policy must be one of serial, "),
+        ("two\nlines.py", "the path of a policy must have no such characters: 'two\\nlines.py'"),
     ],
 )
 def test_what_is_no_policy_is_one_line(policy: str, wanted: str) -> None:
@@ -187,14 +274,16 @@ def test_what_is_no_policy_is_one_line(policy: str, wanted: str) -> None:
 
 
 def test_an_installed_package_may_declare_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "eager_policy.py").write_text("raise AssertionError('it is not run to be found')\n")
+    (tmp_path / "eager").mkdir()
+    for name in ("__init__", "policy"):
+        (tmp_path / "eager" / f"{name}.py").write_text("raise AssertionError('it is not run to be found')\n")
     declared = tmp_path / "eager-1.0.dist-info"
     declared.mkdir()
     (declared / "METADATA").write_text("Metadata-Version: 2.1\nName: eager\nVersion: 1.0\n")
-    (declared / "entry_points.txt").write_text("[psearch.policies]\neager-test = eager_policy\n")
+    (declared / "entry_points.txt").write_text("[psearch.policies]\neager-test = eager.policy\n")
     monkeypatch.syspath_prepend(tmp_path)
     kernels = SearchOptions(policy="eager-test").kernels
-    assert (kernels.file, kernels.module) == (str(tmp_path / "eager_policy.py"), "eager_policy")
+    assert (kernels.file, kernels.module) == (str(tmp_path / "eager" / "policy.py"), "eager.policy")
 
 
 @pytest.mark.slow

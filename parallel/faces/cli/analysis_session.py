@@ -29,6 +29,7 @@ from psearch.version import __version__
 if TYPE_CHECKING:
     from psearch.batch.positions.crew import Crew
     from psearch.faces.cli.signals import Signals
+    from psearch.options import SearchOptions
 
 A = TypeVar("A")
 DEFAULT_MOVETIME_MS = 1_000
@@ -93,23 +94,23 @@ def open_session(
 ) -> Iterator[AnalysisSession[A]]:
     """Open output, journal, farm and bar in the order in which they can fail. hash_mb: of each job; form: of
     the answers; check: raises ValueError for what is no answer in the journal."""
-    search_options(options)
+    how = search_options(options)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     with ExitStack() as stack:
         place = place_of(options.out)
         journal: AnalysisJournal | None = None
         if place is not None:
             # the first of all, because its lock keeps a second run away from the other files
-            about = _about(inputs, options, hash_mb)
+            about = _about(inputs, options, how, hash_mb)
             journal = stack.enter_context(AnalysisJournal(Path(f"{place}.journal"), about, check))
         output = stack.enter_context(Output(place))
         if options.on is None:
             from psearch.scheduler.scheduler_entries import SEARCH
 
-            prepare_kernels(search_options(options).kernels.group(SEARCH))
+            prepare_kernels(how.kernels.group(SEARCH))
         tell: list[Callable[[str], None]] = [complain]
         done = len(journal) if journal is not None else 0
-        crew = _crew(options, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
+        crew = _crew(options, how, None if total is None else total - done, hash_mb, lambda note: tell[0](note))
         stack.callback(crew.close)
         if journal is not None and done:
             complain(f"{_kept(journal, total)}: going on from there")
@@ -142,7 +143,13 @@ def _kept(journal: AnalysisJournal, total: int | None) -> str:
     return f"{len(journal):,}{of} positions are in {journal.path}"
 
 
-def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_note: Callable[[str], None]) -> Crew:
+def _crew(
+    options: argparse.Namespace,
+    how: SearchOptions,
+    missing: int | None,
+    hash_mb: int,
+    on_note: Callable[[str], None],
+) -> Crew:
     """No more hands than there are positions to search, if that is known."""
     from psearch.batch.positions.crew import make_crew
     from psearch.batch.positions.hand import HandSettings
@@ -150,7 +157,7 @@ def _crew(options: argparse.Namespace, missing: int | None, hash_mb: int, on_not
     jobs = jobs_of(options)
     return make_crew(
         jobs if missing is None else max(1, min(jobs, missing)),
-        HandSettings(options.threads or 1, hash_mb, search_options(options), options.syzygy or ""),
+        HandSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
         options.cores,
         options.nice,
         options.on,
@@ -203,7 +210,7 @@ def limit_text(options: argparse.Namespace) -> str:
     return " or ".join(filter(None, words))
 
 
-def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -> dict[str, Any]:
+def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOptions, hash_mb: int) -> dict[str, Any]:
     """What the answers depend on. With one thread each, how many jobs there are is not among it."""
     limits = {name: value for name, value in asdict(limits_of(options, DEFAULT_MOVETIME_MS)).items() if value}
     return {
@@ -212,6 +219,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, hash_mb: int) -
         "threads": options.threads or "1, and others at the end",
         "hash": hash_mb,
         "policy": options.policy,
+        **({"policy file": how.kernels.digest} if how.own is not None else {}),
         "pruning": options.pruning,
         **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
         "network": network_named(options.net).name,

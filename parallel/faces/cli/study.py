@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -14,7 +14,7 @@ from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
-from psearch.text.policy_names import SPLITTING_POLICIES
+from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
@@ -118,7 +118,7 @@ def policies(text: str) -> list[str]:
 
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
     for name in names:
-        if name not in SPLITTING_POLICIES:
+        if name not in SPLITTING_POLICIES and not is_own_policy(name):
             raise PsearchError(f"no policy is called {name[:40]!a}; there are {', '.join(SPLITTING_POLICIES)}")
     return names
 
@@ -128,6 +128,11 @@ def kernels_of(names: Sequence[str]) -> dict[str, KernelSet]:
     from psearch.options import kernels_of_policy
 
     return {name: kernels_of_policy(name) for name in names if name not in POLICY_NAMES}
+
+
+def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:
+    """Return what a log says of the files among the policies, if there are any: a hash of each."""
+    return {"policy_files": {name: own.digest for name, own in kernels.items()}} if kernels else {}
 
 
 @contextmanager

@@ -35,13 +35,13 @@ class FileOption(Generic[_T]):
         self._open = open_path
         self._close = close
         self._notices = notices
-        self._path = ""
+        self._path, self._times = "", 0
         self.value: _T | None = None
 
-    def settle(self, path: str) -> None:
-        """Open a path that is new; what was open before is closed first."""
-        if path != self._path:
-            self._path = path
+    def settle(self, path: str, times: int = 0) -> None:
+        """Open a path that is new, or was named another number of times; what was open before is closed first."""
+        if (path, times) != (self._path, self._times):
+            self._path, self._times = path, times
             self._notices.works(self._name)
             self._switch_off()
             self._try()

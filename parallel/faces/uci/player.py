@@ -85,7 +85,7 @@ class Player:
         self._submit(partial(self._search, go, self._values.copy(), debug))
 
     def settle(self) -> None:
-        """Workers, table, tablebases and book as the options say."""
+        """Workers, table, tablebases, book and policy as the options say."""
         self._submit(self._settle)
 
     def ready(self) -> None:

@@ -30,13 +30,6 @@ _WRITING = "writing a trace"
 _ALONE = "Cluster with a file as Policy"
 
 
-def compiled_policy(policy: str) -> tuple[str, KernelSet]:
-    """Return a policy from a file and its kernels, compiled. Raises PsearchError."""
-    kernels = kernels_of_policy(policy)
-    load_kernels(kernels.group(SEARCH))
-    return policy, kernels
-
-
 class Resources:
     """Kernels, workers, table, endgame tables, book and trace file. Used by one thread; only `close` may be called from
     another, and `is_writing_trace` read.
@@ -53,7 +46,7 @@ class Resources:
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
         self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
-        self._policy = FileOption("Policy", compiled_policy, notices)
+        self._policy = FileOption("Policy", self._compiled_policy, notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
@@ -82,10 +75,16 @@ class Resources:
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
             policy = values.text("Policy")
-            self._policy.settle("" if policy in POLICY_NAMES else policy)
+            self._policy.settle("" if policy in POLICY_NAMES else policy, values.policies_named)
             kernels = STANDARD if self._policy.value is None else self._policy.value[1]
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
             self.searcher.settle_machines(self._cluster(values.text("Cluster")), hash_mb)
+
+    def _compiled_policy(self, policy: str) -> tuple[str, KernelSet]:
+        """Return a policy from a file and its kernels, compiled. Raises PsearchError."""
+        kernels = kernels_of_policy(policy)
+        load_kernels(kernels.group(SEARCH), progress=self._notices.tell)
+        return policy, kernels
 
     def _cluster(self, wanted: str) -> str:
         """The machines that search as well: none while the policy is a file, which they do not get."""
@@ -123,7 +122,7 @@ class Resources:
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        for option in (self._prober, self._book, self._trace):
+        for option in (self._prober, self._book, self._trace, self._policy):
             option.retry()
         if self.has_kernels:
             self.searcher.retry()

@@ -29,7 +29,6 @@ from psearch.searcher.declared import (
     Value,
     quoted,
 )
-from psearch.text.policy_names import is_policy_file
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
@@ -101,6 +100,8 @@ class OptionValues:
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
+    policies_named: int = 0
+    """A file that is named again may have been edited."""
 
     def set(self, name: str, text: str) -> Option:
         """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
@@ -111,10 +112,11 @@ class OptionValues:
             value = option.of_text(text)
         except ValueError as error:
             raise ValueError(f"{error}; {option.name} stays {option.shown(self._values[option.name])}") from None
-        names_file = option.is_path or (option.takes_file and is_policy_file(text))
+        names_file = option.is_path or (option.takes_file and value not in option.choices)
         if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value
+        self.policies_named += option is POLICY
         return option
 
     def declared(self) -> list[Option]:
@@ -123,7 +125,7 @@ class OptionValues:
 
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
-        return OptionValues(self.files, dict(self._values))
+        return OptionValues(self.files, dict(self._values), self.policies_named)
 
     def search_options(self, network: str = "", own: tuple[str, KernelSet] | None = None) -> SearchOptions:
         """How to search. network: the path of a file that has been read; own: a policy from a file, and its kernels,

@@ -24,9 +24,10 @@ from psearch.defaults import PRUNING_MODES
 from psearch.faces.web.handlers import PageSession, Payload, handles
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.lab.watching.job import BackgroundJob
-from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS, POLICIES
+from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS
 from psearch.lab.watching.trace_reading import MOST_CHARACTERS
 from psearch.results import PsearchError
+from psearch.text.policy_names import SPLITTING_POLICIES
 
 LONGEST_PART = 1 << 16
 _NODES = (20_000, 100_000, 400_000, 1_500_000)
@@ -103,7 +104,7 @@ async def hello(session: PageSession, payload: Payload) -> None:
     session.send(
         "laboratory.choices",
         {
-            "policies": list(POLICIES),
+            "policies": list(SPLITTING_POLICIES),
             "most_workers": MOST_WORKERS,
             "nodes": list(_NODES),
             "pruning": list(PRUNING_MODES),
@@ -124,7 +125,7 @@ async def run(session: PageSession, payload: Payload) -> None:
         "fen": board.fen(),
         "chess960": board.chess960,
         "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
-        "policies": (choice_of(payload, "first", POLICIES), choice_of(payload, "second", POLICIES)),
+        "policies": (choice_of(payload, "first", SPLITTING_POLICIES), choice_of(payload, "second", SPLITTING_POLICIES)),
         "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
         "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
     }

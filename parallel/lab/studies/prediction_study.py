@@ -12,7 +12,7 @@ opens itself, one that opens doubtful nodes would have more to predict, and a la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,10 +23,11 @@ from psearch.arena.setup import write_search
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.constants import CUT_NODE, TYPE_NAMES
 from psearch.core.records import BINS, CERTAIN, DEPTHS
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.lab.studies.progress import StudyProgress
 from psearch.lab.studies.study_entries import ONE_TREE
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels, merge_now
@@ -186,10 +187,12 @@ def study(
     pruning: Pruning = MODES[DEFAULT_MODE],
     progress: StudyProgress | None = None,
     on_report: Callable[[RuleReport], None] | None = None,
+    kernels: Mapping[str, KernelSet] | None = None,
 ) -> list[RuleReport]:
     """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
 
-    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted.
+    `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted. kernels: of rules
+    that are files.
     """
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
@@ -197,7 +200,7 @@ def study(
     try:
         for round_number, rule in enumerate(rules):
             serial, shared = _Tally(), _Tally()
-            options = SearchOptions(policy=rule, pruning=pruning)
+            options = options_with(SearchOptions(pruning=pruning), rule, kernels or {})
             load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 _search_serially(arena, position, depth, options, serial)

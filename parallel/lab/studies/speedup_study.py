@@ -22,7 +22,7 @@ from psearch.core.chess.pruning.modes import Pruning, pruning_text
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -127,12 +127,14 @@ def measure(
     progress: StudyProgress | None = None,
     on_sample: Callable[[Sample], None] | None = None,
     seed: int = 0,
+    kernels: Mapping[str, KernelSet] | None = None,
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
     With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
     positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
-    gets each search when it is finished: what a caller keeps when this is interrupted.
+    gets each search when it is finished: what a caller keeps when this is interrupted. kernels: of policies that are
+    files.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
     if pruning is not None:
@@ -142,7 +144,7 @@ def measure(
     left_out = 0
     samples: list[Sample] = []
     serial = SearchOptions(policy="serial", **extra)
-    chosen = [SearchOptions(policy=policy, **extra) for policy in policies]
+    chosen = [options_with(serial, policy, kernels or {}) for policy in policies]
     engines: dict[tuple[int, KernelSet], Supervisor] = {}
     try:
         for count in counts:

@@ -17,7 +17,7 @@ import chess
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, options_with
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
@@ -70,8 +70,7 @@ class Study:
 
     def options_with(self, policy: str) -> SearchOptions:
         """Return how to search with a policy."""
-        own = (policy, self.kernels[policy]) if policy in self.kernels else None
-        return replace(self.options, policy=policy, own=own)
+        return options_with(self.options, policy, self.kernels)
 
     def surveys(self) -> list[StudyTask]:
         """Return the searches that find the depth of each position."""

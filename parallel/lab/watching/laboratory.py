@@ -18,7 +18,6 @@ from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import TYPE_NAMES
 from psearch.core.toolchain import groups
-from psearch.defaults import POLICY_NAMES
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object
@@ -30,6 +29,7 @@ from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
+from psearch.text.policy_names import SPLITTING_POLICIES
 from psearch.trace.recorder import Recorder
 from psearch.trace.timeline import Slice
 
@@ -37,7 +37,6 @@ Tell = Callable[[str, float], None]
 """Takes what is being done, and the share that is done, 0 to 1."""
 MOST_WORKERS = 64
 LEAST_NODES, MOST_NODES = 5_000, 3_000_000
-POLICIES = tuple(name for name in POLICY_NAMES if name != "serial")
 MOST_CELLS = 400
 """Segments of a worker's timeline that are sent; longer ones are in cells of that share of the time."""
 _MOST_TIMES = 20
@@ -69,8 +68,8 @@ class Experiment:
         if not LEAST_NODES <= self.nodes <= MOST_NODES:
             raise PsearchError(f"nodes must be from {LEAST_NODES:,} to {MOST_NODES:,}, not {self.nodes}")
         for policy in self.policies:
-            if policy not in POLICIES:
-                raise PsearchError(f"policy must be one of {', '.join(POLICIES)}, not {policy[:40]!r}")
+            if policy not in SPLITTING_POLICIES:
+                raise PsearchError(f"policy must be one of {', '.join(SPLITTING_POLICIES)}, not {policy[:40]!r}")
         pruning_named(self.pruning)
 
     def board(self) -> chess.Board:

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
 from psearch.arena.arena import Arena
+from psearch.arena.blocks import SharedBlock
 from psearch.arena.system_calls import refusal
 from psearch.core.toolchain import groups
 from psearch.core.toolchain.interpreter import NotPython, python_command
@@ -203,13 +204,26 @@ class ForkServer:
         """Fork the workers of an arena. One arena at a time. may_go_on: see `processes.launcher.launch`."""
         with self._launching:
             self.wait_until_ready()
-            self.request("attach", arena.descriptors(), **arena.layout())
+            self._attach(arena)
             try:
                 for index in range(arena.workers):
                     check_time(may_go_on)
                     workers.append(self._fork(index))
             finally:
                 self.request("detach")
+
+    def _attach(self, arena: Arena) -> None:
+        """Send the memory, and the machine code if it has a user's file in it, which may be another by now."""
+        code = arena.driver.packed()
+        if not code:
+            self.request("attach", arena.descriptors(), code_bytes=0, **arena.layout())
+            return
+        block = SharedBlock(len(code))
+        try:
+            block.map[:] = code
+            self.request("attach", [*arena.descriptors(), block.fd], code_bytes=len(code), **arena.layout())
+        finally:
+            block.close()
 
     def run(self, index: int, target: str) -> WorkerProcess:
         """Fork a process that runs a function; see `fork_process`. index: the caller's number for it."""

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from psearch.arena.arena import Arena
+from psearch.core.toolchain.groups import KernelError
 from psearch.processes.lifetime import GONE, ended_with_parent, is_orphan, open_pidfd
 from psearch.processes.program_signals import GROUP_SIGNALS, ignore_blocked
 from psearch.processes.starting.fork import fork_process, fork_worker
@@ -32,6 +33,7 @@ MARK = "PSEARCH_FORK_SERVER"
 MESSAGE_BYTES = 1 << 14
 """Two paths of the longest kind, and more."""
 MOST_DESCRIPTORS = 4
+"""Arena, table, trace, code."""
 
 
 def main(descriptor: int, parent: int) -> None:
@@ -109,11 +111,23 @@ class _ForkServer:
             return {"error": str(error)}
         return answer
 
-    def _attach(self, descriptors: list[int], **layout: Any) -> dict[str, Any]:
-        """Map the memory of a searcher; the workers forked next inherit it."""
+    def _attach(self, descriptors: list[int], code_bytes: int, **layout: Any) -> dict[str, Any]:
+        """Map the memory of a searcher, and load its kernels, of which the last descriptor has `code_bytes`; the
+        workers forked next inherit both."""
         self._detach([])  # a start that was broken off
-        self.arena = Arena.attach(**layout, descriptors=descriptors)
-        load_kernels(self.arena.driver, warn=lambda problem: None)  # the program has them in its cache
+        code = descriptors.pop() if code_bytes else None
+        try:
+            self.arena = Arena.attach(**layout, descriptors=descriptors)
+            if code is not None:
+                self.arena.driver.take_packed(os.pread(code, code_bytes, 0))
+        except BaseException as error:
+            self._detach([])
+            if isinstance(error, KernelError):
+                raise PsearchError(str(error)) from error
+            raise
+        finally:
+            if code is not None:
+                os.close(code)
         return {}
 
     def _fork(self, descriptors: list[int], index: int, target: str = "") -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 from pathlib import Path
@@ -12,6 +13,11 @@ from programs import PSEARCH, processes_in_session
 from uci_client import Client
 
 from psearch.faces.cli import main as cli
+from psearch.faces.cli.analysis_session import _about
+from psearch.faces.cli.arguments import search_options
+from psearch.faces.cli.commands import analyse_command
+from psearch.faces.cli.study import kernels_of, policy_files
+from psearch.options import kernels_of_policy
 
 FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 BROKEN = "from psearch.own_policy import *\n\n@replaces(may_open)\ndef mine(ctx, node):\n    return True\n"
@@ -76,6 +82,32 @@ def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str
     assert said[-1].startswith("bestmove")
 
 
+def test_uci_compiles_a_file_when_it_is_named_and_again_when_it_is_named_again(broken: str) -> None:
+    """That is no part of the clock of `go`."""
+    with Client() as client:
+        client.ready()
+        client.send(f"setoption name Policy value {broken}")
+        assert client.until(lambda line: "mine takes (ctx, node)" in line)
+        Path(broken).write_text("x = 1\n")
+        client.send(f"setoption name Policy value {broken}")
+        assert client.until(lambda line: "it replaces nothing" in line)
+        Path(broken).write_text(BROKEN.replace("(ctx, node)", "(ctx, node, ply)"))
+        client.send(f"setoption name Policy value {broken}")
+        assert not [line for line in client.ready() if broken in line]
+        client.send("position startpos", "go depth 3")
+        assert not [line for line in client.answer()[1] if "Policy" in line]
+
+
+def test_logs_and_journals_know_a_file_by_its_content() -> None:
+    parser = argparse.ArgumentParser()
+    analyse_command.add_arguments(parser)
+    options = parser.parse_args(["--policy", FILE, "games.pgn"])
+    digest = kernels_of_policy(FILE).digest
+    assert _about([], options, search_options(options), 16)["policy file"] == digest
+    assert policy_files(kernels_of([FILE, "ybw"])) == {"policy_files": {FILE: digest}}
+    assert policy_files(kernels_of(["ybw"])) == {}
+
+
 def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
     with Client() as client:
         client.send(f"setoption name Policy value {FILE}", "setoption name Cluster value auto", "go depth 2")
@@ -88,13 +120,18 @@ def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
 
 
 CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"
+FIRST_ENDLESS = "    while ctx.workers != 0:\n        ply += 1\n    return ply > 0\n"
 ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("body", "status", "said"),
-    [(CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"), (ENDLESS, 0, "best move")],
+    [
+        (FIRST_ENDLESS, 0, "best move"),
+        (CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
+        (ENDLESS, 0, "best move"),
+    ],
 )
 def test_what_goes_wrong_in_a_worker_ends_and_is_told(body: str, status: int, said: str, tmp_path: Path) -> None:
     file = tmp_path / "wrong.py"

@@ -13,6 +13,7 @@ from typing import Any
 
 import chess
 import pytest
+from paths import REPOSITORY
 
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
@@ -88,6 +89,13 @@ def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
     talk.say("analysis.stop")
     state = talk.hear("analysis.state", lambda state: not state["on"])
     assert state["state"] == "off"
+
+
+def test_no_file_is_a_policy_there(talk: Any) -> None:
+    """Whoever opens the page would have it read, or run."""
+    for policy in ("/dev/zero", str(REPOSITORY / "docs" / "examples" / "my_policy.py")):
+        talk.say("analysis.configure", multipv=1, policy=policy, pruning="modern", evaluation="auto")
+        assert "policy must be one of serial, " in talk.hear("analysis.error")["text"]
 
 
 def test_scores_are_seen_from_white(talk: Any) -> None:

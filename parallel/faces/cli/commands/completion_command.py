@@ -12,6 +12,7 @@ from typing import Any
 from psearch.faces.cli.command_list import COMMANDS, load
 from psearch.faces.cli.commands import search_command
 from psearch.faces.cli.signals import Signals
+from psearch.searcher.declared import Option
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -50,6 +51,9 @@ class _Tree(argparse.ArgumentParser):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # shtab's own convention
         elif action.metavar in _FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]  # shtab's own convention
+        declared = getattr(action.type, "__self__", None)
+        if isinstance(declared, Option) and declared.choices:  # it takes more than these
+            action.choices = declared.choices
         return action
 
 

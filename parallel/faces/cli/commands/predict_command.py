@@ -74,7 +74,15 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     rules = (*RULES, *own)
     try:
         with StatusLine(only_terminal=True) as status:
-            study(positions, options.depth, rules=rules, pruning=pruning, progress=status, on_report=reports.append)
+            study(
+                positions,
+                options.depth,
+                rules=rules,
+                pruning=pruning,
+                progress=status,
+                on_report=reports.append,
+                kernels=own,
+            )
     except KeyboardInterrupt:
         interrupted = True
     pruned = pruning_text(pruning)

@@ -26,6 +26,7 @@ from psearch.faces.cli.study import (
     kernels_of,
     left_out,
     policies,
+    policy_files,
     raw_log,
     read_found,
     read_positions,
@@ -184,7 +185,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     found = StudyFound(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
     file = {} if options.costs is None else {"file": options.costs.name}
     found.costs = study.costs.told(machine_name(machine()), **file)
-    with raw_log("simulate", options, costs=costs, depths=depths) as log:
+    with raw_log("simulate", options, costs=costs, depths=depths, **policy_files(study.kernels)) as log:
         if options.on is None:
             from psearch.simulation.simulation_entries import VIRTUAL
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from psearch.faces.cli.study import (
     kernels_of,
     left_out,
     policies,
+    policy_files,
     raw_log,
     read_found,
     read_positions,
@@ -35,6 +36,7 @@ from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
     from psearch.core.chess.pruning.modes import Pruning
+    from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
     from psearch.lab.studies.speedup_study import Sample
     from psearch.text.epd_text import SuitePosition
@@ -115,6 +117,7 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     suite = read_positions(options)
     chosen = policies(options.policy)
+    own = kernels_of(chosen)
     from psearch.lab.studies.depths import depth_rule, rule_name
     from psearch.scheduler.scheduler_entries import SEARCH
 
@@ -123,10 +126,10 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     ceilings: dict[int, float] = {}
     rule = depth_rule({"about": {"depths": depths}})
     found = StudyFound(rule, about=about_now(options), ceilings=ceilings)
-    with raw_log("speedup", options, depths=depths) as log:
-        prepare_kernels(*(kernels.group(SEARCH) for kernels in kernels_of(chosen).values()))
+    with raw_log("speedup", options, depths=depths, **policy_files(own)) as log:
+        prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         try:
-            _time_searches(options, suite, chosen, pruning, found, log)
+            _time_searches(options, suite, chosen, own, pruning, found, log)
             _measure_ceilings(options, suite, pruning, found.samples, ceilings)
         except KeyboardInterrupt:
             found.interrupted = True
@@ -145,6 +148,7 @@ def _time_searches(
     options: argparse.Namespace,
     suite: Sequence[SuitePosition],
     names: Sequence[str],
+    own: Mapping[str, KernelSet],
     pruning: Pruning,
     found: StudyFound,
     log: RawLog | None,
@@ -172,6 +176,7 @@ def _time_searches(
             progress=status,
             on_sample=keep,
             seed=options.seed,
+            kernels=own,
         )
     if not found.samples:
         raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
