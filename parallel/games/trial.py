@@ -85,7 +85,8 @@ class _Games:
     def _call(self, name: str, *arguments: Any) -> int:
         self._now[0] = _NAMES.index(name)
         signal.alarm(_PATIENCE_S)
-        value = int(self._functions[f"game_{name}"](*(getattr(one, "ctypes", None) and one.ctypes.data or one for one in arguments)))
+        plain = [one.ctypes.data if isinstance(one, np.ndarray) else one for one in arguments]
+        value = int(self._functions[f"game_{name}"](*plain))
         signal.alarm(0)
         return value
 
