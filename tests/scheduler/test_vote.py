@@ -20,7 +20,7 @@ from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_reports import to_score
+from psearch.processes.words import to_score
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop
