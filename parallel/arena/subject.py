@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
+import chess
 import numpy as np
 
 from psearch.core.toolchain.kernel_sets import KernelSet
 
 
-@runtime_checkable
 class Subject(Protocol):
     """A position of another game, which has a legal move: in place of a `chess.Board`, wherever one is searched.
 
@@ -32,3 +32,8 @@ class Subject(Protocol):
 
     def text(self) -> str:
         """Return the position as a user writes it."""
+
+
+def board_text(board: chess.Board | Subject) -> str:
+    """Return what is searched as text: a FEN, or what a game has for it."""
+    return board.fen() if isinstance(board, chess.Board) else board.text()

@@ -55,6 +55,10 @@ class Game:
         self._rule: Callable[[str], Any] = lambda rule: group.function(f"game_{rule}")
         self._found = np.zeros(MOST_MOVES, np.uint16)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it is read again, and refused if it is not the same any more."""
+        return _same_game, (self.file, self.kernels.digest)
+
     # -- positions ---------------------------------------------------------------------------------------------------
 
     def start(self) -> GamePosition:
@@ -114,6 +118,13 @@ class Game:
         number = word >> _KIND_BITS
         text = words.format(number, most=int(self._module.MOST_MOVES))
         return PsearchError(f"{place_of(getattr(self._module, name))}: {text}")
+
+
+def _same_game(file: str, digest: str) -> Game:
+    game = Game(file)
+    if game.kernels.digest != digest:
+        raise PsearchError(f"{file}: it has changed since it was read")
+    return game
 
 
 @dataclass(frozen=True)

@@ -42,10 +42,12 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
     return list(reversed(once.values()))
 
 
-def left_out(suite: Sequence[SuitePosition], samples: Sequence[Any]) -> list[str]:
+def left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
     """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    from psearch.arena.subject import board_text
+
     searched = {sample.fen for sample in samples}
-    return [position.name for position in suite if position.board.fen() not in searched]
+    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:
