@@ -68,24 +68,27 @@ class Game:
         return GamePosition(self, pos)
 
     def read(self, text: str) -> GamePosition:
-        """Return the position that a text names: moves, or what the file's own `read_moves` reads. Raises
+        """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
         PsearchError."""
         position = self.start()
-        if "read_moves" in vars(self._module):
-            found = self._ask("read_moves", position.record, text)
-            moves = [position._number(move) for move in found] if isinstance(found, list | tuple) else None
-            if moves is None:
-                place = place_of(self._module.read_moves)
-                raise PsearchError(f"{place}: it must return a list of moves, not {shown(found)}")
-            for move in moves:
-                if position.is_over or move not in position.moves():
-                    raise PsearchError(f"position {shown(text)}: a move of it cannot be played: {move}")
-                position = position.after(move)
-            return position
+        if "read_position" in vars(self._module):
+            return self._own_reading(position, text)
         rest = text.lstrip(_BETWEEN)
         while rest:
             position, rest = position._read_move(text, rest)
         return position
+
+    def _own_reading(self, position: GamePosition, text: str) -> GamePosition:
+        record = position.record
+        try:
+            self._module.read_position(record, text)
+        except ValueError as error:  # so a game says that a text is none
+            raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
+        except Exception as error:  # what else a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
+        return GamePosition(self, pos)
 
     # -- the functions that stay Python ------------------------------------------------------------------------------
 
@@ -195,11 +198,6 @@ class GamePosition:
         if count < 0:
             raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
         return count
-
-    def _number(self, move: object) -> int:
-        if isinstance(move, int | np.integer):
-            return int(move)
-        raise PsearchError(f"{place_of(self.game._module.read_moves)}: a move is a number, not {shown(move)}")
 
     def _read_move(self, text: str, rest: str) -> tuple[GamePosition, str]:
         """Play the move that the rest of a text begins with; returns what follows. Of several the longest is meant."""

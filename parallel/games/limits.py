@@ -22,7 +22,7 @@ RULES = {
 """Functions that a file must have, compiled, and what they are called with."""
 WORDS = {
     "move_text": ("pos", "move"),
-    "read_moves": ("pos", "text"),
+    "read_position": ("pos", "text"),
     "board_text": ("pos",),
 }
 """Those that stay Python; all but the first may be left out."""
