@@ -51,8 +51,8 @@ def enter(ctx, wk, frame):
     """Do everything before the first move of `frame.node`, whose position, window and depth are there.
 
     DO_RETURN: the value is in `wk.value`; DO_QUIESCENCE: no depth is left, `enter_quiescence` follows; DO_NULL: pass
-    first (`push_null`); DO_MOVES: `begin_moves` follows. The root (ply 0) is never returned from. Sets all fields of the
-    node that the scheduler reads, `tt_bound` among them. No other worker can see the node yet.
+    first (`push_null`); DO_MOVES: `begin_moves` follows. The root (ply 0) is never returned from. Sets all fields of
+    the node that the scheduler reads, `tt_bound` among them. No other worker can see the node yet.
     """
     return chess_enter(ctx, wk, frame)
 

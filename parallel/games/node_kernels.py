@@ -96,6 +96,11 @@ takes the list from the front, and no entry is written over a move that has not 
 _TO_THE_END, _TO_A_HORIZON = 1, 0
 """In an entry of the table, for the evaluation: what its value rests on."""
 _TABLE_MOVE_SCORE, _KILLER_1_SCORE, _KILLER_2_SCORE = 32767, 32766, 32765
+_LEAST_SCORE = -32768
+_PLACE_WEIGHT = 400
+"""What a place further down the game's own list costs a move, in units of history. At depths 13 and 11 three positions
+each of Connect Four and Othello took 2.22 and 1.10 million nodes with 400, 2.21 and 1.33 with 0 (history alone), 2.27
+and 1.08 by the game's order alone."""
 _HISTORY_SLOTS = 4096
 _NUMBER_SHIFT = 8
 
@@ -207,7 +212,7 @@ def begin_moves(ctx, wk, frame):
         if move > LARGEST_MOVE + 1:
             _mistake(ctx, LARGE_MOVE, move - 1)
             return
-        score = np.int64(_history(hd.learning, node, move))
+        score = max(np.int64(_history(hd.learning, node, move)) - _PLACE_WEIGHT * i, np.int64(_LEAST_SCORE))
         if move == node.tt_move:
             tt_move = move
             score = np.int64(_TABLE_MOVE_SCORE)

@@ -59,7 +59,7 @@ class PlainFunction(Kernel):
 
 
 def kernels_of(module: ModuleType, file: str) -> list[Kernel]:
-    """Return the kernels of a game. Raises PlugInError for what is no game, and for functions that cannot be compiled."""
+    """Return the kernels of a game. Raises PlugInError for what is no game, and for what cannot be compiled."""
     check_game(vars(module), file)
     made: dict[FunctionType, PlainFunction] = {}
     for name in RULES:

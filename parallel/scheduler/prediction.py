@@ -77,7 +77,8 @@ def _prior_cut_in_step(expected_type, step):
 
 @kernel(i64(Node))
 def bound_class(node):
-    """Return the bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as none."""
+    """Return the bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as
+    none."""
     return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 

@@ -149,7 +149,9 @@ class Simulator:
         self.arena.forget()
         self.arena.header["age"] = 0
 
-    def _sample(self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int) -> VirtualSample:
+    def _sample(
+        self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int
+    ) -> VirtualSample:
         """What the search that has just ended did."""
         arena = self.arena
         record = self.simulation[0]
