@@ -149,5 +149,5 @@ def test_a_crash_ends_workers_and_is_told(tmp_path: Path) -> None:
     source = source.replace("pos.heap = 60", "pos.heap = 55").replace("pos.heap == 0", "pos.heap < 56")
     source = source.replace("def move_text", "def read_position(pos, text):\n    pos.heap = 100\n\n\ndef move_text")
     file.write_text(source)
-    with pytest.raises(WorkerDied, match="SIGSEGV|signal 11|as those before it"):
+    with pytest.raises(WorkerDied, match="as those before it"):
         search(Game(file), "far", depth=60, threads=2)

@@ -19,6 +19,7 @@ from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
+    from psearch.games.suite import GameSuitePosition
     from psearch.lab.studies.speedup_study import Row
     from psearch.lab.studies.time_fit import Fit
     from psearch.text.epd_text import SuitePosition

@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import chess
+
 from psearch.core.constants import BOUND_EXACT
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor

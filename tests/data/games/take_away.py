@@ -1,4 +1,4 @@
-"""Take 1, 2, 3 or 5 from a heap; who takes the last one wins. The same heap comes again after other numbers of moves."""
+"""Take 1, 2, 3 or 5 from a heap; who takes the last one wins. A heap comes again at other depths."""
 
 import numpy as np
 
