@@ -73,7 +73,7 @@ header_dtype = record(
         ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
         ("claim_depth", "i8"),  # remaining depth from which positions being searched are claimed; 0 never
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
-        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `abdada.py`
+        ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`
         ("infos", info_dtype, (INFO_RING,)),
     ]
 )

@@ -111,8 +111,9 @@ class Arena:
         begins searches, too."""
         self.kernels = kernels
         self.driver = kernels.group(driver)
-        if kernels.words > len(self.plug_in):
-            self.use_memory(np.zeros(kernels.words, np.int64))
+        words = max(1, kernels.words)
+        if words != len(self.plug_in):  # no more either: an index beyond them is another word then
+            self.use_memory(np.zeros(words, np.int64))
 
     def use_memory(self, words: np.ndarray) -> None:
         """Give kernels that stand in for others this memory, in this process."""

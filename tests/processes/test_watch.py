@@ -149,7 +149,7 @@ def test_who_dies_of_a_position_is_not_replaced_for_ever(workers: Workers, monke
 def test_when_no_others_can_be_had_what_is_known_is_the_answer(
     workers: Workers, monkeypatch: pytest.MonkeyPatch, known: bool
 ) -> None:
-    def refuse(workers: int) -> None:
+    def refuse(*arguments: object) -> None:
         raise PsearchError("no memory")
 
     fail(workers, monkeypatch, lambda pool: pool.arena.header["depth"][0] >= (5 if known else 1))

@@ -199,6 +199,17 @@ def test_workers_share_as_many_words_as_the_file_says(tmp_path: Path) -> None:
         arena.close()
 
 
+def test_searches_in_virtual_time_have_as_many_words_as_their_file_says() -> None:
+    """One after the other, in the same memory."""
+    arena = Arena(1, 1)
+    try:
+        for words in (100, 3, 0):
+            arena.use_kernels(replace(OPTIONS.kernels, words=words), SEARCH)
+            assert len(arena.plug_in) == int(arena.context_array[0]["plug_in_words"]) == max(1, words)
+    finally:
+        arena.close()
+
+
 @pytest.mark.parametrize("line", ["WORDS = 4", "WORDS: int = 4  # of 64 bits", "WORDS=4\r"])
 def test_the_size_is_read_however_its_line_is_written(line: str, tmp_path: Path) -> None:
     """Also from a file that Python's parser gives up."""

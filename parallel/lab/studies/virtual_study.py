@@ -201,7 +201,8 @@ def _perform(
     study: Study, tasks: Sequence[StudyTask], jobs: int, on_trace: OnTrace | None = None, share: Share | None = None
 ) -> Generator[tuple[int, VirtualSample | int], None, None]:
     """Every task's place in the list and its result, in the order they finish."""
-    if share is not None or jobs > 1:
+    # a user's kernels may crash, or never return: that ends a process, and not this one
+    if share is not None or jobs > 1 or (study.kernels and on_trace is None):
         make = partial(_begin_job, study)
         yield from share(make, tasks) if share is not None else share_out(make, tasks, jobs)
         return

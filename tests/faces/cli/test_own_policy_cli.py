@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
+from positions import KIWIPETE
 from programs import PSEARCH, processes_in_session
 from uci_client import Client
 
@@ -120,24 +121,33 @@ def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
 
 
 CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"
-FIRST_ENDLESS = "    while ctx.workers != 0:\n        ply += 1\n    return ply > 0\n"
+ENDLESS_AT_ONCE = "    while ctx.workers != 0:\n        ply += 1\n    return ply > 0\n"
 ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
+
+
+SEARCH = "--policy FILE --threads 2 --movetime 500 startpos"
+SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("command", "body", "status", "said"),
     [
-        (FIRST_ENDLESS, 0, "best move"),
-        (CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
-        (ENDLESS, 0, "best move"),
+        (SEARCH, CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
+        (SEARCH, ENDLESS, 0, "best move"),
+        (SEARCH, ENDLESS_AT_ONCE, 0, "best move"),
+        (SIMULATE, CRASHING, 3, "psearch: a process of the study ended; the study was stopped"),
     ],
 )
-def test_what_goes_wrong_in_a_worker_ends_and_is_told(body: str, status: int, said: str, tmp_path: Path) -> None:
+def test_what_goes_wrong_in_a_worker_ends_and_is_told(
+    command: str, body: str, status: int, said: str, tmp_path: Path
+) -> None:
     file = tmp_path / "wrong.py"
     head = "from psearch.own_policy import atomic_store, may_open, replaces\n\n@replaces(may_open)\n"
     file.write_text(f"{head}def mine(ctx, node, ply):\n{body}")
-    words = [*PSEARCH, "--policy", str(file), "--threads", "2", "--movetime", "500", "startpos"]
+    suite = tmp_path / "suite.epd"
+    suite.write_text(f'{KIWIPETE} id "one";\n')
+    words = [*PSEARCH, *command.replace("FILE", str(file)).replace("SUITE", str(suite)).split()]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     output, errors = process.communicate(timeout=TIMEOUT_S)
     assert said in output + errors
