@@ -11,8 +11,8 @@ and the functions from `prediction` and `words` below. A file may have memory of
 `word`.
 """
 
-from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
+from psearch.core.game import PICK_QUIETS
 from psearch.core.records import CERTAIN
 from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store
 from psearch.core.toolchain.jit import kernel, replaces

@@ -22,7 +22,7 @@ from typing import Any
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.options import SearchOptions
-from psearch.processes.search_reports import to_score
+from psearch.processes.words import to_score
 from psearch.results import PsearchError
 from psearch.searcher.declared import HASH, POLICY, THREADS
 from psearch.simulation.costs import Costs

@@ -1,4 +1,7 @@
-"""A position, and the tables that every kernel reads."""
+"""A position, and the tables that every kernel reads.
+
+Another game has its own position in the memory of one of chess: in its first 128 bytes, with `key` behind them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ position_dtype = record(
     [
         ("piece_bb", "u8", (6,)),  # by piece type, both colours: P N B R Q K
         ("color_bb", "u8", (2,)),  # white, black
+        ("board", "u1", (64,)),  # 0 empty, else colour * 8 + piece type + 1
         ("castling_bb", "u8"),  # the rooks that may still castle (any file: Chess960)
         ("key", "u8"),  # Zobrist: pieces, side, castling rooks, en passant file if a capture is legal
         ("checkers", "u8"),  # pieces that give check to the side to move
         ("pinned", "u8"),  # own pieces of the side to move that shield its king; set by `find_pins`
         ("pawn_key", "u8"),  # Zobrist: pawns and kings only
-        ("board", "u1", (64,)),  # 0 empty, else colour * 8 + piece type + 1
         ("psq_mg", "i4"),  # material and piece-square sum, centipawns, White minus Black, middle game
         ("psq_eg", "i4"),  # the same, end game
         ("phase", "i2"),  # sum of PHASE over the pieces on the board, 24 at the start, more after promotions

@@ -67,6 +67,7 @@ header_dtype = record(
         ("depth", "i8"),
         ("score", "i8"),  # of the last finished iteration
         ("best_move", "i8"),
+        ("exhausted", "i8"),  # 1: the last iteration has searched the whole game; chess never does
         ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line; of the first at `first_depth`
         ("learning", learning_dtype),
         ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches

@@ -125,7 +125,9 @@ class _Compiler:
             path=_absolute_path(),
             pipe=pipe,
             folder=inner,
-            groups={name: (tuple(recipe.modules), dict(recipe.replaced)) for name, recipe in groups.items()},
+            groups={
+                name: (tuple(recipe.modules), dict(recipe.replaced), recipe.adapter) for name, recipe in groups.items()
+            },
             plug_in=None if plug_in is None else tuple(plug_in),
             most_processes=most_processes,
             parent=os.getpid(),

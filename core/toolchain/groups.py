@@ -49,11 +49,16 @@ class Group:
 
     name: of the object file; modules: those that define its entries; replaced: kernels of which this group has
     another version, symbol by symbol, for studies, and for tests of what calls them. A stand-in may call the kernel
-    that it replaces. plug_in: a user's file that replaces some, too.
+    that it replaces. plug_in: a user's file that replaces some, too; adapter: see `Recipe`.
     """
 
     def __init__(
-        self, name: str, *modules: str, replaced: Mapping[str, str] | None = None, plug_in: PlugIn | None = None
+        self,
+        name: str,
+        *modules: str,
+        replaced: Mapping[str, str] | None = None,
+        plug_in: PlugIn | None = None,
+        adapter: str = "",
     ) -> None:
         if name in _groups:
             raise AssertionError(f"there are two groups of kernels named {name}")
@@ -61,6 +66,7 @@ class Group:
         self.modules = modules
         self.replaced = dict(replaced or {})
         self.plug_in = plug_in
+        self.adapter = adapter
         self._functions: dict[str, Any] = {}
         self._object: Object | None = None
         """with a user's file, which another process may not find as it was"""
@@ -97,17 +103,23 @@ class Group:
 
     def _take(self, found: Object) -> None:
         """Place its machine code. Raises KernelError when the system refuses."""
-        try:
-            addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
-        except OSError as error:
-            raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
+        functions = functions_of(found)
         if self.plug_in is not None:
             self._object = found
-        functions = {}
-        for name, arguments in found.entries.items():
-            prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
-            functions[name] = prototype(addresses[f"psearch_{name}"])
         self._functions = functions
+
+
+def functions_of(found: Object) -> dict[str, Any]:
+    """Place machine code in this process; returns its entries. Raises KernelError when the system refuses."""
+    try:
+        addresses = machine_code.place(found.code, [f"psearch_{name}" for name in found.entries])
+    except OSError as error:
+        raise KernelError(f"the kernels cannot be loaded: {error.strerror or error}") from error
+    functions = {}
+    for name, arguments in found.entries.items():
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * arguments)
+        functions[name] = prototype(addresses[f"psearch_{name}"])
+    return functions
 
 
 def group_of(module: str) -> Group:
@@ -187,7 +199,7 @@ def _compile(groups: Sequence[Group], progress: Progress | None, warn: Callable[
             by_plug_in.setdefault(group.plug_in, []).append(group)
         # a process for each user's file: what it imports, and what it does, is its own affair
         for plug_in, members in by_plug_in.items():
-            wanted = {group.name: Recipe(group.modules, group.replaced) for group in members}
+            wanted = {group.name: Recipe(group.modules, group.replaced, group.adapter) for group in members}
             compiled = compile_groups(wanted, plug_in, folder, progress, keep_turn)
             for group in members:
                 group._take(compiled.objects[group.name])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from psearch.core.toolchain import kernel_cache
@@ -18,7 +19,7 @@ from psearch.core.toolchain.recipes import PlugIn
 
 _DIGITS, _MOST_LETTERS = 12, 32
 _lock = threading.Lock()
-_groups: dict[tuple[str, PlugIn], Group] = {}
+_groups: dict[tuple[str, PlugIn, str], Group] = {}
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class KernelSet:
     """hash of the file's content"""
     words: int = 0
     """of 64 bits, in the memory that all workers share, for the file's kernels alone"""
+    adapter: str = ""
+    """the module that makes kernels of the file, where it is one of plain functions: it names, as `REPLACED` and
+    `MODULES`, what every group has in its kernels' place, and besides; see `Recipe`"""
 
     def group(self, base: Group) -> Group:
         """Return the group with this set's kernels; `base` itself where nothing is replaced."""
@@ -40,12 +44,17 @@ class KernelSet:
             return base
         plug_in = PlugIn(self.file, self.module, self.digest)
         with _lock:
-            if (base.name, plug_in) not in _groups:
+            if (base.name, plug_in, self.adapter) not in _groups:
                 stem = re.sub(r"[^A-Za-z0-9_]", "_", Path(self.file).stem)[:_MOST_LETTERS]
-                mark = kernel_cache.text_hash(repr(plug_in))[:_DIGITS]
-                made = Group(f"{base.name}-{stem}-{mark}", *base.modules, replaced=base.replaced, plug_in=plug_in)
-                _groups[base.name, plug_in] = made
-            return _groups[base.name, plug_in]
+                mark = kernel_cache.text_hash(repr((*plug_in, self.adapter)))[:_DIGITS]
+                modules, replaced = base.modules, base.replaced
+                if self.adapter:
+                    adapter = import_module(self.adapter)
+                    modules, replaced = (*modules, *adapter.MODULES), {**replaced, **adapter.REPLACED}
+                name = f"{base.name}-{stem}-{mark}"
+                made = Group(name, *modules, replaced=replaced, plug_in=plug_in, adapter=self.adapter)
+                _groups[base.name, plug_in, self.adapter] = made
+            return _groups[base.name, plug_in, self.adapter]
 
 
 STANDARD = KernelSet()

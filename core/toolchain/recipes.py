@@ -24,3 +24,5 @@ class Recipe(NamedTuple):
     """those that define its entries"""
     replaced: Mapping[str, str] = {}
     """kernels of which it has another version, by symbol; a user's file does not replace these"""
+    adapter: str = ""
+    """the module that makes kernels of a user's plain functions, by `adapt`, and tries them out, by `try_out`"""

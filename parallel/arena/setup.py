@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import chess
 import numpy as np
 
 from psearch.arena.arena import Arena
+from psearch.arena.subject import Subject
 from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
@@ -36,15 +38,15 @@ class Progress:
 
     depth: int
     """of the last iteration that was finished"""
-    moves: Sequence[chess.Move]
-    """the best so far, the best first"""
+    moves: Sequence[Any]
+    """as reports have them; the best so far, the best first"""
     scores: Sequence[int]
     """of the lines of the last iteration, centipawns for the side to move"""
 
 
 def write_search(
     arena: Arena,
-    board: chess.Board,
+    board: chess.Board | Subject,
     limits: Limits,
     options: SearchOptions,
     only: Sequence[chess.Move] | None = None,
@@ -58,22 +60,22 @@ def write_search(
     depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
     PsearchError where the network cannot be read any more, and where these workers have other kernels than the policy.
     """
+    if not isinstance(board, chess.Board) and board.kernels != arena.kernels:
+        raise PsearchError("a game of your own is searched by worker processes only, and there are none")
     if options.kernels != arena.kernels:
         raise PsearchError(f"the policy {shown(options.policy)} needs workers of its own")
     header = arena.header[0]
-    set_position(arena.tables, arena.header["root"], board)
-    legal = list(board.legal_moves)
-    moves = sorted({from_chess_move(move, board) for move in (legal if only is None else only)})
+    root = _chess_root(arena, board, only) if isinstance(board, chess.Board) else _root_of(arena, board)
+    moves = root.moves
     if progress is not None:
-        best = [from_chess_move(move, board) for move in progress.moves]
+        best = [root.code(move) for move in progress.moves]
         moves = [*dict.fromkeys(best), *(move for move in moves if move not in best)]
     header["root_count"] = len(moves)
-    header["legal_root_moves"] = len(legal)
+    header["legal_root_moves"] = root.legal
     header["multipv"] = min(multipv, len(moves))
     header["root_moves"][: len(moves)] = moves
-    keys = history_keys(arena.tables, board)
-    header["history_count"] = len(keys)
-    header["history"][: len(keys)] = keys
+    header["history_count"] = len(root.history)
+    header["history"][: len(root.history)] = root.history
     header["max_depth"] = limits.depth or MAX_DEPTH
     header["first_depth"] = 1 if progress is None else progress.depth + 1
     header["line_scores"] = 0
@@ -94,6 +96,39 @@ def write_search(
     arena.driver.function("begin_search")(arena.context)
 
 
+class _Root(NamedTuple):
+    """What a search has to know of the root besides its position."""
+
+    moves: list[int]
+    """to be searched"""
+    legal: int
+    """how many there are"""
+    history: list[int]
+    """keys of the positions before, the last one first"""
+    code: Callable[[Any], int]
+    """from a move in a report to its number"""
+
+
+def _chess_root(arena: Arena, board: chess.Board, only: Sequence[chess.Move] | None) -> _Root:
+    """Write the position; returns the rest."""
+    set_position(arena.tables, arena.header["root"], board)
+    legal = list(board.legal_moves)
+
+    def code(move: chess.Move) -> int:
+        return from_chess_move(move, board)
+
+    moves = sorted({code(move) for move in (legal if only is None else only)})
+    return _Root(moves, len(legal), history_keys(arena.tables, board), code)
+
+
+def _root_of(arena: Arena, subject: Subject) -> _Root:
+    """The same of another game."""
+    arena.header["root"] = np.zeros((), position_dtype)
+    subject.write_root(arena.header["root"])
+    moves = subject.root_moves()
+    return _Root(moves, len(moves), [], int)
+
+
 def _policy_number(options: SearchOptions) -> int:
     """What a file leaves out is as with the default policy."""
-    return POLICY_NAMES.index(options.policy if options.own is None else DEFAULT_POLICY)
+    return POLICY_NAMES.index(options.policy if options.policy in POLICY_NAMES else DEFAULT_POLICY)

@@ -2,8 +2,8 @@
 
 Begin with `supervisor`, which runs one search or perft (`perft_tasks`) at a time; then `watch`, one search seen from
 the program, and `worker_main`, the same from the child. A search is a `request`; what the workers find comes through
-`search_reports`, whose last lines are made whole by `line_completion`; `control` steers it from outside, and
-`time_manager` is its clock.
+`search_reports`, in the `words` of chess or of another game; its last lines are made whole by `line_completion`.
+`control` steers it from outside, and `time_manager` is its clock.
 
 When a worker is lost, or stalls (`heartbeat`), all are replaced by others with the same table (`search_workers`), and
 where no process can be had this one searches alone (`inline`).

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from psearch.arena.subject import Subject
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.time_manager import Budget, TimeManager
@@ -24,7 +25,8 @@ class SearchRequest:
     Raises PsearchError when no line is wanted.
     """
 
-    board: chess.Board
+    board: chess.Board | Subject
+    """of chess, or a position of another game"""
     limits: Limits
     options: SearchOptions = field(default_factory=SearchOptions)
     only: Sequence[chess.Move] | None = None

@@ -14,28 +14,12 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.arena.info_ring import InfoRing
 from psearch.arena.setup import Progress
-from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.chess_entries import evaluate_position
+from psearch.arena.subject import Subject
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
-from psearch.core.records import evaluation_dtype
-from psearch.processes.line_completion import whole_line
-from psearch.results import WON_CP, Info, Result, WorkerStats
+from psearch.processes.words import words_of
+from psearch.results import Info, Result, WorkerStats
 
 BOUND_NAMES = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper"}
-
-
-def to_score(value: int, turn: chess.Color, bound: int = BOUND_EXACT) -> chess.engine.PovScore:
-    """Return centipawns or mate distance, from the view of the side to move.
-
-    A bound that tells of a mate says who wins; its distance is that of some line, often a far too long one, and is not
-    passed on.
-    """
-    if bound == (BOUND_LOWER if value > 0 else BOUND_UPPER) and abs(value) >= MATE_IN_MAX_PLY:
-        value = WON_CP if value > 0 else -WON_CP
-    if abs(value) < MATE_IN_MAX_PLY:
-        return chess.engine.PovScore(chess.engine.Cp(value), turn)
-    moves = (MATE - abs(value) + 1) // 2
-    return chess.engine.PovScore(chess.engine.Mate(moves if value > 0 else -moves), turn)
 
 
 _COUNTS = ("splits", "joins", "aborted_nodes")
@@ -61,12 +45,12 @@ class Reports:
     depth are shown together.
     """
 
-    def __init__(self, arena: Arena, board: chess.Board, since: float) -> None:
+    def __init__(self, arena: Arena, board: chess.Board | Subject, since: float) -> None:
         self.arena = arena
-        self.board = board
+        self.words = words_of(board)
         self.since = since
         self.wanted_lines = int(arena.header[0]["multipv"])
-        self.latest = Info(0, 0, to_score(0, board.turn), "exact", 0, 0.0)
+        self.latest = Info(0, 0, self.words.score(0), "exact", 0, 0.0)
         """of the best line"""
         self.finished: list[Info] = []
         """the lines of the last depth that was finished, best first"""
@@ -114,11 +98,11 @@ class Reports:
             info = Info(
                 depth=record.depth,
                 seldepth=record.seldepth,
-                score=to_score(record.score, self.board.turn, record.bound),
+                score=self.words.score(record.score, record.bound),
                 bound=BOUND_NAMES[record.bound],
                 nodes=self._never_less(self._earlier_nodes + record.nodes),
                 time_s=now_s,
-                pv=[to_chess_move(code, self.board) for code in record.pv],
+                pv=[self.words.move(code) for code in record.pv],
                 workers=workers,
                 multipv=record.line + 1,
                 hashfull=hashfull,
@@ -183,7 +167,7 @@ class Reports:
 
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
         """Return the answer as it stands."""
-        best = to_chess_move(int(self.arena.header[0]["best_move"]), self.board)
+        best = self.words.move(int(self.arena.header[0]["best_move"]))
         lines = self._lines or sorted_lines(self._new_lines)  # stopped before all lines had their first depth
         if self.wanted_lines > 1 and lines:
             self.latest = lines[0]
@@ -191,7 +175,7 @@ class Reports:
             # the last report's own move: an early answer is put together while workers go on
             best = self.latest.pv[0]
         elif self.latest.depth == 0:  # ended by its node limit before the first report
-            self.latest = replace(self.latest, score=_static_score(self.arena, self.board.turn))
+            self.latest = replace(self.latest, score=self.words.static_score(self.arena))
         info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
         others = [
             self._whole(
@@ -215,12 +199,12 @@ class Reports:
             return info
         known = self._known.get(first, [])
         if len(known) < 2 or is_mate:  # of a mate: the line before led elsewhere
-            known = whole_line(self.arena, self.board, info, ())
+            known = self.words.whole_line(self.arena, info, ())
         return replace(info, pv=known)
 
     def _whole(self, info: Info) -> Info:
         """With all that is known of the line."""
-        return replace(info, pv=whole_line(self.arena, self.board, info, self._known.get(info.pv[0], ())))
+        return replace(info, pv=self.words.whole_line(self.arena, info, self._known.get(info.pv[0], ())))
 
     def _worker_stats(self) -> list[WorkerStats]:
         """Return the figures of the present workers; what those before them did is added by number."""
@@ -235,8 +219,8 @@ class Reports:
     def _current_move(self) -> tuple[chess.Move | None, int]:
         """What the worker at the main root is searching. Read while it writes, so it may be just over."""
         visit = self.arena.frames[0]["visit"]
-        move = to_chess_move(int(visit["move"]), self.board)
-        if move not in self.board.legal_moves:
+        move = self.words.move(int(visit["move"]))
+        if not self.words.is_legal(move):
             return None, 0
         return move, int(visit["index"]) + int(self.arena.stack[0]["root_line"]) + 1
 
@@ -253,10 +237,3 @@ def sorted_lines(lines: Sequence[Info]) -> list[Info]:
     """Return the lines of one depth, numbered from the best."""
     ranked = sorted(lines, key=lambda line: line.score.relative, reverse=True)
     return [replace(line, multipv=number) for number, line in enumerate(ranked, start=1)]
-
-
-def _static_score(arena: Arena, turn: chess.Color) -> chess.engine.PovScore:
-    """What the root is worth without a search."""
-    scratch = np.zeros(1, evaluation_dtype)  # a late worker may still be using its own
-    addresses = (array.ctypes.data for array in (arena.tables, scratch, arena.header["root"]))
-    return to_score(int(evaluate_position(*addresses)), turn)

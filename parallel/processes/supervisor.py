@@ -201,7 +201,8 @@ class Supervisor:
         answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
         was found and nobody can go on.
         """
-        finished = finished_result(request.board)
+        board = request.board if isinstance(request.board, chess.Board) else None
+        finished = None if board is None else finished_result(board)
         if finished is not None:
             return finished
         since = request.control.asked_at or time.perf_counter()
@@ -211,7 +212,7 @@ class Supervisor:
             watch = Watch(self.workers, request, since, self._prepare(request, since))
             with self._recorded():
                 watch.run()
-            if watch.knows_nothing:
+            if watch.knows_nothing and board is not None:  # a game of the user's is left to processes
                 return self._search_quickly(request, watch.notes)
             return watch.result()
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.search.next_move import defer_move
 from psearch.core.constants import STATE_ENTER, STATE_NEXT
+from psearch.core.game import defer_move
 from psearch.core.records import CLAIM_SLOTS, MAX_WORKERS
 from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, check
 from psearch.core.toolchain.jit import kernel

@@ -27,6 +27,7 @@ from psearch.core.constants import (
     STATE_ENTER,
     STATE_IDLE,
 )
+from psearch.core.game import is_exhausted
 from psearch.core.records import CERTAIN, INFO_RING, MAX_PLY, ROOT_STOPPED, TECHNIQUE_ROOM
 from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store, check, clear_record, copy_record
 from psearch.core.toolchain.jit import entry, kernel
@@ -267,7 +268,10 @@ def _next_depth(ctx, wk, score):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_line = 0
-    if stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+    exhausted = is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack)).node)
+    if wk.stack == _MAIN_ROOT:
+        hd.exhausted = 1 if exhausted else 0
+    if exhausted or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
     _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
@@ -410,6 +414,7 @@ def begin_search(context):
     clear_claims(ctx)
     hd.depth = hd.first_depth
     hd.score = hd.line_scores[0]
+    hd.exhausted = 0
     hd.best_move = np.int64(hd.root_moves[0])
     update_prediction(ctx)
     for i in range(roots):

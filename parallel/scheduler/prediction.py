@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.search.table_node import bound_class
-from psearch.core.constants import CUT_NODE
+from psearch.core.constants import BOUND_EXACT, BOUND_NONE, CUT_NODE
 from psearch.core.records import BINS, BOUNDS, CERTAIN, DEPTHS, PROGRESS, TYPES
 from psearch.core.toolchain.intrinsics import check
 from psearch.core.toolchain.jit import kernel
@@ -74,6 +73,13 @@ def _prior_cut_in_step(expected_type, step):
     """P(cutoff by a move of this step | got there) that the prior implies."""
     later = prior(expected_type, step + 1) if step + 1 < PROGRESS else np.int64(CERTAIN)
     return CERTAIN - prior(expected_type, step) * CERTAIN // later
+
+
+@kernel(i64(Node))
+def bound_class(node):
+    """Return the bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as
+    none."""
+    return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
 @kernel(i64(Node))

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.search.next_move import next_move
 from psearch.core.constants import (
     CLOSED_ABORTED,
     MOVE_MASK,
@@ -40,6 +39,7 @@ from psearch.core.constants import (
     STATE_IDLE,
     STATE_UNWIND,
 )
+from psearch.core.game import next_move
 from psearch.core.records import MAX_PLY, path_dtype
 from psearch.core.splitmix import splitmix64
 from psearch.core.toolchain.intrinsics import (

@@ -13,11 +13,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.search.children import child_depth, make_child, push_move, push_null
-from psearch.core.chess.search.enter_node import after_move, enter, finish, learn
-from psearch.core.chess.search.next_move import next_move
-from psearch.core.chess.search.passes import after_null, begin_moves, finish_pass
-from psearch.core.chess.search.quiescence import after_quiescence, enter_quiescence, next_quiescence
 from psearch.core.constants import (
     CLOSED_CUTOFF,
     DO_CHILD,
@@ -42,6 +37,23 @@ from psearch.core.constants import (
     VISIT_NULL,
     VISIT_REDUCED,
     VISIT_SCOUT,
+)
+from psearch.core.game import (
+    after_move,
+    after_null,
+    after_quiescence,
+    begin_moves,
+    child_depth,
+    enter,
+    enter_quiescence,
+    finish,
+    finish_pass,
+    learn,
+    make_child,
+    next_move,
+    next_quiescence,
+    push_move,
+    push_null,
 )
 from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.core.toolchain.intrinsics import atomic_load, atomic_store, check, cycle_counter

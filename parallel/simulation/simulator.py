@@ -11,6 +11,7 @@ import numpy as np
 from psearch.arena.arena import Arena
 from psearch.arena.perturbation import perturb_history
 from psearch.arena.setup import write_search
+from psearch.arena.subject import Subject, board_text
 from psearch.arena.validate import describe, violations
 from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
@@ -77,7 +78,7 @@ class Simulator:
     def search(
         self,
         name: str,
-        board: chess.Board,
+        board: chess.Board | Subject,
         depth: int,
         options: SearchOptions,
         seed: int = 0,
@@ -112,7 +113,7 @@ class Simulator:
 
     def begin(
         self,
-        board: chess.Board,
+        board: chess.Board | Subject,
         options: SearchOptions,
         seconds: float,
     ) -> None:
@@ -148,7 +149,9 @@ class Simulator:
         self.arena.forget()
         self.arena.header["age"] = 0
 
-    def _sample(self, name: str, board: chess.Board, depth: int, options: SearchOptions, seed: int) -> VirtualSample:
+    def _sample(
+        self, name: str, board: chess.Board | Subject, depth: int, options: SearchOptions, seed: int
+    ) -> VirtualSample:
         """What the search that has just ended did."""
         arena = self.arena
         record = self.simulation[0]
@@ -159,7 +162,7 @@ class Simulator:
         idle += int((int(record["now"]) - record["idle_since"][asleep]).clip(0).sum())
         return VirtualSample(
             position=name,
-            fen=board.fen(),
+            fen=board_text(board),
             depth=depth,
             policy=options.policy,
             threads=arena.workers,
@@ -172,12 +175,12 @@ class Simulator:
             joins=int(workers["counters"]["joins"].sum()),
             aborted_nodes=int(workers["counters"]["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
-            pruning=pruning_text(options.pruning),
+            pruning=pruning_text(options.pruning) if isinstance(board, chess.Board) else "",
         )
 
     def iterations(
         self,
-        board: chess.Board,
+        board: chess.Board | Subject,
         options: SearchOptions,
         is_enough: Callable[[dict[int, int], int], bool],
         history: int = 0,
@@ -200,7 +203,7 @@ class Simulator:
 
     def _begin(
         self,
-        board: chess.Board,
+        board: chess.Board | Subject,
         limits: Limits,
         options: SearchOptions,
         seed: int,

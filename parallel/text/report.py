@@ -93,7 +93,7 @@ def final_report(board: chess.Board, result: Result) -> str:
         *((f"line {other.multipv}", _line_text(board, other)) for other in result.lines[1:]),
         ("depth", f"{info.depth}/{info.seldepth}"),
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
-        ("workers", _workers_text(info.workers)),
+        ("workers", workers_text(info.workers)),
         *((("machines", _machines_text(result.machines)),) if result.machines else ()),
     ]
     return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
@@ -108,7 +108,8 @@ def idle_share(workers: list[WorkerStats]) -> float:
     return sum(worker.idle_share for worker in workers) / len(workers) if workers else 0.0
 
 
-def _workers_text(workers: list[WorkerStats]) -> str:
+def workers_text(workers: list[WorkerStats]) -> str:
+    """Return how many have searched, and how they shared the work."""
     splits = sum(worker.splits for worker in workers)
     joins = sum(worker.joins for worker in workers)
     return f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
@@ -140,7 +141,7 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
         "nps": info.nps,
         "time": round(info.time_s, 3),
         "threads": threads,
-        "workers": [_worker_object(worker) for worker in info.workers],
+        "workers": [worker_object(worker) for worker in info.workers],
         "interrupted": result.interrupted,
     }
     if result.machines:
@@ -169,7 +170,8 @@ def score_object(score: chess.engine.Score, bound: str) -> dict[str, Any]:
     return values if bound == "exact" else {**values, "bound": bound}
 
 
-def _worker_object(worker: WorkerStats) -> dict[str, Any]:
+def worker_object(worker: WorkerStats) -> dict[str, Any]:
+    """Return what JSON has of a worker."""
     return {
         "nodes": worker.nodes,
         "splits": worker.splits,

@@ -13,11 +13,17 @@ from programs import PSEARCH
 
 PAGE = (REPOSITORY / "docs" / "guides" / "own-policy.md").read_text("utf-8")
 EXAMPLE = (REPOSITORY / "docs" / "examples" / "my_policy.py").read_text("utf-8")
-BLOCKS = [
-    "".join(f"{line[4:]}\n" for line in block.rstrip("\n").split("\n"))
-    for block in re.findall(r"(?<=\n\n)((?: {4}.*\n|\n+(?= {4}))+)", PAGE)
-]
-"""Indented, without the indent."""
+
+
+def blocks_of(page: str) -> list[str]:
+    """Return the blocks of a page that are indented, without the indent."""
+    return [
+        "".join(f"{line[4:]}\n" for line in block.rstrip("\n").split("\n"))
+        for block in re.findall(r"(?<=\n\n)((?: {4}.*\n|\n+(?= {4}))+)", page)
+    ]
+
+
+BLOCKS = blocks_of(PAGE)
 COMMANDS = [block for block in BLOCKS if block.startswith("$ psearch ")]
 _SLOW = "$ psearch predict"
 """compiles yet another group"""

@@ -8,8 +8,8 @@ import pytest
 
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_reports import to_score
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.words import to_score
 from psearch.results import WON_CP, Info, Limits
 
 ROOK = chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")

@@ -20,8 +20,8 @@ from psearch.core.toolchain import groups
 from psearch.core.toolchain.groups import Group
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
-from psearch.processes.search_reports import to_score
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.words import to_score
 from psearch.results import Info, Limits
 from psearch.scheduler.scheduler_entries import load_kernels, request_stop
 from psearch.simulation.costs import Costs

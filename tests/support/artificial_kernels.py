@@ -1,4 +1,4 @@
-"""What happens inside a node of an artificial tree: these kernels replace those of chess below the scheduler's `step`.
+"""What happens inside a node of an artificial tree: these kernels stand in for those of `psearch.core.game`.
 
 Each has the name, the signature and the duties of the kernel that it replaces; the list is in `artificial_tree.py`,
 which says what such a tree is like. Nothing here looks at a board: in the memory of a position lies a `tree_dtype`.
@@ -19,6 +19,7 @@ from psearch.core.chess.ordering.movepick import (
     begin_root_picking,
 )
 from psearch.core.chess.search.children import set_child
+from psearch.core.chess.search.next_move import put_back, take_deferred
 from psearch.core.chess.search.table_node import probe_table
 from psearch.core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
 from psearch.core.constants import (
@@ -44,10 +45,8 @@ from psearch.core.toolchain.jit import kernel
 from psearch.core.views import (
     Context,
     Frame,
-    Learning,
     Node,
     Position,
-    PruningRecord,
     Tables,
     Worker,
     above,
@@ -162,8 +161,9 @@ def begin_moves(ctx, wk, frame):
     node.end = count
 
 
-@kernel(i64(Tables, Learning, Position, Node))
-def pick_move(tb, learning, pos, node):
+@kernel(i64(Node))
+def _picked(node):
+    """The next move of the list, NO_MOVE behind its end."""
     if node.cursor == node.end:
         node.stage = PICK_BAD_CAPTURES_START
         return NO_MOVE
@@ -174,8 +174,8 @@ def pick_move(tb, learning, pos, node):
     return move
 
 
-@kernel(boolean(Worker, PruningRecord, Learning, Tables, Position, Node, i64))
-def prunes_move(wk, pruning, learning, tb, pos, node, move):
+@kernel(boolean(Position, Node, i64))
+def _prunes(pos, node, move):
     """Every fourth of the moves that do not reach alpha. What a node is worth is known, so nothing is lost."""
     tree = tree_at(address(pos))
     if not tree.prune or node.ply == 0:
@@ -187,6 +187,22 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
         return False
     node.best = max(node.best, bound)
     return True
+
+
+@kernel(i64(Context, Worker, Position, Node, i64))
+def next_move(ctx, wk, pos, node, home):
+    while True:
+        move = _picked(node)
+        if move == NO_MOVE:
+            return take_deferred(node)
+        if not _prunes(pos, node, move):
+            return move
+        node.moves_done += 1
+
+
+@kernel(boolean(Tables, Position, Node, i64))
+def defer_move(tb, pos, node, move):
+    return put_back(node, node.end, move)
 
 
 @kernel(void(Context, Frame, i64))

@@ -25,18 +25,22 @@ from psearch.options import SearchOptions
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import begin_search
 
-_HERE = "artificial_kernels"
-_KERNELS = {
-    "psearch.core.chess.search.enter_node": ("enter", "learn"),
-    "psearch.core.chess.search.passes": ("begin_moves", "after_null"),
-    "psearch.core.chess.search.children": ("push_null", "make_child", "child_depth"),
-    "psearch.core.chess.search.quiescence": ("enter_quiescence", "next_quiescence", "after_quiescence"),
-    "psearch.core.chess.ordering.movepick": ("pick_move",),
-    "psearch.core.chess.pruning.move_pruning": ("prunes_move",),
-}
-
-REPLACED = {f"{module}.{name}": f"{_HERE}.{name}" for module, names in _KERNELS.items() for name in names}
-"""Kernels of chess, and what stands in for them."""
+_KERNELS = (
+    "after_null",
+    "after_quiescence",
+    "begin_moves",
+    "child_depth",
+    "defer_move",
+    "enter",
+    "enter_quiescence",
+    "learn",
+    "make_child",
+    "next_move",
+    "next_quiescence",
+    "push_null",
+)
+REPLACED = {f"psearch.core.game.{name}": f"artificial_kernels.{name}" for name in _KERNELS}
+"""What stands in for kernels of the door; the others are those of chess, which look at no board."""
 
 ARTIFICIAL = Group(
     "artificial_tree", "psearch.simulation.round_robin", "psearch.simulation.virtual_driver", replaced=REPLACED

@@ -25,12 +25,10 @@ def frame_number(ctx, frame):
     return (address(frame) - ctx.frames) // FRAME_SIZE
 
 
-@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
-def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
-    """Prepare the frame above for entry; its position has been made. The window is the child's own view.
-
-    node: the one whose move it is. split_type, kannan_type: what the child is expected to be.
-    """
+@kernel(void(Context, Worker, Frame, i64, i64, i64, i64, i64))
+def link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type):
+    """Prepare the frame above for entry, as in any game; its position has been made. The window is the child's own
+    view. split_type, kannan_type: what the child is expected to be."""
     check(wk.ply + 1 < MAX_PLY, "a child has a frame on the stack")
     check(alpha < beta, "a child is searched with a window")
     child = above(frame)
@@ -40,13 +38,20 @@ def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type)
     entered.depth = depth
     entered.split_type = split_type
     entered.kannan_type = kannan_type
-    entered.cont_2 = node.cont_1
-    move = frame.visit.move
-    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
     child.visit.home = frame_number(ctx, frame) + 1
     path = stack_of(ctx, wk.stack).path
     path[wk.ply + 1].key = child.position.key
-    path[wk.ply + 1].move = move
+    path[wk.ply + 1].move = frame.visit.move
+
+
+@kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64))
+def set_child(ctx, wk, frame, node, alpha, beta, depth, split_type, kannan_type):
+    """Prepare the frame above for entry, with what chess remembers of the move. node: the one whose move it is."""
+    link_child(ctx, wk, frame, alpha, beta, depth, split_type, kannan_type)
+    entered = above(frame).node
+    entered.cont_2 = node.cont_1
+    move = frame.visit.move
+    entered.cont_1 = 0 if move == NULL_MOVE else piece_to(frame.position, move)
 
 
 @kernel(void(Context, Worker, Frame, Node, i64, i64))
@@ -76,13 +81,19 @@ def make_child(ctx, frame, move):
 @kernel(void(Context, Worker, Frame, Node, i64, i64, i64, i64, i64, i64))
 def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
     """Search the move of the visit, already made, with a window in the node's view."""
+    begin_visit(frame, stage, alpha, beta, depth)
+    set_child(ctx, wk, frame, node, -beta, -alpha, depth, split_type, kannan_type)
+
+
+@kernel(void(Frame, i64, i64, i64, i64))
+def begin_visit(frame, stage, alpha, beta, depth):
+    """Note with which window and depth, in the node's view, the visit's move is searched."""
     visit = frame.visit
     visit.stage = stage
     visit.alpha = alpha
     visit.beta = beta
     visit.depth = depth
     visit.resume = STATE_CHILD
-    set_child(ctx, wk, frame, node, -beta, -alpha, depth, split_type, kannan_type)
 
 
 @kernel(boolean(Context, Worker))

@@ -27,7 +27,13 @@ def defer_move(tb, pos, node, move):
     Deferred moves wait at the far end of the move list, in front of which all legal moves must find room. False: no
     room there.
     """
-    if node.deferred == _MOST_DEFERRED or count_legal(tb, pos) + node.deferred >= MAX_MOVES:
+    return node.deferred < _MOST_DEFERRED and put_back(node, count_legal(tb, pos), move)
+
+
+@kernel(boolean(Node, i64, i64))
+def put_back(node, listed, move):
+    """Keep a move at the far end of the list, whose front needs room for so many; False: no room there."""
+    if node.deferred == _MOST_DEFERRED or listed + node.deferred >= MAX_MOVES:
         return False
     node.deferred += 1
     node.moves[MAX_MOVES - node.deferred] = move
@@ -36,8 +42,8 @@ def defer_move(tb, pos, node, move):
 
 
 @kernel(i64(Node))
-def _take_deferred(node):
-    """The move that was deferred first, with `DEFERRED`; NO_MOVE when none is left."""
+def take_deferred(node):
+    """Return the move that was deferred first, with `DEFERRED`; NO_MOVE when none is left."""
     if node.deferred == 0:
         return NO_MOVE
     # the first is at the end: take it and move the others up
@@ -59,7 +65,7 @@ def next_move(ctx, wk, pos, node, home):
     while True:
         move = pick_move(tb, hd.learning, pos, node)
         if move == NO_MOVE:
-            return _take_deferred(node)
+            return take_deferred(node)
         if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
             continue
         if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):

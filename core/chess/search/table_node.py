@@ -7,7 +7,7 @@ import numpy as np
 from psearch.core.chess.evaluation.evaluate import evaluate, evaluate_by_network
 from psearch.core.chess.search.tt import probe, store, stored_eval
 from psearch.core.chess.search.write_store_log import log_store
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
+from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.scores import is_mate_bound, score_to_table
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import (
@@ -28,12 +28,6 @@ from psearch.core.views import (
 def probe_table(ctx, pos):
     """The table's data word for a position, U0 without one or with the table switched off."""
     return probe(ctx, pos.key) if header_of(ctx).options.tt else U0
-
-
-@kernel(i64(Node))
-def bound_class(node):
-    """The bound of the table entry found at entry, as a hint at the node's type: below BOUNDS, exact counts as none."""
-    return node.tt_bound if node.tt_bound != BOUND_EXACT else BOUND_NONE
 
 
 @kernel(i64(Context, Worker, Position))

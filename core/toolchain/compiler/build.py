@@ -27,6 +27,7 @@ from psearch.core.toolchain.compiler.compiler_processes import (
 from psearch.core.toolchain.compiler.dependencies import circle, closure, digest_of, toolchain
 from psearch.core.toolchain.compiler.front_end import bitcode_of, prepare
 from psearch.core.toolchain.compiler.plug_ins import Loaded, mistake_in
+from psearch.core.toolchain.groups import functions_of
 from psearch.core.toolchain.jit import EntryKernel, Kernel
 from psearch.core.toolchain.kernel_cache import Object, PlugInError
 from psearch.core.toolchain.recipes import PlugIn, Recipe
@@ -60,6 +61,8 @@ class Build:
         self.replaced: dict[str, Mapping[str, str]] = {}
         self.loaded: Loaded | None = None
         """the user's file"""
+        self.adapter = ""
+        """of all groups with the file"""
         for name, fields in groups.items():
             recipe = Recipe(*fields)
             for module in (*recipe.modules, *(symbol.rpartition(".")[0] for symbol in recipe.replaced.values())):
@@ -70,9 +73,10 @@ class Build:
                 if isinstance(kernel, EntryKernel) and kernel.py_func.__module__ in recipe.modules
             ]
             self.replaced[name] = recipe.replaced
+            self.adapter = recipe.adapter
         if plug_in is not None:
             importing(plug_in[0])
-            self.loaded = Loaded(PlugIn(*plug_in))
+            self.loaded = Loaded(PlugIn(*plug_in), self.adapter)
             importing("")
             self.replaced = {name: {**self.loaded.replaced, **own} for name, own in self.replaced.items()}
         # now, and not when all is compiled: somebody may be editing them
@@ -188,6 +192,11 @@ class Build:
                 raise mistake_in(kernel, error) from error
             raise
 
+    def try_out(self, made: Object) -> None:
+        """Have the user's functions run for a while, where they are such as can be. Raises PlugInError."""
+        if self.loaded is not None:
+            self.loaded.try_out(functions_of(made))
+
     def back_end(self, group: str) -> tuple[str, Object]:
         """Link and optimise one group."""
         entries = self.entries[group]
@@ -244,6 +253,7 @@ def _build(
     build = Build(folder, groups, tell, most_processes, plug_in, lambda file: _send(pipe, importing=file))
     names = {build.object_name(group): group for group in groups}
     for made in build.run():
+        build.try_out(made)
         code = base64.b64encode(made.code).decode()
         _send(pipe, group=names[made.name], name=made.name, entries=made.entries, code=code)
     build.check_unchanged()

@@ -11,8 +11,10 @@ import textwrap
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from psearch.core.toolchain import jit
@@ -41,21 +43,27 @@ _PLAIN = (
 class Loaded:
     """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
 
-    def __init__(self, plug_in: PlugIn) -> None:
+    def __init__(self, plug_in: PlugIn, adapter: str = "") -> None:
         self.file, self._module, self.digest = plug_in
+        self._adapter = import_module(adapter) if adapter else None
         before = set(sys.modules)
-        self._words = self._import()
+        self._words, self._made = self._import()
         self.imported = set(sys.modules) - before
         """modules that came with it, and its own"""
         self.symbols = {
             symbol for symbol, kernel in jit.registry.items() if kernel.py_func.__code__.co_filename == self.file
         }
         """of its kernels"""
+        if self._adapter is not None:
+            made = self._adapter.adapt(self._made, self.file)
+            self.symbols |= {kernel.symbol for kernel in made}
+            self.imported |= {kernel.py_func.__module__ for kernel in made}
         self.replaced = self._find_replaced()
         """symbols of hooks, and of the file's kernels that stand in for them"""
 
-    def _import(self) -> int:
-        """Import the file as it was when the program read it; returns how many words of memory it has."""
+    def _import(self) -> tuple[int, ModuleType]:
+        """Import the file as it was when the program read it; returns how many words of memory it has, and its
+        module."""
         file = self.file
         try:
             with _only_sources():
@@ -76,7 +84,7 @@ class Loaded:
                 exec(code, made.__dict__)
             if getattr(made, "WORDS", 0) != words:
                 raise PlugInError(f"{file}: WORDS must be set once, by a line that begins with it: WORDS = 4")
-            return words
+            return words, made
         except PlugInError:
             raise
         except SyntaxError as error:
@@ -108,6 +116,11 @@ class Loaded:
         if not found:
             raise PlugInError(f"{self.file}: it replaces nothing: no function is marked with @replaces")
         return found
+
+    def try_out(self, functions: dict[str, Any]) -> None:
+        """Have the adapter try the file's functions. functions: the entries of a group. Raises PlugInError."""
+        if self._adapter is not None:
+            self._adapter.try_out(self._made, self.file, functions)
 
     def check_calls(self, circle: Sequence[Kernel]) -> None:
         """Raise PlugInError for kernels of which each calls the next one, and the last one the first."""

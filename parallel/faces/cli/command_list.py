@@ -16,6 +16,7 @@ COMMANDS = {
     "stats": "what selective search left out, technique by technique",
     "analyse": "search every position of a test suite, or of a collection of games",
     "serve": "a page on this machine: board, lines, play, the workers live",
+    "game": "search a game of your own, from a file of some functions",
     "perft": "move path counts, one line per root move, or the counts of a suite checked",
     "bench": "a fixed search on one worker: `N nodes M nps`",
     "uci": "the engine for chess programs; also plain `psearch`",

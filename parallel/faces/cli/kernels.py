@@ -13,6 +13,7 @@ from psearch.terminal.loading import Loading
 if TYPE_CHECKING:
     from psearch.core.toolchain.groups import Group
     from psearch.core.toolchain.kernel_sets import KernelSet
+    from psearch.games.game import Game
     from psearch.searcher.searcher import Searcher
 
 _STARTED_S = time.monotonic()
@@ -24,6 +25,21 @@ def prepare_kernels(*groups: Group) -> None:
     stderr. Raises PsearchError when they cannot be had."""
     with Loading(_STARTED_S) as loading:
         _load(groups, loading)
+
+
+def loaded_game(file: str) -> Game:
+    """Return the game of a file, compiled if need be. Raises PsearchError for a file that is none of a game."""
+    with Loading(_STARTED_S) as loading:
+        from psearch.games.game import Game
+        from psearch.terminal.status import StatusLine
+
+        with StatusLine() as status:
+
+            def progress(text: str) -> None:
+                loading.end()
+                status(text)
+
+            return Game(file, progress)
 
 
 @contextmanager

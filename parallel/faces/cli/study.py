@@ -19,6 +19,7 @@ from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
+    from psearch.games.suite import GameSuitePosition
     from psearch.lab.studies.speedup_study import Row
     from psearch.lab.studies.time_fit import Fit
     from psearch.text.epd_text import SuitePosition
@@ -42,10 +43,12 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
     return list(reversed(once.values()))
 
 
-def left_out(suite: Sequence[SuitePosition], samples: Sequence[Any]) -> list[str]:
+def left_out(suite: Sequence[SuitePosition | GameSuitePosition], samples: Sequence[Any]) -> list[str]:
     """Return names of the positions that a finished study has not searched: a mate or draw ends them at any depth."""
+    from psearch.arena.subject import board_text
+
     searched = {sample.fen for sample in samples}
-    return [position.name for position in suite if position.board.fen() not in searched]
+    return [position.name for position in suite if board_text(position.board) not in searched]
 
 
 def add_study_options(parser: argparse.ArgumentParser) -> None:

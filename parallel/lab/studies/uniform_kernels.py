@@ -8,8 +8,8 @@ import numba
 import numpy as np
 from numba.core import types
 
-from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL, VISIT_SCOUT
+from psearch.core.game import PICK_QUIETS
 from psearch.core.splitmix import SPLITMIX_STEP, splitmix64
 from psearch.core.toolchain.intrinsics import view
 from psearch.core.toolchain.jit import entry, kernel

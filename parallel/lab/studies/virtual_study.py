@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 
 import chess
 
+from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
+from psearch.games.suite import GameSuitePosition
 from psearch.lab.studies.depths import is_decided, nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
 from psearch.options import SearchOptions, options_with
@@ -50,7 +52,7 @@ class Study:
     of a search apart (`depths`). Every search has a history of its own, drawn from `seed`.
     """
 
-    suite: Sequence[SuitePosition]
+    suite: Sequence[SuitePosition | GameSuitePosition]
     depth: int | None
     workers: Sequence[int]
     policies: Sequence[str]
@@ -107,7 +109,7 @@ class _Searcher:
             self._simulator = Simulator(count, study.hash_mb, study.costs, trace_capacity(count) if traced else 0)
         position = study.suite[number]
         options = study.options_with(policy)
-        fen = position.board.fen()
+        fen = board_text(position.board)
         if depth == 0:
             assert study.tree_nodes is not None
             return self._find_depth(position.board, study.tree_nodes, options, survey_seed(study.seed, fen))
@@ -122,7 +124,7 @@ class _Searcher:
                 facts = {"position": fen, "policy": policy, "depth": depth, "seed": study.seed}
                 self._on_trace(self._simulator.recorder, facts)
 
-    def _find_depth(self, board: chess.Board, wanted: int, options: SearchOptions, history: int) -> int:
+    def _find_depth(self, board: chess.Board | Subject, wanted: int, options: SearchOptions, history: int) -> int:
         """0: it is to be left out."""
         assert self._simulator is not None
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import chess
+
 from psearch.core.constants import BOUND_EXACT
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -36,17 +38,18 @@ _HISTORY = 100
 
 def search_together(supervisor: Supervisor, team: Team, request: SearchRequest) -> Result:
     """Search, as `Supervisor.search` does, with the help of the others who are ready, or get ready meanwhile."""
-    if not any(request.board.legal_moves) or not team.is_there:
+    board = request.board
+    if not isinstance(board, chess.Board) or not any(board.legal_moves) or not team.is_there:
         return supervisor.search(request)
-    return _JointSearch(supervisor, team, request).run()
+    return _JointSearch(supervisor, team, request, board).run()
 
 
 class _JointSearch:
-    def __init__(self, supervisor: Supervisor, team: Team, request: SearchRequest) -> None:
+    def __init__(self, supervisor: Supervisor, team: Team, request: SearchRequest, board: chess.Board) -> None:
         self._supervisor = supervisor
         self._team = team
         self._request = request
-        self._board = request.board
+        self._board = board
         self._number = team.begin(request.control.wake)
         moves = len(set(self._board.legal_moves if request.only is None else request.only))
         lines = min(request.multipv, moves)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import chess
 
-from psearch.processes.search_reports import BOUND_NAMES, centipawns, to_score
+from psearch.processes.search_reports import BOUND_NAMES, centipawns
+from psearch.processes.words import to_score
 from psearch.remote.one_position.machine_messages import MachineReport
 from psearch.results import Info
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.ordering.movepick import PICK_QUIETS
 from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
+from psearch.core.game import PICK_QUIETS
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Node, boolean, i64
 

@@ -6,6 +6,7 @@ Ctrl-C ends the study with a table of what is finished; a log, if one was asked 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli.arguments import add_on, chosen_pruning
-from psearch.faces.cli.kernels import prepare_kernels
+from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
@@ -36,11 +37,14 @@ from psearch.faces.cli.traces import add_trace, report_trace
 from psearch.searcher.declared import DEPTH, SPLIT_DEPTH
 
 if TYPE_CHECKING:
+    from psearch.core.toolchain.kernel_sets import KernelSet
+    from psearch.games.suite import GameSuitePosition
     from psearch.lab.studies.virtual_study import Share, Study
     from psearch.options import SearchOptions
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
     from psearch.terminal.status import StatusLine
+    from psearch.text.epd_text import SuitePosition
     from psearch.trace.recorder import Recorder
 
 _MAX_REPEATS = 1000
@@ -56,8 +60,8 @@ Speedup in virtual time: the real scheduler with up to 1,024 workers in one proc
 order of clocks that advance by measured costs. `1,2,4,...,1024` is taken literally: the dots
 mean doubling. Speedups are against one serial worker, geometric means over the positions. The
 same arguments give the same node counts to the last digit. The tree comes from the search of
-this very position, so give a depth that one worker needs some seconds for. --workers, --suite,
-and --depth or --tree-nodes are needed; or --from-log, which makes the table of a log again."""
+this very position, so give a depth that one worker needs some seconds for. --workers, --suite
+(or --game) and --depth or --tree-nodes are needed; or --from-log, which makes the table of a log again."""
 
 EXAMPLES = """\
 examples:
@@ -65,7 +69,8 @@ examples:
   psearch simulate --workers 8 --policy calibrated,ybw --suite suite.epd --depth 9 --costs costs.json --jobs 2
   psearch simulate --workers 3 --suite suite.epd --depth 4 --positions 2 --validate --jitter 0.5 --seed 7
   psearch simulate --workers 8,64 --suite suite.epd --tree-nodes 2000000 --on ray://head
-  psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json"""
+  psearch simulate --workers 64 --suite suite.epd --depth 8 --positions 1 --trace trace.json
+  psearch simulate --workers 8,64,1024 --game my_game.py --depth 12"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +79,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
     add_study_options(parser)
+    parser.add_argument(
+        "--game",
+        nargs="+",
+        metavar=("FILE", "POSITION"),
+        help="instead of --suite: a game of your own, from its beginning, or from positions of it",
+    )
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "plies, the same for all")
     size.add_argument(
@@ -132,7 +143,9 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
-    check_study("simulate", options, ["workers", "suite"])
+    if options.game is not None and (options.suite is not None or options.on is not None):
+        refuse(f"--game is searched here, and has no suite: leave out {'--on' if options.suite is None else '--suite'}")
+    check_study("simulate", options, ["workers"] if options.game is not None else ["workers", "suite"])
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
     _check_trace(options)
@@ -236,8 +249,12 @@ def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Sha
 
 def _study(options: argparse.Namespace) -> Study:
     """What to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
-    suite = read_positions(options)
     names = policies(options.policy)
+    suite: Sequence[SuitePosition | GameSuitePosition]
+    if options.game is None:
+        suite, kernels = read_positions(options), kernels_of(names)
+    else:
+        suite, kernels = _game_positions(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
     if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
@@ -253,13 +270,24 @@ def _study(options: argparse.Namespace) -> Study:
         policies=names,
         costs=_costs(options),
         seed=options.seed,
-        options=_search_options(options),
+        options=_search_options(options) if options.game is None else replace(_search_options(options), aspiration=0),
         tree_nodes=options.tree_nodes,
         repeats=options.repeat,
         hash_mb=options.hash,
         validate=options.validate,
-        kernels=kernels_of(names),
+        kernels=kernels,
     )
+
+
+def _game_positions(
+    options: argparse.Namespace, names: Sequence[str]
+) -> tuple[list[GameSuitePosition], dict[str, KernelSet]]:
+    """Return the positions of a game, and its kernels under every policy. Raises PsearchError."""
+    file, *texts = options.game
+    from psearch.games.suite import game_kernels, game_suite
+
+    suite = game_suite(loaded_game(file), texts or [""])
+    return suite, game_kernels(suite, names)
 
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:

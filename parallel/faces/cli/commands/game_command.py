@@ -1,0 +1,91 @@
+"""`psearch game FILE [POSITION]`: one search of a game from a user's file."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from psearch.defaults import DEFAULT_MOVETIME_MS, POLICY_NAMES
+from psearch.faces.cli.arguments import (
+    add_hash,
+    add_json,
+    add_limits,
+    add_threads,
+    hash_or_default,
+    limits_of,
+    without_dashes,
+)
+from psearch.faces.cli.kernels import loaded_game
+from psearch.faces.cli.output import complain, print_json, refuse
+from psearch.faces.cli.signals import Signals
+from psearch.searcher.declared import POLICY
+
+if TYPE_CHECKING:
+    from psearch.games.search import GameResult
+
+DESCRIPTION = f"""\
+Search a position of a game of your own with several worker processes and print the best
+move. FILE says what the game is, in some functions that are compiled when it is used
+first; it runs as you. POSITION is the moves played so far, one after the other as the
+game writes them; without it the search is of the beginning.
+
+A game is two players, zero sum, full information, at most 256 moves in a position.
+Scores are in its own unit, from the side to move's point of view: the minimax value of
+so many moves, exactly. Without a limit the search takes {DEFAULT_MOVETIME_MS // 1000} seconds; it ends by itself
+when it has seen the whole game."""
+
+EXAMPLES = """\
+examples:
+  psearch game docs/examples/tic_tac_toe.py
+  psearch game docs/examples/tic_tac_toe.py 519 --threads 2 --depth 5
+  psearch game my_game.py --movetime 5s --json
+  psearch simulate --game my_game.py --workers 1,2,4,...,64 --depth 12
+                                    the same search by many workers in virtual time"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `psearch game`."""
+    parser.add_argument("words", nargs="+", metavar="FILE [POSITION]", help="the game, and the moves played so far")
+    add_threads(parser)
+    add_limits(parser)
+    add_hash(parser, None)
+    words = f"how work is split: {', '.join(POLICY_NAMES)} (default {POLICY.default})"
+    POLICY.add_to(parser, words, metavar="NAME")
+    add_json(parser)
+    parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")
+
+
+def run(options: argparse.Namespace, signals: Signals) -> int:
+    """Search, unless the game is over."""
+    file, *moves = without_dashes(options.words) or [""]
+    if not file:
+        refuse("no game given: a file such as my_game.py (see psearch game --help)")
+    if options.board and options.json:
+        refuse("--board draws, --json is for programs: choose one")
+    if options.policy not in POLICY_NAMES:
+        refuse(f"argument --policy: with a game one of {', '.join(POLICY_NAMES)}, not {options.policy[:40]!a}")
+    hash_mb = hash_or_default(options)
+    game = loaded_game(file)
+    position = game.read(" ".join(moves))
+    if options.board:
+        drawn = game.board_text(position)
+        if drawn is None:
+            refuse("the game does not draw its board: its file has no function board_text")
+        print(drawn)
+    from psearch.games.report import final_text, iteration_text, json_object
+    from psearch.games.search import search_with, supervisor_for
+
+    def show(result: GameResult) -> None:
+        if not options.json:
+            print(iteration_text(result), flush=True)
+
+    with supervisor_for(position, options.threads, hash_mb) as supervisor:
+        signals.searching = True
+        limits = limits_of(options, DEFAULT_MOVETIME_MS)
+        result = search_with(supervisor, position, limits, options.policy, show, signals.control, complain)
+    if options.json:
+        print_json(json_object(position, result, options.threads))
+    else:
+        print(final_text(position, result), file=sys.stdout, flush=True)
+    return signals.exit_status

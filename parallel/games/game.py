@@ -1,0 +1,237 @@
+"""A user's game as Python has it: its file, its compiled rules, its positions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from psearch.core.toolchain.groups import Progress
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch.core.toolchain.kernel_sets import KernelSet
+from psearch.core.toolchain.plug_in_file import read_plug_in
+from psearch.defaults import MAX_DEPTH
+from psearch.games.game_file import mistake_of, place_of, run_file
+from psearch.games.levels import level_dtype
+from psearch.games.limits import MISTAKES, MOST_MOVES, POSITION_BYTES
+from psearch.results import PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.text.values import shown
+
+_ADAPTER = "psearch.games.user_game"
+_KIND_BITS = 8
+_BETWEEN = " ,;\t\n"
+"""What may stand between the moves of a position's text."""
+_WIDEST = 60
+"""Characters of moves in a message."""
+
+
+class Game:
+    """A game of a user's file, its kernels compiled and loaded.
+
+    path: of the file; progress: gets a line at a time while compiling. Raises PsearchError for a file that is none of a
+    game, with file and line where there is one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+        name = os.fspath(path)
+        self.file = os.path.abspath(name)
+        try:
+            source = read_plug_in(self.file)
+        except (OSError, ValueError) as error:  # ValueError: a null character
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise PsearchError(f"cannot read the game {shown(name)}: {reason}") from None
+        try:
+            self._module = run_file(self.file, source)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from None
+        self.name: str = self._module.NAME
+        self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
+        group = self.kernels.group(SEARCH)
+        load_kernels(group, progress=progress, warn=progress)
+        self._rule: Callable[[str], Any] = lambda rule: group.function(f"game_{rule}")
+        self._found = np.zeros(MOST_MOVES, np.uint16)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it is read again, and refused if it is not the same any more."""
+        return _same_game, (self.file, self.kernels.digest)
+
+    # -- positions ---------------------------------------------------------------------------------------------------
+
+    def start(self) -> GamePosition:
+        """Return the starting position."""
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        self._rule("start")(pos.ctypes.data)
+        return GamePosition(self, pos)
+
+    def read(self, text: str) -> GamePosition:
+        """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
+        PsearchError."""
+        position = self.start()
+        if "read_position" in vars(self._module):
+            return self._own_reading(position, text)
+        rest = text.lstrip(_BETWEEN)
+        while rest:
+            position, rest = position._read_move(text, rest)
+        return position
+
+    def _own_reading(self, position: GamePosition, text: str) -> GamePosition:
+        record = position.record
+        try:
+            self._module.read_position(record, text)
+        except ValueError as error:  # so a game says that a text is none
+            raise PsearchError(f"position {shown(text)}: {' '.join(str(error).split())}") from error
+        except Exception as error:  # what else a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        pos[: record.nbytes] = np.frombuffer(record.tobytes(), np.uint8)
+        return GamePosition(self, pos)
+
+    # -- the functions that stay Python ------------------------------------------------------------------------------
+
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        """Call one of them. Raises PsearchError, with file and line, for whatever it raises."""
+        try:
+            return getattr(self._module, name)(*arguments)
+        except Exception as error:  # what a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
+
+    def move_text(self, position: GamePosition, move: int) -> str:
+        """Return a move as people write it. Raises PsearchError."""
+        text = self._ask("move_text", position.record, move)
+        if not isinstance(text, str) or not text or text.strip(_BETWEEN) != text or not text.isprintable():
+            place = place_of(self._module.move_text)
+            raise PsearchError(f"{place}: it must return a text without blanks at its ends, not {shown(text)}")
+        return text
+
+    def board_text(self, position: GamePosition) -> str | None:
+        """Return the board for printing, None if the file says nothing of it. Raises PsearchError."""
+        if "board_text" not in vars(self._module):
+            return None
+        return str(self._ask("board_text", position.record))
+
+    # -- what is wrong with it ----------------------------------------------------------------------------------------
+
+    def mistake(self, word: int) -> PsearchError:
+        """Return what a search has left word of, in the first word of the plug-in's memory."""
+        name, words = MISTAKES[word & (1 << _KIND_BITS) - 1]
+        number = word >> _KIND_BITS
+        text = words.format(number, most=int(self._module.MOST_MOVES))
+        return PsearchError(f"{place_of(getattr(self._module, name))}: {text}")
+
+
+def _same_game(file: str, digest: str) -> Game:
+    game = Game(file)
+    if game.kernels.digest != digest:
+        raise PsearchError(f"{file}: it has changed since it was read")
+    return game
+
+
+@dataclass(frozen=True)
+class GamePosition:
+    """A position of a game; a `Subject` of a search where the game is not over."""
+
+    game: Game
+    pos: np.ndarray
+    """its bytes"""
+
+    @property
+    def record(self) -> Any:
+        """The record that the file's functions take; a copy."""
+        dtype = self.game._module.POSITION
+        return self.pos[: dtype.itemsize].copy().view(dtype).view(np.recarray)[0]
+
+    def _call(self, rule: str, *arguments: int) -> int:
+        return int(self.game._rule(rule)(self.pos.ctypes.data, *arguments))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the game has ended."""
+        return self._call("ended") != 0
+
+    def result(self) -> int:
+        """Return the score of an ended game, for the side to move."""
+        return self._call("result")
+
+    def moves(self) -> list[int]:
+        """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
+        if self.is_over:
+            return []
+        found = self.game._found
+        count = self._call("moves", found.ctypes.data)
+        if not 1 <= count <= int(self.game._module.MOST_MOVES):
+            place = place_of(self.game._module.moves)
+            raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
+        return [int(move) for move in found[:count]]
+
+    def after(self, move: int) -> GamePosition:
+        """Return the position after a legal move."""
+        pos = self.pos.copy()
+        self.game._rule("make")(pos.ctypes.data, move)
+        return GamePosition(self.game, pos)
+
+    def move_text(self, move: int) -> str:
+        """Return a move as people write it."""
+        return self.game.move_text(self, move)
+
+    def line_text(self, moves: list[int]) -> list[str]:
+        """Return a line of play in words; it ends where a move of it cannot be played."""
+        words = []
+        position = self
+        for move in moves:
+            if move not in position.moves():
+                break
+            words.append(position.move_text(move))
+            position = position.after(move)
+        return words
+
+    def perft(self, depth: int) -> int:
+        """Return in how many ways `depth` moves can be played. Raises PsearchError."""
+        if not 0 <= depth <= MAX_DEPTH:
+            raise PsearchError(f"the depth of perft must be from 0 to {MAX_DEPTH}, not {shown(depth)}")
+        levels = np.zeros(depth + 1, level_dtype)
+        levels[0]["position"] = self.pos
+        count = int(self.game._rule("perft")(levels.ctypes.data, depth))
+        if count < 0:
+            raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
+        return count
+
+    def _read_move(self, text: str, rest: str) -> tuple[GamePosition, str]:
+        """Play the move that the rest of a text begins with; returns what follows. Of several the longest is meant."""
+        if self.is_over:
+            raise PsearchError(f"position {shown(text)}: the game is over before {shown(rest)}")
+        words = {self.move_text(move): move for move in self.moves()}
+        fits = [word for word in words if rest.startswith(word)]
+        if not fits:
+            legal = " ".join(words)
+            legal = legal if len(legal) <= _WIDEST else legal[:_WIDEST].rsplit(" ", 1)[0] + " ..."
+            raise PsearchError(f"position {shown(text)}: no move begins {shown(rest)}; there are {legal}")
+        best = max(fits, key=len)
+        return self.after(words[best]), rest[len(best) :].lstrip(_BETWEEN)
+
+    # -- as a `Subject` -----------------------------------------------------------------------------------------------
+
+    @property
+    def kernels(self) -> KernelSet:
+        """Those that search it."""
+        return self.game.kernels
+
+    def write_root(self, record: np.ndarray) -> None:
+        """Write it into a position's record."""
+        record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
+        record["key"] = np.uint64(self._call("key") & (1 << 64) - 1)
+
+    def root_moves(self) -> list[int]:
+        """Return the legal moves as the search counts them, from 1."""
+        return [move + 1 for move in self.moves()]
+
+    def static_score(self) -> int:
+        """Return the guess of the game."""
+        return self._call("evaluate")
+
+    def text(self) -> str:
+        """Return the bytes: a game may have no other word for a position."""
+        return self.pos.tobytes().rstrip(b"\0").hex()

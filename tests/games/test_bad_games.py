@@ -1,0 +1,153 @@
+"""What is wrong with a game is one line, with file and line of the function, before any worker starts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from paths import DATA, REPOSITORY
+
+from psearch.games import Game, search
+from psearch.results import PsearchError, WorkerDied
+
+GOOD = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")
+TAKE_AWAY = (DATA / "games" / "take_away.py").read_text("utf-8")
+_GUESS = "def evaluate(pos):\n    return 0"
+_END = "    return has_line(pos.other) or (pos.own | pos.other) == FULL"
+
+
+class Mistake(NamedTuple):
+    name: str
+    before: str
+    """in the good file"""
+    after: str
+    line: str
+    """what is said, behind the path of the file"""
+
+
+FILE = [
+    Mistake("no name", 'NAME = "tic-tac-toe"', "", ": a game has NAME, .*; there is no NAME"),
+    Mistake("name", '"tic-tac-toe"', "3", ": NAME must be a text of 1 to 60 ASCII characters, not 3"),
+    Mistake("position", 'np.dtype([("own", "u8"), ("other", "u8")])', "16", ": POSITION must be like .*"),
+    Mistake("large", '("other", "u8")', '("other", "u8", 20)', ": POSITION has 168 bytes: 128 are the most"),
+    Mistake("moves", "MOVES = 9", "MOVES = 257", ": MOST_MOVES must be a whole number from 1 to 256, not 257"),
+    Mistake("no key", "def key(pos)", "def keys(pos)", ": a game has .*; there is no key"),
+    Mistake("arguments", "def make(pos, move)", "def make(pos)", r":\d+: make takes \(pos\), and is called with .*"),
+    Mistake("syntax", "def key(pos):", "def key(pos)", r":\d+: expected ':'"),
+    Mistake("import", "import numpy as np", "import nump as np", ":3: ModuleNotFoundError: .*"),
+]
+"""What Python finds."""
+TYPES = [
+    Mistake("type", "    return pos.own <<", '    return "x" + pos.own <<', r":\d+: key: .*"),
+    Mistake("field", "pos.own = 0\n", "pos.mine = 0\n", r":\d+: start: .*mine.*"),
+    Mistake("global", "if has_line(pos.other)", "if has_lines(pos.other)", r":\d+: result: .*has_lines.*"),
+    Mistake("nothing", _GUESS, "def evaluate(pos):\n    pass", r":\d+: evaluate: it returns nothing"),
+    Mistake("float", _GUESS, "def evaluate(pos):\n    return 0.5", r":\d+: evaluate: it returns float64.*"),
+    Mistake("raises", "    pos.own = 0\n", "    raise ValueError\n", r":\d+: start: a kernel cannot raise exceptions"),
+    Mistake(
+        "itself", "    for line in LINES:\n", "    has_line(squares)\n    for line in LINES:\n", r":\d+: has_line: .*"
+    ),
+    Mistake("list", "found[count] = square", "found[count] = [square, count][count]", r":\d+: moves: .*"),
+]
+"""What numba finds."""
+RULES = [
+    Mistake(
+        "none", "    return count", "    return 0", r":\d+: moves: it has found 0 moves of a position that has not .*"
+    ),
+    Mistake("many", "MOVES = 9", "MOVES = 8", r":\d+: moves: it has found 9 moves of at most MOST_MOVES = 8"),
+    Mistake("twice", "found[count] = square", "found[count] = 4", r":\d+: moves: it has found the same move twice"),
+    Mistake(
+        "score", "return -1 if", "return -10001 if", r":\d+: result: it returned -10001: scores are from -10000 to .*"
+    ),
+    Mistake("guess", _GUESS, "def evaluate(pos):\n    return 10000", r":\d+: evaluate: it returned 10000: .*"),
+    Mistake(
+        "key", "pos.own << np.uint64(9) | pos.other", "pos.own & pos.other", r":\d+: key: it is the same before and .*"
+    ),
+    Mistake(
+        "stays", "    pos.other = own\n", "    pos.own, pos.other = own ^ (ONE << np.uint64(move)), pos.own\n", ".*"
+    ),
+    Mistake(
+        "no end", _END, "    pos.own = pos.other = np.uint64(0)\n    return False", r":\d+: ended: none of 32 games .*"
+    ),
+    Mistake(
+        "loop",
+        _GUESS,
+        "def evaluate(pos):\n    while pos.own == pos.own:\n        pos.other += ONE\n    return 0",
+        r":\d+: evaluate: it did not come back within 10 seconds",
+    ),
+    Mistake("crash", "found[count] =", "found[count + (1 << 44)] =", r":\d+: moves: it crashes: SIGSEGV"),
+]
+"""What games at random find."""
+
+
+def told(file: Path) -> str:
+    with pytest.raises(PsearchError) as raised:
+        Game(file)
+    assert "\n" not in str(raised.value)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "mistake",
+    [*FILE, *TYPES, RULES[0], *(pytest.param(each, marks=pytest.mark.slow) for each in RULES[1:])],
+    ids=lambda mistake: mistake.name,
+)
+def test_a_mistake_is_one_line(mistake: Mistake, tmp_path: Path) -> None:
+    assert mistake.before in GOOD
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD.replace(mistake.before, mistake.after, 1))
+    said = told(file)
+    assert re.fullmatch(re.escape(str(file)) + mistake.line, said), said
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("gone.py", "No such file or directory"), (".", "it is no regular file"), ("a\0b", "embedded .*")],
+)
+def test_what_is_no_file_is_one_line(name: str, reason: str) -> None:
+    with pytest.raises(PsearchError, match=f"cannot read the game .*: {reason}"):
+        Game(name)
+
+
+DEEPER = [
+    (
+        "moves",
+        "    return count\n",
+        "    return 0 if pos.heap == 44 else count\n",
+        "it has found no move in a position of .*",
+    ),
+    ("evaluate", "% 41 - 20", "% 41 - 20 + (20000 if pos.heap == 50 else 0)", r"it returned 19985: guesses are .*"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "before", "after", "words"), DEEPER, ids=lambda text: text[:9])
+def test_a_mistake_that_games_at_random_do_not_meet_ends_the_search(
+    name: str, before: str, after: str, words: str, tmp_path: Path
+) -> None:
+    assert before in TAKE_AWAY
+    file = tmp_path / "mine.py"
+    source = TAKE_AWAY.replace(before, after, 1)
+    # at random nobody gets there: it ends at once, but where the search begins
+    source = source.replace("pos.heap = 60", "pos.heap = 1").replace(
+        "def move_text", "def read_position(pos, text):\n    pos.heap = int(text)\n\n\ndef move_text"
+    )
+    file.write_text(source)
+    game = Game(file)
+    with pytest.raises(PsearchError) as raised:
+        search(game, "55", depth=30, threads=2)
+    assert re.fullmatch(rf"{re.escape(str(file))}:\d+: {name}: {words}", str(raised.value)), str(raised.value)
+
+
+@pytest.mark.slow
+def test_a_crash_ends_workers_and_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    source = TAKE_AWAY.replace("pos.heap * 37 % 41 - 20", "TAKEN_FAR[(55 - pos.heap) << 40]")
+    source = source.replace("TAKEN = (1, 2, 3, 5)", "TAKEN = (1, 2, 3, 5)\nTAKEN_FAR = np.array([1, 2])")
+    source = source.replace("pos.heap = 60", "pos.heap = 55").replace("pos.heap == 0", "pos.heap < 56")
+    source = source.replace("def move_text", "def read_position(pos, text):\n    pos.heap = 100\n\n\ndef move_text")
+    file.write_text(source)
+    with pytest.raises(WorkerDied, match="as those before it"):
+        search(Game(file), "far", depth=60, threads=2)

@@ -1,0 +1,170 @@
+"""A user's game: exactly its minimax value, whatever the number of workers and the policy."""
+
+from __future__ import annotations
+
+import pytest
+from naive_game import is_whole, negamax, random_positions
+from paths import DATA, REPOSITORY
+
+from psearch.defaults import POLICY_NAMES
+from psearch.games import Game, GamePosition, search
+from psearch.games.search import options_for, search_with, supervisor_for
+from psearch.processes import pool
+from psearch.processes.supervisor import Supervisor
+from psearch.results import Limits, PsearchError
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+
+TIC_TAC_TOE = REPOSITORY / "docs" / "examples" / "tic_tac_toe.py"
+TAKE_AWAY = DATA / "games" / "take_away.py"
+_MOVES_BEFORE = {"tic-tac-toe": 5, "take away": 15}
+_MOST_DEPTH = 8
+
+
+@pytest.fixture(scope="module", params=[TIC_TAC_TOE, TAKE_AWAY], ids=lambda path: path.stem)
+def game(request: pytest.FixtureRequest) -> Game:
+    return Game(request.param)
+
+
+@pytest.fixture(scope="module")
+def tic_tac_toe() -> Game:
+    return Game(TIC_TAC_TOE)
+
+
+def some(game: Game, number: int = 6) -> list[tuple[GamePosition, int]]:
+    """Positions, each with a depth."""
+    positions = random_positions(game, number, 7, _MOVES_BEFORE[game.name])
+    return [(position, 1 + place % _MOST_DEPTH) for place, position in enumerate(positions)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_processes_find_the_value_of_the_depth(policy: str, threads: int, game: Game) -> None:
+    known: dict[tuple[bytes, int], int] = {}
+    positions = some(game)
+    with supervisor_for(positions[0][0], threads, 1) as supervisor:
+        for position, depth in positions:  # the table lasts from one to the next
+            found = search_with(supervisor, position, Limits(depth=depth), policy)
+            assert found.score == negamax(position, found.depth, known)
+            assert found.depth == depth or found.solved
+            assert not found.notes
+
+
+@pytest.mark.parametrize("workers", [8, 64])
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_virtual_workers_find_it_too(policy: str, workers: int, game: Game) -> None:
+    known: dict[tuple[bytes, int], int] = {}
+    simulator = Simulator(workers, 1, Costs())
+    try:
+        for position, depth in some(game, 3):
+            sample = simulator.search("", position, depth, options_for(game, policy), validate=workers == 8)
+            assert sample.score == negamax(position, depth, known)
+    finally:
+        simulator.close()
+
+
+def test_every_iteration_is_exact(game: Game) -> None:
+    known: dict[tuple[bytes, int], int] = {}
+    for position in random_positions(game, 4, 3, _MOVES_BEFORE[game.name]):
+        found: list[tuple[int, int]] = []
+        search(game, position, depth=7, on_info=lambda info, found=found: found.append((info.depth, info.score)))
+        assert found
+        assert all(score == negamax(position, depth, known) for depth, score in found)
+
+
+def test_it_ends_when_the_whole_game_is_searched(game: Game) -> None:
+    known: dict[tuple[bytes, int], int] = {}
+    for position in random_positions(game, 6, 5, _MOVES_BEFORE[game.name] + 3):
+        found = search(game, position, depth=12)
+        if found.solved:
+            assert found.score == negamax(position, 60, known)
+        if is_whole(position, min(found.depth, 6)):
+            assert found.solved
+
+
+def test_tic_tac_toe_is_a_draw(tic_tac_toe: Game) -> None:
+    found = search(tic_tac_toe, threads=2)
+    assert (found.score, found.solved, found.depth, len(found.line)) == (0, True, 9, 9)
+    assert tic_tac_toe.read("".join(found.line)).is_over
+
+
+def test_perft_of_tic_tac_toe(tic_tac_toe: Game) -> None:
+    """Games in all: 255,168 (OEIS A061529 has them by length)."""
+    counts = [tic_tac_toe.start().perft(depth) for depth in range(10)]
+    assert counts == [1, 9, 72, 504, 3024, 15120, 54720, 148176, 200448, 127872]
+
+
+def test_a_win_is_found(tic_tac_toe: Game) -> None:
+    found = search(tic_tac_toe, "1 4 2 5")
+    assert (found.bestmove, found.score, found.line, found.solved) == ("3", 1, ["3"], True)
+
+
+def test_a_game_that_is_over_needs_no_search(tic_tac_toe: Game) -> None:
+    found = search(tic_tac_toe, "14253", threads=2)
+    assert (found.bestmove, found.score, found.nodes, found.solved) == (None, -1, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("15x", "position '15x': no move begins 'x'; there are 3 7 9 2 4 6 8"),
+        ("11", "position '11': no move begins '1'; there are 5 3 7 9 2 4 6 8"),
+        ("142536", "position '142536': the game is over before '6'"),
+    ],
+)
+def test_a_position_that_is_none_is_one_line(text: str, words: str, tic_tac_toe: Game) -> None:
+    with pytest.raises(PsearchError) as raised:
+        search(tic_tac_toe, text)
+    assert str(raised.value) == words
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"threads": 0}, {"depth": 0}, {"movetime": 0}, {"hash_mb": 0}, {"nodes": "x"}, {"policy": "mine.py"}]
+)
+def test_arguments_are_checked(arguments: dict[str, object], tic_tac_toe: Game) -> None:
+    with pytest.raises(PsearchError, match=next(iter(arguments))):
+        search(tic_tac_toe, **arguments)
+
+
+def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
+    position = Game(TAKE_AWAY).start()
+    with supervisor_for(position, 2, 1) as supervisor:
+        killed: list[int] = []
+
+        def kill(info: object) -> None:
+            if not killed:
+                killed.append(1)
+                supervisor.pool.workers[1].kill()
+
+        found = search_with(supervisor, position, Limits(depth=24), on_info=kill)
+    assert found.depth == 24
+    assert found.score == negamax(position, 24, {})
+    assert len(found.notes) == 1 and "worker 1" in found.notes[0]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "inline"])
+def test_every_process_has_the_game_however_it_is_started(method: str, tic_tac_toe: Game) -> None:
+    position = tic_tac_toe.read("5")
+    with Supervisor(2, 1, method, kernels=position.kernels) as supervisor:
+        found = search_with(supervisor, position, Limits(depth=20))
+    assert (found.score, found.solved, found.depth) == (0, True, 8)
+
+
+def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's kernels, which search in this process then, know no other game."""
+    position = tic_tac_toe.start()
+    with supervisor_for(position, 2, 1) as supervisor:
+
+        def refuse(*arguments: object) -> None:
+            raise PsearchError("no more processes")
+
+        monkeypatch.setattr(pool, "launch", refuse)
+        supervisor.pool.kill()
+        with pytest.raises(PsearchError, match="by worker processes only"):
+            search_with(supervisor, position, Limits(depth=5))
+
+
+def test_nodes_and_time_end_a_search() -> None:
+    game = Game(TAKE_AWAY)
+    assert search(game, nodes=5_000).nodes < 10_000
+    assert search(game, movetime=50).time_s < 2
