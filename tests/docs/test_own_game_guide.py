@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -26,13 +27,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the reader has saved."""
     found = tmp_path_factory.mktemp("tutorial")
     (found / "tic_tac_toe.py").write_text(BLOCKS[0], "utf-8")
+    shutil.copy(REPOSITORY / "docs" / "examples" / "connect_four.py", found)
     (found / "broken.py").write_text(BLOCKS[0].replace("found[count] = square", "found[count] = squares"), "utf-8")
     return found
 
 
 def test_the_file_is_that_of_the_examples() -> None:
     assert BLOCKS[0] == EXAMPLE
-    assert len(COMMANDS) == 6
+    assert len(COMMANDS) == 7
 
 
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: block.split("\n")[0])
