@@ -157,8 +157,8 @@ def finish(ctx, wk, frame):
     chess_finish(ctx, wk, frame)
 
 
-@kernel(boolean(Context, Node))
-def is_exhausted(ctx, node):
+@kernel(boolean(Context, Frame))
+def is_exhausted(ctx, frame):
     """Tell whether a root's value, found with an open window, is that of the whole game: no deeper iteration follows.
     Nobody else is inside."""
     return False  # chess is not

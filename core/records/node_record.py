@@ -57,8 +57,6 @@ node_dtype = record(
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("raw_eval", "i4"),  # static evaluation as evaluated: what the table keeps
         ("pv_length", "i4"),
-        # 1: its value rests on a position that was evaluated before the game was over. Not chess; as for `best`
-        ("horizon", "i8"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
         ("pv", "i4", (MAX_PLY,)),  # line below this node, this node's move first; as for `best`
     ]
@@ -101,8 +99,10 @@ frame_dtype = record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 72 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
+        # 1: the node's value rests on a position that was evaluated before the game was over. Not chess; as for `best`
+        ("horizon", "i8"),
         ("pad", "u1", (40,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]

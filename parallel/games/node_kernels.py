@@ -3,7 +3,7 @@ signatures and contracts they have.
 
 The search finds the minimax value of the depth, exactly, with any number of workers: nothing is pruned but by bounds,
 nothing reduced or extended, and a result in the table answers a node of the same depth only. One that rests on ended
-games alone (`node.horizon` 0; in the table's field for the evaluation, `_TO_THE_END`) answers every node of its depth
+games alone (`horizon` 0; in the table's field for the evaluation, `_TO_THE_END`) answers every node of its depth
 and more, for it would be the same there. A root without horizon ends the search.
 
 A game's moves count from 0, those of the search from 1, and a position's `key` is his, mixed. What is wrong with a game
@@ -70,6 +70,7 @@ from psearch.core.views import (
     Worker,
     above,
     boolean,
+    frame_of,
     header_of,
     i64,
     stack_of,
@@ -142,7 +143,7 @@ def enter(ctx, wk, frame):
     pos = frame.position
     ply = wk.ply
     node.pv_length = 0
-    node.horizon = 0
+    frame.horizon = 0
     if ply > wk.counters.seldepth:
         wk.counters.seldepth = ply
     if ply > 0 and ended(address(pos)):
@@ -167,7 +168,7 @@ def enter(ctx, wk, frame):
         node.tt_depth = entry_depth(data)
         alpha, beta = node.alpha, node.beta
         if ply > 0 and beta - alpha == 1 and _settles(data, node.depth, alpha, beta):
-            node.horizon = 0 if entry_eval(data) == _TO_THE_END else 1
+            frame.horizon = 0 if entry_eval(data) == _TO_THE_END else 1
             wk.value = entry_score(data, 0)
             return DO_RETURN
     return DO_MOVES
@@ -181,7 +182,7 @@ def enter_quiescence(ctx, wk, frame):
     if abs(value) >= MOST_SCORE:
         _mistake(ctx, LARGE_EVALUATION, value)
         value = 0
-    frame.node.horizon = 1
+    frame.horizon = 1
     wk.value = value
     return DO_RETURN
 
@@ -297,12 +298,13 @@ def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kanna
 @kernel(i64(Context, Worker, Frame, Node, i64))
 def after_move(ctx, wk, frame, node, value):
     """A cutoff rests on its move alone, any other value on all."""
-    horizon = above(frame).node.horizon
+    horizon = above(frame).horizon
+    home = frame_of(ctx, frame.visit.home)
     action = take_value(ctx, wk, frame, node, value)
     if action == DO_CUTOFF:
-        node.horizon = horizon
+        home.horizon = horizon
     elif action == DO_MOVES:
-        node.horizon |= horizon
+        home.horizon |= horizon
     return action
 
 
@@ -336,7 +338,7 @@ def finish(ctx, wk, frame):
     hd = header_of(ctx)
     if node.moves_done == 0:  # a mistake of the game, and the search is stopped
         wk.value = 0
-        node.horizon = 1
+        frame.horizon = 1
         return
     best = np.int64(node.best)
     wk.value = best
@@ -348,13 +350,13 @@ def finish(ctx, wk, frame):
     elif best > node.entry_alpha:
         bound = BOUND_EXACT
     if hd.options.tt:
-        rests_on = _TO_A_HORIZON if node.horizon else _TO_THE_END
+        rests_on = _TO_A_HORIZON if frame.horizon else _TO_THE_END
         store(ctx, hd.age, frame.position.key, node.best_move, best, rests_on, node.depth, bound)
 
 
-@kernel(boolean(Context, Node))
-def is_exhausted(ctx, node):
-    return node.horizon == 0
+@kernel(boolean(Context, Frame))
+def is_exhausted(ctx, frame):
+    return frame.horizon == 0
 
 
 # -- what a game has none of ----------------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ def _next_depth(ctx, wk, score):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_line = 0
-    exhausted = is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack)).node)
+    exhausted = is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack)))
     if wk.stack == _MAIN_ROOT:
         hd.exhausted = 1 if exhausted else 0
     if exhausted or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
