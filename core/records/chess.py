@@ -1,4 +1,7 @@
-"""A position, and the tables that every kernel reads."""
+"""A position, and the tables that every kernel reads.
+
+Another game has its own position in the memory of one of chess: in its first 128 bytes, with `key` behind them.
+"""
 
 from __future__ import annotations
 

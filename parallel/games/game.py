@@ -203,7 +203,10 @@ class GamePosition:
         """Play the move that the rest of a text begins with; returns what follows. Of several the longest is meant."""
         if self.is_over:
             raise PsearchError(f"position {shown(text)}: the game is over before {shown(rest)}")
-        words = {self.move_text(move): move for move in self.moves()}
+        moves = self.moves()
+        words = {self.move_text(move): move for move in moves}
+        if len(words) < len(moves):
+            raise PsearchError(f"{place_of(self.game._module.move_text)}: it writes two moves of a position alike")
         fits = [word for word in words if rest.startswith(word)]
         if not fits:
             legal = " ".join(words)

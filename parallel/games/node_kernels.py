@@ -56,7 +56,7 @@ from psearch.core.constants import (
     PASS_MAIN,
     U0,
 )
-from psearch.core.records import MAX_MOVES, MAX_PLY
+from psearch.core.records import MAX_MOVES, MAX_PLY, offset_of, position_dtype
 from psearch.core.splitmix import splitmix64
 from psearch.core.toolchain.intrinsics import address, compare_and_swap, copy_record, field_address
 from psearch.core.toolchain.jit import kernel
@@ -84,12 +84,15 @@ from psearch.games.limits import (
     LARGEST_MOVE,
     MOST_SCORE,
     NO_MOVES,
+    POSITION_BYTES,
     TOO_MANY_MOVES,
 )
 from psearch.games.rules import ended, evaluate, key, make, most_moves, moves, result
 from psearch.scheduler.splitting import stop_all
 
 _list_of = field_address(Node, "moves")
+if offset_of(position_dtype, "key") < POSITION_BYTES:
+    raise AssertionError("a game's position lies before the key")
 _FOUND_OFFSET = 2 * MAX_MOVES
 """A game writes its moves, 2 bytes each, into the second half of the list, whose entries have 4: the first half then
 takes the list from the front, and no entry is written over a move that has not been read."""

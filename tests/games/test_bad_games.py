@@ -111,6 +111,22 @@ def test_what_is_no_file_is_one_line(name: str, reason: str) -> None:
         Game(name)
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('"x"', "move_text: it writes two moves of a position alike"),
+        ("move", "move_text: it must return a text without blanks at its ends, not 4"),
+        ("str(move // 0)", "move_text: ZeroDivisionError: .*"),
+    ],
+)
+def test_words_that_are_none_are_told(text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(GOOD.replace("return str(move + 1)", f"return {text}"))
+    with pytest.raises(PsearchError) as raised:
+        search(file, "5")
+    assert re.fullmatch(rf"{re.escape(str(file))}:\d+: {words}", str(raised.value)), str(raised.value)
+
+
 DEEPER = [
     (
         "moves",

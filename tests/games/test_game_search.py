@@ -9,6 +9,8 @@ from paths import DATA, REPOSITORY
 from psearch.defaults import POLICY_NAMES
 from psearch.games import Game, GamePosition, search
 from psearch.games.search import options_for, search_with, supervisor_for
+from psearch.processes import pool
+from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
@@ -138,6 +140,28 @@ def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
     assert found.depth == 24
     assert found.score == negamax(position, 24, {})
     assert len(found.notes) == 1 and "worker 1" in found.notes[0]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "inline"])
+def test_every_process_has_the_game_however_it_is_started(method: str, tic_tac_toe: Game) -> None:
+    position = tic_tac_toe.read("5")
+    with Supervisor(2, 1, method, kernels=position.kernels) as supervisor:
+        found = search_with(supervisor, position, Limits(depth=20))
+    assert (found.score, found.solved, found.depth) == (0, True, 8)
+
+
+def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's kernels, which search in this process then, know no other game."""
+    position = tic_tac_toe.start()
+    with supervisor_for(position, 2, 1) as supervisor:
+
+        def refuse(*arguments: object) -> None:
+            raise PsearchError("no more processes")
+
+        monkeypatch.setattr(pool, "launch", refuse)
+        supervisor.pool.kill()
+        with pytest.raises(PsearchError, match="by worker processes only"):
+            search_with(supervisor, position, Limits(depth=5))
 
 
 def test_nodes_and_time_end_a_search() -> None:

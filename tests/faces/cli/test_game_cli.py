@@ -1,0 +1,125 @@
+"""`psearch game` and `psearch simulate --game`: what a user sees of a game of his own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from paths import DATA, REPOSITORY
+from programs import PSEARCH, processes_in_session
+
+from psearch.faces.cli import main as cli
+
+TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
+TAKE_AWAY = str(DATA / "games" / "take_away.py")
+TIMEOUT_S = 120
+
+
+def test_the_answer_is_in_the_words_of_the_game(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["game", TIC_TAC_TOE, "14", "2", "5", "--threads", "2"]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert "best move  3" in said
+    assert "score      +1 for the side to move" in said
+    assert any(line.startswith("depth 1  score +1  nodes 6  ") for line in said)
+
+
+def test_json_is_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["game", TIC_TAC_TOE, "--json", "--threads", "1"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["game"], found["bestmove"], found["score"], found["solved"]) == ("tic-tac-toe", "5", 0, True)
+    assert len(found["line"]) == found["depth"] == 9
+    assert len(found["workers"]) == found["threads"] == 1
+
+
+def test_a_game_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["game", TIC_TAC_TOE, "14253"]) == 0
+    assert capsys.readouterr().out == "the game is over: score -1 for the side to move\n"
+    assert cli.main(["game", TIC_TAC_TOE, "14253", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["bestmove"], found["score"], found["over"]) == (None, -1, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["gone.py"], "cannot read the game 'gone.py': No such file or directory"),
+        ([TIC_TAC_TOE, "x"], "position 'x': no move begins 'x'; there are 5 1 3 7 9 2 4 6 8"),
+        ([TIC_TAC_TOE, "--board"], "the game does not draw its board: its file has no function board_text"),
+        ([TIC_TAC_TOE, "--board", "--json"], "--board draws, --json is for programs: choose one"),
+        ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
+        ([TIC_TAC_TOE, "--policy", TAKE_AWAY], "argument --policy: with a game one of serial, root, "),
+        ([], "the following arguments are required: FILE [POSITION]"),
+    ],
+)
+def test_bad_input_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status: object = cli.main(["game", *words])
+    except SystemExit as error:
+        status = error.code
+    assert status == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
+    assert errors.startswith(f"psearch: {said}") and errors.count("\n") == 1
+
+
+def test_a_mistake_in_the_file_is_one_line_and_nothing_is_left_running(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text(Path(TIC_TAC_TOE).read_text("utf-8").replace("found[count] =", "found[counts] ="))
+    process = subprocess.Popen(
+        [*PSEARCH, "game", str(file), "--threads", "2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    output, errors = process.communicate(timeout=TIMEOUT_S)
+    assert (process.returncode, output) == (2, "")
+    assert errors == f"psearch: {file}:31: moves: NameError: name 'counts' is not defined\n"
+    assert processes_in_session(process.pid) == []
+
+
+def test_ctrl_c_gives_the_best_line_so_far() -> None:
+    words = [*PSEARCH, "game", TAKE_AWAY, "--threads", "2", "--movetime", "60s"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        assert process.stdout is not None
+        for _ in range(12):
+            process.stdout.readline()
+        os.kill(process.pid, signal.SIGINT)
+        said = process.stdout.read()
+        process.wait(TIMEOUT_S)
+        assert processes_in_session(process.pid) == []
+    assert process.returncode in (128 + signal.SIGINT, 0)  # 0: it had the whole game already
+    assert "best move" in said
+
+
+def test_in_virtual_time(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--game", TAKE_AWAY, "", "5. 5.", "--workers", "2,16", "--depth", "12"]
+    assert cli.main([*words, "--policy", "calibrated,ybw", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {(row["policy"], row["threads"]) for row in found["rows"]} == {
+        (policy, count) for policy in ("calibrated", "ybw") for count in (2, 16)
+    }
+    assert found["positions"] == 2
+    assert cli.main([*words, "--policy", "calibrated,ybw", "--json", "--jobs", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == found["rows"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--suite", "x.epd"], "--game is searched here, and has no suite: leave out --suite"),
+        (["--on", "local"], "--game is searched here, and has no suite: leave out --on"),
+        (["--policy", "my.py"], "with a game the policy must be one of serial, root, "),
+    ],
+)
+def test_what_a_study_of_a_game_cannot_have(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        status: object = cli.main(["simulate", "--game", TAKE_AWAY, "--workers", "2", "--depth", "2", *words])
+    except SystemExit as error:
+        status = error.code
+    assert status == 2
+    assert capsys.readouterr().err.startswith(f"psearch: {said}")
