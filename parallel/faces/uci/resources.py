@@ -94,15 +94,15 @@ class Resources:
         """The kernels of the files of Policy and Rules, which have to be the same file if there are both. policy: what
         Policy says."""
         own, rules = self._policy.value, self._rules.value
+        if own is not None and rules is not None and own.kernels.file != rules.kernels.file:
+            self._notices.fails(
+                _TOGETHER, "Rules: with a file as Policy, put both into one file; going on without Rules"
+            )
+            return own
+        self._notices.works(_TOGETHER)
         if rules is None:
             return own
-        if own is None:
-            return rules._replace(policy=policy if policy in POLICY_NAMES else DEFAULT_POLICY)
-        if own.kernels == rules.kernels:
-            self._notices.works(_TOGETHER)
-            return own._replace(with_=rules.with_)
-        self._notices.fails(_TOGETHER, "Rules: with a file as Policy, put both into one file; going on without Rules")
-        return own
+        return rules._replace(policy=policy if policy in POLICY_NAMES or own is not None else DEFAULT_POLICY)
 
     def _cluster(self, wanted: str, own: Own | None) -> str:
         """The machines that search as well: none while there are kernels of a file, which they do not get."""
