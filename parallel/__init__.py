@@ -99,6 +99,7 @@ def search(
     pruning: str = DEFAULT_PRUNING,
     evaluation: str = DEFAULT_EVALUATION,
     net: str | PathLike[str] | None = None,
+    with_: str | PathLike[str] | None = None,
 ) -> Result:
     """Search one position and return the best move found.
 
@@ -109,7 +110,8 @@ def search(
     same everywhere, else a share of the free memory), `multipv` the number of lines wanted (`Result.lines`),
     `root_moves` the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what
     is left out (`PRUNING_MODES`, docs/design/search.md), `evaluation` what evaluates positions (`EVALUATIONS`), `net`
-    the file of another network than the one that psearch comes with.
+    the file of another network than the one that psearch comes with, `with_` a file of pruning rules or an evaluation
+    of your own (docs/guides/own-rule.md).
 
     Worker processes are started for this one call; to search more than once, keep an `Engine`. Raises
     `psearch.PsearchError` for an illegal position or a bad argument, `psearch.WorkerDied` when a worker ends.
@@ -141,7 +143,7 @@ def search(
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
     if hash_mb is None and limits != Limits(movetime_ms=limits.movetime_ms):
         hash_mb = DEFAULT_HASH_MB
-    settings = Settings.of(threads, hash_mb, policy, pruning, evaluation=evaluation, net=net)
+    settings = Settings.of(threads, hash_mb, policy, pruning, evaluation=evaluation, net=net, with_=with_)
     lines = MULTIPV.of_value(multipv, "multipv")
     request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)
     result = finished_result(board)

@@ -8,7 +8,6 @@ import chess
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning
 from psearch.core.toolchain.groups import Progress
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
@@ -39,15 +38,13 @@ BENCH_POSITIONS = (
 )
 
 
-def run_bench(
-    progress: Progress | None = None, pruning: Pruning = MODES[DEFAULT_MODE], network: str = ""
-) -> tuple[int, float]:
+def run_bench(progress: Progress | None = None, options: SearchOptions | None = None) -> tuple[int, float]:
     """Search every position to `BENCH_DEPTH` from an empty table; nodes and seconds in all.
 
-    network: the file of another one. Raises PsearchError.
+    options: of another search, by policy `serial`. Raises PsearchError.
     """
-    arena = Arena(workers=1, hash_mb=BENCH_HASH_MB)
-    options = SearchOptions(policy="serial", pruning=pruning, network=network)
+    options = options or SearchOptions(policy="serial")
+    arena = Arena(workers=1, hash_mb=BENCH_HASH_MB, kernels=options.kernels)
     nodes = 0
     seconds = 0.0
     for number, fen in enumerate(BENCH_POSITIONS, start=1):

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
-from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning
+from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning, pruning_text
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
+from psearch.core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
 from psearch.text.policy_names import is_policy_file, module_of_policy
@@ -22,6 +23,8 @@ DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
+_RULES = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
+"""Hooks of `psearch.core.chess.search.decisions`."""
 
 
 def pruning_named(text: str, evaluation: str = DEFAULT_EVALUATION) -> Pruning:
@@ -87,21 +90,48 @@ def kernels_of_policy(policy: str) -> KernelSet:
             known = ", ".join(POLICY_NAMES)
             raise PsearchError(f"policy must be one of {known}, or a file such as my_policy.py, not {shown(policy)}")
         file = found
+    return _kernels_of_file(file, module, "policy", policy)
+
+
+def kernels_of(policy: str, with_: str = "") -> KernelSet:
+    """Return the kernels of a policy (`kernels_of_policy`) together with those of the file `with_`, if there is one.
+    Raises PsearchError, also for two files: a set of kernels is one file."""
+    kernels = kernels_of_policy(policy)
+    if not with_:
+        return kernels
+    rules = _kernels_of_file(os.path.abspath(with_), "", "file", with_)
+    if kernels.file not in ("", rules.file):
+        raise PsearchError(f"{shown(policy)} and {shown(with_)} cannot be used together: put both into one file")
+    return rules
+
+
+def _kernels_of_file(file: str, module: str, kind: str, named: str) -> KernelSet:
+    """kind, named: what it is, and as the user has it. Raises PsearchError."""
     if not file.isprintable():
-        raise PsearchError(f"the path of a policy must have no such characters: {shown(policy)}")
+        raise PsearchError(f"the path of a {kind} must have no such characters: {shown(named)}")
     try:
         content = read_plug_in(file)
-        return KernelSet(file, module, content_hash(content), words_of(file, content))
+        return KernelSet(file, module, content_hash(content), words_of(file, content), hooks_of(content))
     except PlugInError as error:
         raise PsearchError(str(error)) from None
     except (OSError, ValueError) as error:  # ValueError: a null character
         reason = error.strerror if isinstance(error, OSError) else error
-        raise PsearchError(f"cannot read the policy {shown(policy)}: {reason}") from None
+        raise PsearchError(f"cannot read the {kind} {shown(named)}: {reason}") from None
 
 
 def options_with(options: SearchOptions, policy: str, kernels: Mapping[str, KernelSet]) -> SearchOptions:
-    """Return the options with another policy. kernels: of files, as they were when they were read."""
-    return replace(options, policy=policy, own=(policy, kernels[policy]) if policy in kernels else None)
+    """Return the options with another policy. kernels: by policy, where they are not the package's own, as they were
+    when they were read."""
+    own = Own(policy, options.with_, kernels[policy]) if policy in kernels else None
+    return replace(options, policy=policy, own=own)
+
+
+class Own(NamedTuple):
+    """Kernels that are not the package's own, and what they were read for."""
+
+    policy: str
+    with_: str
+    kernels: KernelSet
 
 
 def _file_of(module: str) -> str | None:
@@ -123,7 +153,8 @@ def _file_of(module: str) -> str | None:
 class SearchOptions:
     """Switches of the search. The defaults play; `plain()` is the search whose value is pure minimax.
 
-    Raises PsearchError for a policy that is none (`kernels_of_policy`), and for a number that its field cannot hold.
+    Raises PsearchError for a policy that is none or files that do not go together (`kernels_of`), for rules of a user's
+    with sound pruning, and for a number that its field cannot hold.
     """
 
     tt: bool = True
@@ -147,14 +178,22 @@ class SearchOptions:
     """one of `EVALUATIONS`, in place of what `pruning` says"""
     network: str = ""
     """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
-    own: tuple[str, KernelSet] | None = None
-    """a policy that is none of `POLICY_NAMES`, and its kernels as they were when it was first named: filled in here,
-    and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
+    with_: str = ""
+    """a user's file of pruning rules and evaluations, with any policy; empty: none"""
+    own: Own | None = None
+    """the kernels of a policy that is none of `POLICY_NAMES`, or of `with_`, as they were when they were first named:
+    filled in here, and kept by `dataclasses.replace`, so that a file edited meanwhile changes nothing"""
 
     def __post_init__(self) -> None:
-        if self.own is None or self.own[0] != self.policy:
-            kernels = kernels_of_policy(self.policy)
-            object.__setattr__(self, "own", None if kernels == STANDARD else (self.policy, kernels))
+        if self.own is None or self.own[:2] != (self.policy, self.with_):
+            kernels = kernels_of(self.policy, self.with_)
+            object.__setattr__(self, "own", None if kernels == STANDARD else Own(self.policy, self.with_, kernels))
+        replaced = sorted(_RULES & set(self.kernels.hooks.split()))
+        if replaced and self.pruning.sound:
+            raise PsearchError(
+                "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
+                f"it cannot be used with a file's {replaced[0]}"
+            )
         for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
@@ -169,11 +208,19 @@ class SearchOptions:
     @property
     def kernels(self) -> KernelSet:
         """Return the kernels that the search runs."""
-        return STANDARD if self.own is None else self.own[1]
+        return STANDARD if self.own is None else self.own.kernels
 
     def standard(self) -> SearchOptions:
-        """Return the same with the package's kernels: the default policy in place of one of the user's."""
-        return self if self.own is None else replace(self, policy=DEFAULT_POLICY)
+        """Return the same with the package's kernels: the default policy in place of a user's, and no rules."""
+        if self.own is None:
+            return self
+        policy = self.policy if self.policy in POLICY_NAMES else DEFAULT_POLICY
+        return replace(self, policy=policy, with_="", own=None)
+
+    @property
+    def pruning_words(self) -> str:
+        """Return what is left out, in words: the pruning, and the file that changes it."""
+        return pruning_text(self.pruning) + (f" with {os.path.basename(self.with_)}" if self.with_ else "")
 
     @property
     def rules(self) -> Pruning:

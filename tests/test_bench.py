@@ -32,7 +32,7 @@ def test_same_nodes_again_and_after_other_searches(monkeypatch: pytest.MonkeyPat
     for turn in range(300):
         step_worker(other.context, turn % 3, 100)
     assert run_bench()[0] == first
-    assert run_bench(pruning=MODES["ael"])[0] != first
+    assert run_bench(options=SearchOptions(policy="serial", pruning=MODES["ael"]))[0] != first
     other.close()
 
 

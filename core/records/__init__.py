@@ -86,6 +86,7 @@ from psearch.core.records.trace import TRACE_SPLIT as TRACE_SPLIT
 from psearch.core.records.trace import TRACE_TAKE as TRACE_TAKE
 from psearch.core.records.trace import trace_event_dtype as trace_event_dtype
 from psearch.core.records.trace import trace_log_dtype as trace_log_dtype
+from psearch.core.records.worker_record import OWN_RULE as OWN_RULE
 from psearch.core.records.worker_record import TECHNIQUE_ROOM as TECHNIQUE_ROOM
 from psearch.core.records.worker_record import counters_dtype as counters_dtype
 from psearch.core.records.worker_record import worker_dtype as worker_dtype

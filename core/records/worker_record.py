@@ -9,8 +9,10 @@ from psearch.core.records.prediction_record import outcomes_dtype
 from psearch.core.records.pruning_record import TECHNIQUES
 
 TECHNIQUE_ROOM = 32
+OWN_RULE = TECHNIQUE_ROOM - 1
+"""The place of what a user's file counts."""
 """For the counts of techniques."""
-if len(TECHNIQUES) > TECHNIQUE_ROOM:
+if len(TECHNIQUES) > OWN_RULE:
     raise AssertionError(f"no room for {len(TECHNIQUES)} techniques")
 
 counters_dtype = record(

@@ -34,6 +34,8 @@ class KernelSet:
     """hash of the file's content"""
     words: int = 0
     """of 64 bits, in the memory that all workers share, for the file's kernels alone"""
+    hooks: str = ""
+    """names of the hooks that the file replaces, as its text has them, with spaces between"""
     adapter: str = ""
     """the module that makes kernels of the file, where it is one of plain functions: it names, as `REPLACED` and
     `MODULES`, what every group has in its kernels' place, and besides; see `Recipe`"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import os
 import re
@@ -30,6 +31,35 @@ def read_plug_in(file: str) -> bytes:
     if len(content) > _MOST_BYTES:
         raise OSError(errno.EFBIG, "it is larger than 1 MiB")
     return content
+
+
+def hooks_of(content: bytes) -> str:
+    """Return the names that a file replaces with `@replaces(NAME)`, as its text has them, with spaces between; nothing
+    of the file is run. A text that is no Python replaces nothing, which its compiler will tell."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    other = {
+        alias.asname: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    found = set()
+    for node in ast.walk(tree):
+        for mark in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
+            if isinstance(mark, ast.Call) and mark.args:
+                name = _last_name(mark.args[0])
+                if other.get(_last_name(mark.func), _last_name(mark.func)) == "replaces":
+                    found.add(other.get(name, name))
+    return " ".join(sorted(found - {""}))
+
+
+def _last_name(node: ast.expr) -> str:
+    """`c` of `a.b.c`; empty for what is no name."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def words_of(file: str, content: bytes) -> int:

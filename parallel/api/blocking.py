@@ -44,7 +44,8 @@ class Engine:
     file: docs/guides/own-policy.md); split_depth: the least
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
-    network than the one that psearch comes with; watched: the workers note what they do, for those who look on while
+    network than the one that psearch comes with; with_: a file of pruning rules or an evaluation of your own
+    (docs/guides/own-rule.md); watched: the workers note what they do, for those who look on while
     they search (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all
     of its cores (docs/guides/cluster.md).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
@@ -73,10 +74,11 @@ class Engine:
         *,
         evaluation: str = DEFAULT_EVALUATION,
         net: str | os.PathLike[str] | None = None,
+        with_: str | os.PathLike[str] | None = None,
         watched: bool = False,
         cluster: str | None = None,
     ) -> None:
-        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net)
+        self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net, with_)
         self._cluster = cluster
         if cluster is not None:
             self._check_policy(self._settings)
@@ -161,9 +163,9 @@ class Engine:
     def configure(self, options: Options) -> None:
         """Set options for all searches to come: names of `options`, and their values.
 
-        With another number of threads, size of table or file as policy there are other workers afterwards, with an
-        empty table. Raises
-        PsearchError for options that are not there, and when the memory is not there: all stays as it was then.
+        With another number of threads, size of table, rules or file as policy there are other workers afterwards, with
+        an empty table. Raises PsearchError for options that are not there, and when the memory is not there: all stays
+        as it was then.
         """
         settings = self._settings.changed(options)
         self._check_policy(settings)
@@ -383,9 +385,9 @@ class Engine:
         return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
 
     def _check_policy(self, settings: Settings) -> None:
-        """Raise PsearchError for a policy that the other machines do not have."""
+        """Raise PsearchError for a file that the other machines do not have."""
         if self._cluster is not None and settings.search.own is not None:
-            text = "with a cluster the policy must be one of the package's: other machines do not get your file"
+            text = "with a cluster policy and rules must be the package's: other machines do not get your file"
             raise PsearchError(text)
 
     def _size(self, settings: Settings) -> Size:

@@ -108,7 +108,9 @@ class Arena:
 
     def use_kernels(self, kernels: KernelSet, driver: Group) -> None:
         """Search with these kernels from now on, in this process. driver: the group of them that runs workers; it
-        begins searches, too."""
+        begins searches, too. What others have left in the table is forgotten."""
+        if kernels != self.kernels:
+            self.clear_table()
         self.kernels = kernels
         self.driver = kernels.group(driver)
         words = max(1, kernels.words)
@@ -149,7 +151,8 @@ class Arena:
 
         For when a worker was lost: nothing in the old control block can be trusted then, and whoever is not dead yet
         may go on writing there. The table's entries verify themselves; the histories are small numbers at any moment.
-        What was learnt of node types is sums that belong together, and begins anew. Afterwards this arena can only be
+        What was learnt of node types is sums that belong together, and begins anew; so does the table where the kernels
+        are others: they may prune and evaluate otherwise. Afterwards this arena can only be
         closed, which leaves the table alone. Raises PsearchError when the memory is not there, MemoryShortage
         when it may be soon: this arena stays as it is.
         """
@@ -159,6 +162,8 @@ class Arena:
         renewed._table = self._table
         renewed._is_table_taken = True
         renewed._take_control_block()
+        if kernels != self.kernels:
+            renewed.clear_table()
         renewed.header["learning"] = self.header["learning"]
         renewed.header["age"] = self.header["age"] % AGES
         self._has_table = False

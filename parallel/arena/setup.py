@@ -58,12 +58,12 @@ def write_search(
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
     multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
     depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
-    PsearchError where the network cannot be read any more, and where these workers have other kernels than the policy.
+    PsearchError where the network cannot be read any more, and where these workers have other kernels than the options.
     """
     if not isinstance(board, chess.Board) and board.kernels != arena.kernels:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")
     if options.kernels != arena.kernels:
-        raise PsearchError(f"the policy {shown(options.policy)} needs workers of its own")
+        raise PsearchError(f"{shown(options.with_ or options.policy)} needs workers of its own")
     header = arena.header[0]
     root = _chess_root(arena, board, only) if isinstance(board, chess.Board) else _root_of(arena, board)
     moves = root.moves

@@ -9,7 +9,7 @@ from typing import Any
 
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY, POLICY_NAMES
 from psearch.games.game import Game, GamePosition
-from psearch.options import SearchOptions
+from psearch.options import Own, SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
@@ -54,7 +54,7 @@ def options_for(game: Game, policy: str) -> SearchOptions:
     """Return how a game is searched under a policy of the package. Raises PsearchError for another."""
     if policy not in POLICY_NAMES:
         raise PsearchError(f"with a game the policy must be one of {', '.join(POLICY_NAMES)}, not {shown(policy)}")
-    return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=(policy, game.kernels))
+    return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=Own(policy, "", game.kernels))
 
 
 def search(

@@ -230,6 +230,16 @@ EVAL_FILE = Option(
     field="network",
     is_path=True,
 )
+RULES = Option(
+    "Rules",
+    "string",
+    "",
+    words="a file of your own with pruning rules, reductions or an evaluation (docs/guides/own-rule.md)",
+    flag="--with",
+    metavar="FILE",
+    field="with_",
+    is_path=True,
+)
 SPLIT_DEPTH = Option(
     "SplitDepth",
     "spin",
@@ -240,7 +250,7 @@ SPLIT_DEPTH = Option(
     flag="--split-depth",
     field="split_depth",
 )
-ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, SPLIT_DEPTH)
+ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, RULES, SPLIT_DEPTH)
 """Those of every engine, from Python, too."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")

@@ -13,7 +13,7 @@ from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
-from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, THREADS, Option
+from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, RULES, THREADS, Option
 from psearch.text.values import shown, text_of, whole
 
 Options = Mapping[str, str | int | bool | None]
@@ -47,14 +47,16 @@ class Settings:
         split_depth: object = DEFAULT_SPLIT_DEPTH,
         evaluation: object = DEFAULT_EVALUATION,
         net: object = None,
+        with_: object = None,
     ) -> Settings:
-        """Check what a caller gives; hash_mb None: what the memory gives; net: a path. Raises PsearchError."""
+        """Check what a caller gives; hash_mb None: what the memory gives; net, with_: paths. Raises PsearchError."""
         search = SearchOptions(
             policy=text_of("policy", policy),
             split_depth=whole("split_depth", split_depth, 0, _MOST_SPLIT_DEPTH),
             pruning=pruning_named(text_of("pruning", pruning)),
             evaluation=text_of("evaluation", evaluation),
-            network=text_of("net", "" if net is None else os.fspath(net) if isinstance(net, os.PathLike) else net),
+            network=_path_of("net", net),
+            with_=_path_of("with_", with_),
         )
         size = default_hash_mb() if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
         return cls(THREADS.of_value(threads, "threads"), size, search)
@@ -72,7 +74,7 @@ class Settings:
         """Return how to search once with these options. Raises PsearchError for those that need other workers."""
         settings = self.changed(options)
         if settings.needs_other_workers(self) or clears_hash(options):
-            text = "Threads, Hash, Clear Hash and a file as Policy are for all searches: set them with configure"
+            text = "Threads, Hash, Clear Hash, Rules and a file as Policy are for all searches: set them with configure"
             raise PsearchError(text)
         return settings.search
 
@@ -93,9 +95,14 @@ class Settings:
         change: dict[str, object] = {option.field: value}
         if option in (THREADS, HASH):
             return replace(self, **change)  # type: ignore[arg-type]  # mypy does not know the field
-        if option is POLICY:
+        if option in (POLICY, RULES):
             change["own"] = None  # a file that is named again is read again
         return replace(self, search=replace(self.search, **change))  # type: ignore[arg-type]
+
+
+def _path_of(name: str, path: object) -> str:
+    """Raises PsearchError for what is no path."""
+    return text_of(name, "" if path is None else os.fspath(path) if isinstance(path, os.PathLike) else path)
 
 
 def clears_hash(options: Options) -> bool:

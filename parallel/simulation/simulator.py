@@ -13,7 +13,6 @@ from psearch.arena.perturbation import perturb_history
 from psearch.arena.setup import write_search
 from psearch.arena.subject import Subject, board_text
 from psearch.arena.validate import describe, violations
-from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import BOUND_EXACT, STACK_FREE
 from psearch.core.records import INFO_RING, MAX_PLY, WORKER_BITS, lock_dtype, simulation_dtype
 from psearch.core.toolchain.groups import Group
@@ -175,7 +174,7 @@ class Simulator:
             joins=int(workers["counters"]["joins"].sum()),
             aborted_nodes=int(workers["counters"]["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
-            pruning=pruning_text(options.pruning) if isinstance(board, chess.Board) else "",
+            pruning=options.pruning_words if isinstance(board, chess.Board) else "",
         )
 
     def iterations(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from psearch.core.records import OWN_RULE
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Worker, i64, void
 
@@ -14,3 +15,15 @@ def count_tried(wk, technique):
 @kernel(void(Worker, i64))
 def count_pruned(wk, technique):
     wk.pruned[technique, 1] += 1
+
+
+@kernel(void(Worker))
+def count_own_tried(wk):
+    """Count a case for the rule of a user's file, which `psearch stats` shows."""
+    wk.pruned[OWN_RULE, 0] += 1
+
+
+@kernel(void(Worker))
+def count_own_pruned(wk):
+    """Count a case in which it left out, reduced or extended."""
+    wk.pruned[OWN_RULE, 1] += 1

@@ -6,7 +6,7 @@ from psearch.core.chess.board.position import likely_key, make_move, make_null
 from psearch.core.chess.ordering.history import piece_to
 from psearch.core.chess.pruning.counters import count_tried
 from psearch.core.chess.pruning.node_pruning import null_reduction
-from psearch.core.chess.pruning.reductions import expected_cutoffs, extension_of, reduction_of
+from psearch.core.chess.search.decisions import extension_of, reduction_of
 from psearch.core.chess.search.tt import prefetch_entry
 from psearch.core.constants import NULL_MOVE, STATE_CHILD, U0, VISIT_NULL
 from psearch.core.records import FRAME_SIZE, MAX_PLY
@@ -107,18 +107,16 @@ def child_depth(ctx, wk, frame, node):
     """Return the depth for the move of the visit, already made: extended or reduced. What it is without reduction goes
     into the visit."""
     child = above(frame)
-    hd = header_of(ctx)
     # step 9: search it, first of all: how deep
     gives = child.position.checkers != U0
     within = may_extend(ctx, wk)
-    extension = extension_of(wk, hd.options.pruning, tables_of(ctx), frame.position, node, frame.visit, gives, within)
+    extension = extension_of(ctx, wk, frame.position, node, frame.visit, gives, within)
     child.node.extended = 1 if extension > 0 else 0
     depth = node.depth - 1 + extension
     frame.visit.new_depth = depth
     if extension != 0:
         return depth
-    cutoffs = expected_cutoffs(hd.options.pruning, stack_of(ctx, wk.stack).cutoffs[wk.ply + 1], frame.visit.under_way)
-    reduction = reduction_of(cutoffs, hd.options.pruning, hd.learning, frame.position, node, frame.visit, gives)
+    reduction = reduction_of(ctx, wk, frame.position, node, frame.visit, gives)
     reduced = min(depth, max(depth - reduction, 1))
     if reduced < depth:
         count_tried(wk, LMR)

@@ -14,10 +14,11 @@ from psearch.core.chess.board.draws import has_legal_move, is_draw
 from psearch.core.chess.ordering.history import learn_cutoff
 from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS
 from psearch.core.chess.pruning.counters import count_pruned
-from psearch.core.chess.pruning.node_pruning import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility, prune_node
+from psearch.core.chess.pruning.node_pruning import PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN, decide_futility
 from psearch.core.chess.search.children import update_pv
 from psearch.core.chess.search.correction import corrected, learn_correction
-from psearch.core.chess.search.table_node import estimate_of, evaluation_of, probe_table, static_eval, store_result
+from psearch.core.chess.search.decisions import prune_node
+from psearch.core.chess.search.table_node import estimate_of, fresh_eval, probe_table, static_eval, store_result
 from psearch.core.chess.search.tt import cuts, entry_bound, entry_depth, entry_move, entry_score
 from psearch.core.constants import (
     BOUND_EXACT,
@@ -56,7 +57,6 @@ from psearch.core.views import (
     header_of,
     i64,
     stack_of,
-    tables_of,
     void,
 )
 
@@ -67,7 +67,6 @@ def enter(ctx, wk, frame):
     node = frame.node
     pos = frame.position
     hd = header_of(ctx)
-    tb = tables_of(ctx)
     pruning = hd.options.pruning
     ply = wk.ply
     node.pv_length = 0
@@ -80,7 +79,7 @@ def enter(ctx, wk, frame):
             wk.value = DRAW
             return DO_RETURN
         if ply >= MAX_PLY - 1:
-            wk.value = DRAW if node.in_check else evaluation_of(ctx, wk, pos)
+            wk.value = DRAW if node.in_check else fresh_eval(ctx, wk, pos)
             return DO_RETURN
         # step 2: a shorter mate is already known
         if hd.options.mate_distance:
@@ -138,7 +137,7 @@ def enter(ctx, wk, frame):
         # in the first iterations a waiting move may mate, which threatens nothing: the replies to it are searched
         is_early_reply = ply == 1 and stack_of(ctx, wk.stack).root_depth <= pruning.reply_iterations
         if not pv_node and not is_early_reply:
-            action = prune_node(wk, pruning, tb, pos, node, path[ply].move)
+            action = prune_node(ctx, wk, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
                 return DO_RETURN
             if action == PRUNE_NULL:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from psearch.core.chess.board.movegen import count_legal
 from psearch.core.chess.ordering.movepick import pick_move
-from psearch.core.chess.pruning.move_pruning import prunes_move
 from psearch.core.chess.pruning.sound import skips_soundly
-from psearch.core.constants import NO_MOVE
+from psearch.core.chess.search.decisions import prunes_move
+from psearch.core.constants import MATE_IN_MAX_PLY, NO_MOVE, PASS_PROBCUT
 from psearch.core.records import MAX_MOVES, MAX_PLY
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
@@ -54,6 +54,12 @@ def take_deferred(node):
     return move
 
 
+@kernel(boolean(Node))
+def _can_do_without(node):
+    """Whether a value will be left without a move: the package's rules see to it, a user's may not."""
+    return node.pass_kind == PASS_PROBCUT or (node.ply > 0 and node.best > -MATE_IN_MAX_PLY)
+
+
 @kernel(i64(Context, Worker, Position, Node, i64))
 def next_move(ctx, wk, pos, node, home):
     """Return the next move of the picker that is not pruned, or else the one deferred first, with `DEFERRED`; NO_MOVE
@@ -68,6 +74,6 @@ def next_move(ctx, wk, pos, node, home):
             return take_deferred(node)
         if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
             continue
-        if not prunes_move(wk, hd.options.pruning, hd.learning, tb, pos, node, move):
+        if not prunes_move(ctx, wk, pos, node, move) or not _can_do_without(node):
             return move
         node.moves_done += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.evaluation.evaluate import evaluate, evaluate_by_network
+from psearch.core.chess.search.decisions import evaluation_of
 from psearch.core.chess.search.tt import probe, store, stored_eval
 from psearch.core.chess.search.write_store_log import log_store
 from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
-from psearch.core.scores import is_mate_bound, score_to_table
+from psearch.core.scores import clear_of_mates, is_mate_bound, score_to_table
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import (
     Context,
@@ -18,7 +18,6 @@ from psearch.core.views import (
     Worker,
     header_of,
     i64,
-    tables_of,
     u64,
     void,
 )
@@ -31,18 +30,16 @@ def probe_table(ctx, pos):
 
 
 @kernel(i64(Context, Worker, Position))
-def evaluation_of(ctx, wk, pos):
-    """The evaluation of the position at the worker's ply, by what the options say."""
-    if header_of(ctx).options.pruning.network:
-        return evaluate_by_network(tables_of(ctx), wk.evaluation, pos, wk.ply)
-    return evaluate(tables_of(ctx), wk.evaluation, pos)
+def fresh_eval(ctx, wk, pos):
+    """The evaluation of the position at the worker's ply; a user's may be as large as he likes, and is no mate."""
+    return clear_of_mates(evaluation_of(ctx, wk, pos))
 
 
 @kernel(i64(Context, Worker, Position, u64))
 def static_eval(ctx, wk, pos, data):
     """The evaluation of a position not in check, not corrected: from the table if it has it."""
     value = stored_eval(data)
-    return value if value != NO_SCORE else evaluation_of(ctx, wk, pos)
+    return value if value != NO_SCORE else fresh_eval(ctx, wk, pos)
 
 
 @kernel(i64(Node))

@@ -219,7 +219,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
         "threads": options.threads or "1, and others at the end",
         "hash": hash_mb,
         "policy": options.policy,
-        **({"policy file": how.kernels.digest} if how.own is not None else {}),
+        **({"rules file" if how.with_ else "policy file": how.kernels.digest} if how.own is not None else {}),
         "pruning": options.pruning,
         **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
         "network": network_named(options.net).name,

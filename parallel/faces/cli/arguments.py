@@ -21,6 +21,7 @@ from psearch.searcher.declared import (
     NODES,
     POLICY,
     PRUNING,
+    RULES,
     THREADS,
 )
 from psearch.terminal.streams import is_terminal
@@ -57,14 +58,16 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     POLICY.add_to(parser)
     add_pruning(parser)
     add_net(parser)
+    add_with(parser)
 
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
-    """Return what `--policy`, `--pruning`, `--evaluation` and `--net` say. Raises PsearchError for what no search can
-    be told."""
+    """Return what `--policy`, `--pruning`, `--evaluation`, `--net` and `--with` say. Raises PsearchError for
+    what no search can be told."""
     from psearch.options import SearchOptions
 
-    return SearchOptions(policy=options.policy, pruning=chosen_pruning(options), network=options.net)
+    pruning = chosen_pruning(options)
+    return SearchOptions(policy=options.policy, pruning=pruning, network=options.net, with_=options.with_)
 
 
 def add_pruning(parser: argparse._ActionsContainer) -> None:
@@ -76,6 +79,11 @@ def add_pruning(parser: argparse._ActionsContainer) -> None:
 def add_net(parser: argparse.ArgumentParser) -> None:
     """Add `--net FILE`."""
     EVAL_FILE.add_to(parser, default="")
+
+
+def add_with(parser: argparse.ArgumentParser) -> None:
+    """Add `--with FILE`."""
+    RULES.add_to(parser, dest="with_", default="")
 
 
 def chosen_pruning(options: argparse.Namespace) -> Pruning:

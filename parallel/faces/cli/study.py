@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
-from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, check_hash
+from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, add_with, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
 from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
@@ -61,6 +61,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         help=f"when nodes are split: {', '.join(SPLITTING_POLICIES)} (default {DEFAULT_POLICY}), or files of your own",
     )
     add_pruning(parser)
+    add_with(parser)
     add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
@@ -126,15 +127,16 @@ def policies(text: str) -> list[str]:
     return names
 
 
-def kernels_of(names: Sequence[str]) -> dict[str, KernelSet]:
-    """Return the kernels of those policies that are not the package's own. Raises PsearchError."""
-    from psearch.options import kernels_of_policy
+def kernels_of(names: Sequence[str], with_: str = "") -> dict[str, KernelSet]:
+    """Return the kernels under those policies where they are not the package's own. with_: a file of rules for all.
+    Raises PsearchError."""
+    from psearch import options
 
-    return {name: kernels_of_policy(name) for name in names if name not in POLICY_NAMES}
+    return {name: options.kernels_of(name, with_) for name in names if with_ or name not in POLICY_NAMES}
 
 
 def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:
-    """Return what a log says of the files among the policies, if there are any: a hash of each."""
+    """Return what a log says of files, if there are any: a hash by policy."""
     return {"policy_files": {name: own.digest for name, own in kernels.items()}} if kernels else {}
 
 

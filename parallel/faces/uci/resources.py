@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import chess
 
 from psearch.core.toolchain.groups import Progress
-from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
-from psearch.defaults import POLICY_NAMES
+from psearch.core.toolchain.kernel_sets import STANDARD
+from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.options import SearchOptions, kernels_of_policy, network_named
+from psearch.options import Own, SearchOptions, kernels_of, network_named
 from psearch.processes.starting.launcher import prepare_launch
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from psearch.text.syzygy import RootProbe
 
 _WRITING = "writing a trace"
-_ALONE = "Cluster with a file as Policy"
+_ALONE = "Cluster with kernels of a file"
+_TOGETHER = "Rules with a file as Policy"
 
 
 class Resources:
@@ -46,7 +47,8 @@ class Resources:
         self.is_writing_trace = False
         self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
         self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
-        self._policy = FileOption("Policy", self._compiled_policy, notices)
+        self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
+        self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
@@ -75,23 +77,40 @@ class Resources:
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
             policy = values.text("Policy")
-            self._policy.settle("" if policy in POLICY_NAMES else policy, values.policies_named)
-            kernels = STANDARD if self._policy.value is None else self._policy.value[1]
+            self._policy.settle("" if policy in POLICY_NAMES else policy, values.files_named)
+            self._rules.settle(values.text("Rules"), values.files_named)
+            own = self._own(policy)
+            kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
-            self.searcher.settle_machines(self._cluster(values.text("Cluster")), hash_mb)
+            self.searcher.settle_machines(self._cluster(values.text("Cluster"), own), hash_mb)
 
-    def _compiled_policy(self, policy: str) -> tuple[str, KernelSet]:
-        """Return a policy from a file and its kernels, compiled. Raises PsearchError."""
-        kernels = kernels_of_policy(policy)
+    def _compiled(self, policy: str, with_: str) -> Own:
+        """Return the kernels of a file, compiled. Raises PsearchError."""
+        kernels = kernels_of(policy, with_)
         load_kernels(kernels.group(SEARCH), progress=self._notices.tell)
-        return policy, kernels
+        return Own(policy, with_, kernels)
 
-    def _cluster(self, wanted: str) -> str:
-        """The machines that search as well: none while the policy is a file, which they do not get."""
-        if not wanted or self._policy.value is None:
+    def _own(self, policy: str) -> Own | None:
+        """The kernels of the files of Policy and Rules, which have to be the same file if there are both. policy: what
+        Policy says."""
+        own, rules = self._policy.value, self._rules.value
+        if own is not None and rules is not None and own.kernels.file != rules.kernels.file:
+            self._notices.fails(
+                _TOGETHER, "Rules: with a file as Policy, put both into one file; going on without Rules"
+            )
+            return own
+        self._notices.works(_TOGETHER)
+        if rules is None:
+            return own
+        return rules._replace(policy=policy if policy in POLICY_NAMES or own is not None else DEFAULT_POLICY)
+
+    def _cluster(self, wanted: str, own: Own | None) -> str:
+        """The machines that search as well: none while there are kernels of a file, which they do not get."""
+        if not wanted or own is None:
             self._notices.works(_ALONE)
             return wanted
-        self._notices.fails(_ALONE, "Cluster: other machines do not get the file of Policy; going on without them")
+        name = "Rules" if own.with_ else "Policy"
+        self._notices.fails(_ALONE, f"Cluster: other machines do not get the file of {name}; going on without them")
         return ""
 
     @property
@@ -101,7 +120,7 @@ class Resources:
 
     def search_options(self, values: OptionValues) -> SearchOptions:
         """Return how to search, with the files that could be read."""
-        return values.search_options(self.network, self._policy.value)
+        return values.search_options(self.network, self._own(values.text("Policy")))
 
     # -- for a search ------------------------------------------------------------------------------------------------
 
@@ -122,7 +141,7 @@ class Resources:
 
     def new_game(self) -> None:
         """Forget what was learnt, and try again what could not be had."""
-        for option in (self._prober, self._book, self._trace, self._policy):
+        for option in (self._prober, self._book, self._trace, self._policy, self._rules):
             option.retry()
         if self.has_kernels:
             self.searcher.retry()

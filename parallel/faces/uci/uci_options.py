@@ -21,6 +21,7 @@ from psearch.searcher.declared import (
     MULTIPV,
     POLICY,
     PRUNING,
+    RULES,
     SPLIT_DEPTH,
     SYZYGY,
     THREADS,
@@ -31,8 +32,7 @@ from psearch.searcher.declared import (
 )
 
 if TYPE_CHECKING:
-    from psearch.core.toolchain.kernel_sets import KernelSet
-    from psearch.options import SearchOptions
+    from psearch.options import Own, SearchOptions
 
 DEFAULT_OVERHEAD_MS = 30
 MAX_OVERHEAD_MS = 5000
@@ -77,6 +77,7 @@ OPTIONS = (
     Option("PruningParameters", "string", "", check=_check_parameters),
     EVALUATION,
     EVAL_FILE,
+    RULES,
     SPLIT_DEPTH,
     TRACE,
     CLUSTER,
@@ -100,7 +101,7 @@ class OptionValues:
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
-    policies_named: int = 0
+    files_named: int = 0
     """A file that is named again may have been edited."""
 
     def set(self, name: str, text: str) -> Option:
@@ -116,7 +117,7 @@ class OptionValues:
         if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value
-        self.policies_named += option is POLICY
+        self.files_named += option in (POLICY, RULES)
         return option
 
     def declared(self) -> list[Option]:
@@ -125,20 +126,21 @@ class OptionValues:
 
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
-        return OptionValues(self.files, dict(self._values), self.policies_named)
+        return OptionValues(self.files, dict(self._values), self.files_named)
 
-    def search_options(self, network: str = "", own: tuple[str, KernelSet] | None = None) -> SearchOptions:
-        """How to search. network: the path of a file that has been read; own: a policy from a file, and its kernels,
-        which have been compiled. Without them such a policy is the default one."""
+    def search_options(self, network: str = "", own: Own | None = None) -> SearchOptions:
+        """How to search. network: the path of a file that has been read; own: the kernels of files, which have been
+        compiled. Without them such a policy is the default one, and there are no rules."""
         from psearch.options import SearchOptions, pruning_named
 
-        policy = self.text("Policy") if own is None else own[0]
+        policy = self.text("Policy") if own is None else own.policy
         if own is None and policy not in POLICY_NAMES:
             policy = DEFAULT_POLICY
         pruning = pruning_named(pruning_words(self.text("Pruning"), self.text("PruningParameters")))
         return SearchOptions(
             pruning=pruning,
             policy=policy,
+            with_="" if own is None else own.with_,
             own=own,
             split_depth=self.number("SplitDepth"),
             evaluation=self.text("Evaluation"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from psearch.arena.arena import Arena
 from psearch.core.chess.pruning.modes import MODES
 from psearch.core.constants import TYPE_NAMES
-from psearch.core.records.pruning_record import PARAMETERS
+from psearch.core.records import OWN_RULE
+from psearch.core.records.pruning_record import PARAMETERS, Technique
 from psearch.core.techniques import TECHNIQUE_NAMES, TECHNIQUES
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.terminal.table import glossary, text_table
+
+_OWN = Technique("what your file counts as tried", "as pruned")
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class SearchStats:
     """Everything that is counted about one search."""
 
     techniques: list[TechniqueCount]
-    """in the order of `TECHNIQUE_NAMES`; those that were switched off have zeros"""
+    """in the order of `TECHNIQUE_NAMES`; those that were switched off have zeros; last what a user's file counts, under
+    its name"""
     types: list[TypeOutcome]
 
 
@@ -63,6 +68,9 @@ def collect(arena: Arena) -> SearchStats:
         TechniqueCount(name, int(pruned[number, 0]), int(pruned[number, 1]))
         for number, name in enumerate(TECHNIQUE_NAMES)
     ]
+    if arena.kernels.file:
+        tried, changed = pruned[OWN_RULE].tolist()
+        techniques.append(TechniqueCount(Path(arena.kernels.file).name, tried, changed))
     prediction = arena.header[0]["prediction"]
     types = []
     for kind, name in enumerate(TYPE_NAMES):
@@ -113,7 +121,8 @@ def stats_table(stats: SearchStats) -> str:
 
 def _counted(technique: str) -> str:
     """What is tried and what is pruned."""
-    return f"{TECHNIQUES[technique].tried}: {TECHNIQUES[technique].pruned}"
+    words = TECHNIQUES.get(technique, _OWN)
+    return f"{words.tried}: {words.pruned}"
 
 
 def stats_object(stats: SearchStats) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import chess
 import numpy as np
 
 from psearch.arena.perturbation import perturb_history
-from psearch.core.chess.pruning.modes import Pruning, pruning_text
+from psearch.core.chess.pruning.modes import Pruning
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
@@ -128,13 +128,14 @@ def measure(
     on_sample: Callable[[Sample], None] | None = None,
     seed: int = 0,
     kernels: Mapping[str, KernelSet] | None = None,
+    with_: str = "",
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
     With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
     positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
-    gets each search when it is finished: what a caller keeps when this is interrupted. kernels: of policies that are
-    files.
+    gets each search when it is finished: what a caller keeps when this is interrupted. kernels: by
+    policy, of files; with_: the file of rules that all search with.
     """
     extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
     if pruning is not None:
@@ -143,8 +144,8 @@ def measure(
     total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
     left_out = 0
     samples: list[Sample] = []
-    serial = SearchOptions(policy="serial", **extra)
-    chosen = [options_with(serial, policy, kernels or {}) for policy in policies]
+    every = SearchOptions(with_=with_, **extra)
+    serial, *chosen = (options_with(every, policy, kernels or {}) for policy in ("serial", *policies))
     engines: dict[tuple[int, KernelSet], Supervisor] = {}
     try:
         for count in counts:
@@ -208,7 +209,7 @@ def _search_once(
         joins=sum(worker.joins for worker in info.workers),
         aborted_nodes=sum(worker.aborted_nodes for worker in info.workers),
         idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
-        pruning=pruning_text(options.pruning),
+        pruning=options.pruning_words,
         history=history,
     )
 

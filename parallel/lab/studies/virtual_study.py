@@ -68,7 +68,7 @@ class Study:
     base: str = _BASE_POLICY
     """policy of one worker"""
     kernels: Mapping[str, KernelSet] = field(default_factory=dict)
-    """of policies that are files, as they were when the study began: every process searches with these"""
+    """by policy, where they are of a file, as they were when the study began: every process searches with these"""
 
     def options_with(self, policy: str) -> SearchOptions:
         """Return how to search with a policy."""

@@ -103,7 +103,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StandInEngine]:
         "psearch.searcher.searcher": {"Supervisor": stand_in},
         "psearch.scheduler.scheduler_entries": {"load_kernels": lambda *groups, progress=None, warn=None: 0.0},
         "psearch.bench": {
-            "run_bench": lambda progress, pruning, network: (123456, 0.5),
+            "run_bench": lambda progress, options: (123456, 0.5),
             "BENCH_POSITIONS": ("a", "b"),
             "BENCH_DEPTH": 9,
             "BENCH_NODES": 123457,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, check_hash, without_dashes
+from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash, without_dashes
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     POLICY.add_to(parser)
     add_pruning(parser)
     add_net(parser)
+    add_with(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"

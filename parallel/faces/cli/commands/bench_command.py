@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import argparse
 
-from psearch.faces.cli.arguments import add_net, add_pruning, chosen_pruning
+from psearch.faces.cli.arguments import add_net, add_pruning, add_with, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.signals import Signals
 
 DESCRIPTION = """\
 Search a fixed set of positions on one worker, from an empty table each. The last line is
 `N nodes M nps`; N is the same every time and everywhere, and changes only when the search
-does; the line before it says whether it is the known one. With --pruning it is the number
-of another search: that of a technique switched on or off."""
+does; the line before it says whether it is the known one. With --pruning or --with it is the
+number of another search: that of a technique switched on or off, or of a rule of your own."""
 
 EXAMPLES = """\
 examples:
   psearch bench
-  psearch bench --pruning modern,lmr=0"""
+  psearch bench --pruning modern,lmr=0
+  psearch bench --with my_rule.py"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `psearch bench`."""
     add_pruning(parser)
     add_net(parser)
+    add_with(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
@@ -31,18 +33,19 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.bench import BENCH_DEPTH, BENCH_NODES, BENCH_POSITIONS, run_bench
     from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES
     from psearch.lab.studies.tree_sizes import scale_line
-    from psearch.options import network_named
+    from psearch.options import SearchOptions, network_named
+    from psearch.scheduler.scheduler_entries import SEARCH
     from psearch.terminal.status import StatusLine
 
     pruning = chosen_pruning(options)
-    network_named(options.net)
-    prepare_kernels()
+    how = SearchOptions(policy="serial", pruning=pruning, network=options.net, with_=options.with_)
+    prepare_kernels(how.kernels.group(SEARCH))
     with StatusLine(only_terminal=True) as status:
-        nodes, seconds = run_bench(status, pruning, options.net)
+        nodes, seconds = run_bench(status, how)
     print(
         f"{scale_line(len(BENCH_POSITIONS), nodes / len(BENCH_POSITIONS))}, depth {BENCH_DEPTH}; nps: nodes per second"
     )
-    if pruning == MODES[DEFAULT_MODE] and not options.net:
+    if pruning == MODES[DEFAULT_MODE] and not options.net and not options.with_:
         is_known = nodes == BENCH_NODES
         print("the known number" if is_known else f"not the known number, {BENCH_NODES}: this is another search")
     if pruning.network:

@@ -105,7 +105,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         from psearch.remote.ray.address import cluster_address
 
         if search_options(options).own is not None:
-            refuse("with --on the policy must be one of the package's: other machines do not get your file")
+            refuse("with --on policy and rules must be the package's: other machines do not get your file")
         cluster_address(options.on)
     if options.trace is not None:
         from psearch.trace.trace_file import check_trace

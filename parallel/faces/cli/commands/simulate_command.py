@@ -145,6 +145,8 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
     if options.game is not None and (options.suite is not None or options.on is not None):
         refuse(f"--game is searched here, and has no suite: leave out {'--on' if options.suite is None else '--suite'}")
+    if options.game is not None and options.with_:
+        refuse("--with is for chess: a game of your own has its rules in its file")
     check_study("simulate", options, ["workers"] if options.game is not None else ["workers", "suite"])
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
@@ -252,7 +254,7 @@ def _study(options: argparse.Namespace) -> Study:
     names = policies(options.policy)
     suite: Sequence[SuitePosition | GameSuitePosition]
     if options.game is None:
-        suite, kernels = read_positions(options), kernels_of(names)
+        suite, kernels = read_positions(options), kernels_of([*names, "serial"], options.with_)
     else:
         suite, kernels = _game_positions(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
@@ -294,7 +296,7 @@ def _search_options(options: argparse.Namespace) -> SearchOptions:
     """Return the options of every search. What the user left open is filled in, for the log."""
     from psearch.options import SearchOptions
 
-    how = SearchOptions(pruning=chosen_pruning(options))
+    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_)
     for name in _SEARCH_OPTIONS:
         if getattr(options, name) is None:
             setattr(options, name, getattr(how, name))

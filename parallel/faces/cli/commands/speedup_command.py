@@ -117,7 +117,7 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
     suite = read_positions(options)
     chosen = policies(options.policy)
-    own = kernels_of(chosen)
+    own = kernels_of([*chosen, "serial"], options.with_)
     from psearch.lab.studies.depths import depth_rule, rule_name
     from psearch.scheduler.scheduler_entries import SEARCH
 
@@ -177,6 +177,7 @@ def _time_searches(
             on_sample=keep,
             seed=options.seed,
             kernels=own,
+            with_=options.with_,
         )
     if not found.samples:
         raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")

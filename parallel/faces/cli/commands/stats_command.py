@@ -28,6 +28,7 @@ examples:
   psearch stats --depth 12 --threads 1 startpos
   psearch stats --pruning ael --depth 10 startpos
   psearch stats --pruning modern,lmr=0 --depth 10 --json startpos
+  psearch stats --with my_rule.py --depth 10 startpos
   psearch stats --parameters"""
 
 
@@ -69,12 +70,11 @@ def _search(options: argparse.Namespace, signals: Signals, words: list[str]) -> 
     if not any(board.legal_moves):
         raise PsearchError("the game is over in this position: there is nothing to search")
     with searched(board, options, signals) as (result, engine):
-        from psearch.core.chess.pruning.modes import pruning_text
         from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
         from psearch.text.report import json_object
 
         counted = collect(engine.arena)
-        pruning = pruning_text(search_options(options).pruning)
+        pruning = search_options(options).pruning_words
         if options.json:
             facts = {"position": board.fen(), "policy": options.policy, "pruning": pruning}
             answer = json_object(board, result, options.threads)

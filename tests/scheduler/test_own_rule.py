@@ -1,0 +1,248 @@
+"""Pruning rules, reductions and evaluations from a file: what becomes of the tree, the counters and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import chess
+import pytest
+from paths import REPOSITORY
+from positions import KIWIPETE, MIDDLE_GAME
+
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.bench import BENCH_NODES, run_bench
+from psearch.core.chess.pruning.modes import MODES
+from psearch.core.chess.search import decisions
+from psearch.core.toolchain.jit import Kernel
+from psearch.core.toolchain.kernel_sets import STANDARD
+from psearch.core.toolchain.plug_in_file import hooks_of
+from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
+from psearch.options import _RULES, SearchOptions
+from psearch.processes import search_workers
+from psearch.processes.request import SearchRequest
+from psearch.processes.supervisor import Supervisor
+from psearch.processes.worker_main import work_alone
+from psearch.results import Limits, PsearchError
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
+from psearch.simulation.costs import Costs
+from psearch.simulation.simulator import Simulator
+
+FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
+POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
+HEAD = "from psearch.own_rule import *\n\n"
+FORWARDS = HEAD + "\n".join(
+    f"@replaces({name})\ndef my_{name}({arguments}):\n    return {name}({arguments})\n"
+    for name, arguments in {
+        "evaluation_of": "ctx, wk, pos",
+        "prune_node": "ctx, wk, pos, node, came_by",
+        "prunes_move": "ctx, wk, pos, node, move",
+        "extension_of": "ctx, wk, pos, node, visit, gives, within",
+        "reduction_of": "ctx, wk, pos, node, visit, gives",
+    }.items()
+)
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Keeps a text as a file of rules; gives its path."""
+
+    def write(text: str) -> str:
+        file = tmp_path / "mine.py"
+        file.write_text(text)
+        return str(file)
+
+    return write
+
+
+def serial(with_: str, **others: object) -> SearchOptions:
+    return replace(SearchOptions(policy="serial", with_=with_), **others)  # type: ignore[arg-type]
+
+
+def arena_after(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> Arena:
+    """The arena in which one worker has searched."""
+    load_kernels(options.kernels.group(SEARCH))
+    arena = Arena(1, 4, kernels=options.kernels)
+    write_search(arena, chess.Board(fen), Limits(depth=depth), options)
+    work_alone(arena)
+    return arena
+
+
+def nodes(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> int:
+    arena = arena_after(options, depth, fen)
+    try:
+        return int(arena.worker[0]["nodes"])
+    finally:
+        arena.close()
+
+
+def test_stand_ins_that_only_forward_change_nothing(write: Write) -> None:
+    options = serial(write(FORWARDS))
+    assert set(options.kernels.hooks.split()) == _RULES
+    load_kernels(options.kernels.group(SEARCH))
+    assert run_bench(options=options)[0] == BENCH_NODES
+
+
+def test_the_hooks_are_those_of_the_decisions() -> None:
+    assert {name for name, one in vars(decisions).items() if isinstance(one, Kernel) and one.is_hook} == _RULES
+
+
+def test_a_rule_changes_the_tree_the_same_way_every_time() -> None:
+    mine = nodes(serial(FILE), depth=10)
+    assert mine != nodes(SearchOptions(policy="serial"), depth=10)
+    assert mine == nodes(serial(FILE), depth=10)
+
+
+def test_a_policy_by_name_goes_with_it() -> None:
+    def sample(policy: str) -> tuple[int, int]:
+        simulator = Simulator(4, 1, Costs())
+        try:
+            found = simulator.search("", chess.Board(KIWIPETE), 7, SearchOptions(policy=policy, with_=FILE))
+            assert found.pruning == "modern with my_rule.py"
+            return found.nodes, found.splits
+        finally:
+            simulator.close()
+
+    assert sample("ybw") != sample("calibrated")
+
+
+def test_two_workers_have_it_and_count_together() -> None:
+    options = SearchOptions(with_=FILE)
+    with Supervisor(2, 4, kernels=options.kernels) as supervisor:
+        result = supervisor.search(SearchRequest(chess.Board(MIDDLE_GAME), Limits(depth=10), options))
+        counted = collect(supervisor.arena)
+    assert result.depth == 10
+    mine = counted.techniques[-1]
+    assert mine.name == "my_rule.py" and mine.tried > mine.pruned > 0
+
+
+def test_what_a_file_counts_is_the_last_row(write: Write) -> None:
+    rule = "@replaces(prunes_move)\ndef none(ctx, wk, pos, node, move):\n    count_tried(wk)\n"
+    arena = arena_after(serial(write(HEAD + rule + "    return False\n")), depth=4)
+    counted = collect(arena)
+    arena.close()
+    name, tried, pruned = counted.techniques[-1].name, counted.techniques[-1].tried, counted.techniques[-1].pruned
+    assert (name, pruned) == ("mine.py", 0) and tried > 0
+    assert [line.split()[:3] for line in stats_table(counted).split("\n") if line.startswith("mine.py")] == [
+        ["mine.py", f"{tried:,}", "0"]
+    ]
+    assert stats_object(counted)["techniques"][-1]["name"] == "mine.py"
+    usual = arena_after(SearchOptions(policy="serial"), depth=4)
+    assert collect(usual).techniques[-1].name == "see_quiescence"
+    usual.close()
+
+
+@pytest.mark.parametrize("network", [0, 1])
+def test_an_evaluation_may_be_another(write: Write, network: int) -> None:
+    """Of all positions the same: a root is worth as much, and a term is added to what the package says."""
+    plain = replace(MODES["plain"], network=network)
+
+    def score(text: str) -> int:
+        arena = arena_after(serial(write(text), pruning=plain), depth=1, fen="4k3/8/8/8/8/8/4P3/4K3 w - - 0 1")
+        try:
+            return int(arena.header[0]["score"])
+        finally:
+            arena.close()
+
+    whole = HEAD + "@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n    return {}\n"
+    assert score(whole.format("-123")) == 123
+    term = "evaluation_of(ctx, wk, pos) - 40"
+    assert score(whole.format(term)) == score(whole.format("evaluation_of(ctx, wk, pos)")) + 40
+
+
+@pytest.mark.parametrize("value", ["1 << 40", "-(1 << 40)", "pos.key % 40000 - 20000"])
+def test_an_evaluation_beyond_all_scores_is_no_mate(write: Write, value: str) -> None:
+    text = HEAD + f"@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n    return i64({value})\n"
+    result_arena = arena_after(serial(write(text)), depth=5)
+    assert abs(int(result_arena.header[0]["score"])) < 32_000
+    assert int(result_arena.header[0]["best_move"])
+    result_arena.close()
+
+
+def test_a_rule_that_leaves_out_everything_still_finds_a_mate_and_a_move(write: Write) -> None:
+    everything = write(HEAD + "@replaces(prunes_move)\ndef all_of_it(ctx, wk, pos, node, move):\n    return True\n")
+    arena = arena_after(serial(everything), depth=5)
+    assert int(arena.header[0]["best_move"]) and abs(int(arena.header[0]["score"])) < 5_000
+    arena.close()
+    mate = arena_after(serial(everything), depth=3, fen="6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+    usual = arena_after(SearchOptions(policy="serial"), depth=3, fen="6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
+    assert mate.header[0]["score"] == usual.header[0]["score"], "no move of the root is left out"
+    mate.close()
+    usual.close()
+
+
+def test_sound_pruning_is_refused_with_rules(write: Write) -> None:
+    for text in (FORWARDS, HEAD.replace("*", "evaluation_of as e, replaces as r") + "@r(e)\ndef f(ctx, wk, pos): ..."):
+        with pytest.raises(PsearchError, match="it cannot be used with a file's evaluation_of"):
+            SearchOptions(with_=write(text), pruning=MODES["sound"])
+        with pytest.raises(PsearchError, match="it cannot be used with a file's evaluation_of"):
+            SearchOptions(policy=write(text), pruning=MODES["sound"])
+    assert SearchOptions(policy=POLICY_FILE, pruning=MODES["sound"]).kernels.file == POLICY_FILE
+
+
+@pytest.mark.parametrize("text", [b"", b"def f(:", b"\xff\xfe", b"(" * 100_000, b"@replaces\ndef f(): ...", b"\0"])
+def test_a_text_that_replaces_nothing(text: bytes) -> None:
+    assert hooks_of(text) == ""
+
+
+def test_kernels_are_of_one_file() -> None:
+    with pytest.raises(PsearchError, match=r"cannot be used together: put both into one file$"):
+        SearchOptions(policy=POLICY_FILE, with_=FILE)
+    both = SearchOptions(policy=POLICY_FILE, with_=POLICY_FILE)
+    assert both.kernels == SearchOptions(policy=POLICY_FILE).kernels
+    assert SearchOptions(policy="ybw", with_=FILE).standard() == SearchOptions(policy="ybw")
+    with pytest.raises(PsearchError, match=r"cannot read the file 'gone\.py': No such file"):
+        SearchOptions(with_="gone.py")
+
+
+def test_one_file_may_have_rules_and_a_policy(write: Write) -> None:
+    mixed = write(Path(FILE).read_text() + Path(POLICY_FILE).read_text())
+    options = SearchOptions(with_=mixed)
+    with Supervisor(2, 4, kernels=options.kernels) as supervisor:
+        assert supervisor.search(SearchRequest(chess.Board(), Limits(depth=8), options)).depth == 8
+
+
+# -- the table -------------------------------------------------------------------------------------------------
+
+
+def test_what_other_kernels_left_in_the_table_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By those of the package, when no process can be had, nor the other way round."""
+    options = SearchOptions(with_=FILE)
+    request = SearchRequest(chess.Board(KIWIPETE), Limits(depth=6), options)
+
+    def refuse(*arguments: object) -> None:
+        raise OSError(11, "no process")
+
+    with Supervisor(1, 1, "fork", kernels=options.kernels) as supervisor:
+        first = supervisor.search(request)
+        monkeypatch.setattr(search_workers.WorkerPool, "__init__", refuse)
+        supervisor.workers.pool.kill()
+        alone = supervisor.search(request)
+        assert supervisor.arena.kernels == STANDARD
+        assert any("this process searches alone" in note for note in alone.notes)
+        monkeypatch.undo()
+        assert supervisor.search(request).depth == 6
+        assert supervisor.arena.kernels == options.kernels
+    assert alone.nodes > first.nodes // 2, "as many as from an empty table, about"
+
+
+def test_an_arena_that_changes_its_kernels_forgets_its_table() -> None:
+    arena = arena_after(SearchOptions(policy="serial"))
+    assert arena.tt.any()
+    arena.use_kernels(STANDARD, SEARCH)
+    assert arena.tt.any()
+    arena.use_kernels(SearchOptions(with_=FILE).kernels, SEARCH)
+    assert not arena.tt.any()
+    arena.close()
+
+
+def test_a_table_goes_over_to_workers_with_the_same_kernels_only() -> None:
+    for kernels, is_kept in ((STANDARD, True), (SearchOptions(with_=FILE).kernels, False)):
+        arena = arena_after(SearchOptions(policy="serial"))
+        renewed = arena.renew(1, kernels)
+        assert bool(renewed.tt.any()) == is_kept
+        renewed.close()
+        arena.close()
