@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from psearch.games.game import GamePosition
-from psearch.games.search import GameResult
+from psearch.games.searching import GameResult
 from psearch.text.report import LABEL_WIDTH, worker_object, workers_text
 
 _BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}

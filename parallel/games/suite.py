@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.games.game import Game, GamePosition
-from psearch.games.search import options_for
+from psearch.games.searching import options_for
 from psearch.results import PsearchError
 from psearch.text.values import shown
 

@@ -8,7 +8,7 @@ from paths import DATA, REPOSITORY
 
 from psearch.defaults import POLICY_NAMES
 from psearch.games import Game, GamePosition, search
-from psearch.games.search import options_for, search_with, supervisor_for
+from psearch.games.searching import options_for, search_with, supervisor_for
 from psearch.processes import pool
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits, PsearchError
@@ -168,3 +168,12 @@ def test_nodes_and_time_end_a_search() -> None:
     game = Game(TAKE_AWAY)
     assert search(game, nodes=5_000).nodes < 10_000
     assert search(game, movetime=50).time_s < 2
+
+
+def test_the_function_is_there_whatever_has_been_imported() -> None:
+    """No module has its name, which would take its place."""
+    import psearch.games
+    import psearch.games.report
+    import psearch.games.suite
+
+    assert callable(psearch.games.search)

@@ -22,7 +22,7 @@ from psearch.faces.cli.signals import Signals
 from psearch.searcher.declared import POLICY
 
 if TYPE_CHECKING:
-    from psearch.games.search import GameResult
+    from psearch.games.searching import GameResult
 
 DESCRIPTION = f"""\
 Search a position of a game of your own with several worker processes and print the best
@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             refuse("the game does not draw its board: its file has no function board_text")
         print(drawn)
     from psearch.games.report import final_text, iteration_text, json_object
-    from psearch.games.search import search_with, supervisor_for
+    from psearch.games.searching import search_with, supervisor_for
 
     def show(result: GameResult) -> None:
         if not options.json:
