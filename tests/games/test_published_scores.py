@@ -6,7 +6,7 @@ import pytest
 from paths import DATA, REPOSITORY
 
 from psearch.games import Game
-from psearch.games.search import search_with, supervisor_for
+from psearch.games.searching import search_with, supervisor_for
 from psearch.results import Limits
 
 EXAMPLES = REPOSITORY / "docs" / "examples"
