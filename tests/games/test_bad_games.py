@@ -46,6 +46,7 @@ TYPES = [
     Mistake("nothing", _GUESS, "def evaluate(pos):\n    pass", r":\d+: evaluate: it returns nothing"),
     Mistake("float", _GUESS, "def evaluate(pos):\n    return 0.5", r":\d+: evaluate: it returns float64.*"),
     Mistake("raises", "    pos.own = 0\n", "    raise ValueError\n", r":\d+: start: a kernel cannot raise exceptions"),
+    Mistake("prints", "    pos.own = 0\n", "    print(1)\n    pos.own = 0\n", r":\d+: start: a kernel cannot print"),
     Mistake(
         "itself", "    for line in LINES:\n", "    has_line(squares)\n    for line in LINES:\n", r":\d+: has_line: .*"
     ),

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from psearch.core.toolchain import jit
@@ -71,7 +71,7 @@ class Loaded:
                 if content_hash(source) != self.digest:
                     raise PlugInError(f"{file}: it has changed since it was read")
                 words = words_of(file, source)
-                code = compile(source, file, "exec", dont_inherit=True)
+                code = _compiled(source, file)
                 text = [f"{line}\n" for line in decode_source(source).split("\n")]
                 linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
                 name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
@@ -100,13 +100,14 @@ class Loaded:
         for symbol in sorted(self.symbols):
             kernel = jit.registry[symbol]
             try:
-                called, raising = called_by(kernel), _raising_line(kernel)
+                called, forbidden = called_by(kernel), _forbidden(kernel)
             except Exception as error:  # a closure, and whatever an odd text does to Python's parser
                 raise mistake_in(kernel, error) from error
             if not self._words and any(each.is_memory for each in called):
                 raise PlugInError(f"{_place(kernel)} uses memory of its own: a line WORDS = 4 must say how many words")
-            if raising is not None:
-                raise PlugInError(f"{_place(kernel, raising)}: a kernel cannot raise exceptions")
+            if forbidden is not None:
+                line, words = forbidden
+                raise PlugInError(f"{_place(kernel, line)}: {words}")
             if kernel.stands_in_for is None:
                 continue
             hook = kernel.stands_in_for
@@ -130,6 +131,14 @@ class Loaded:
             names = ", ".join(each.py_func.__name__ for each in others)
             way = f" by way of {names}" if names else ""
             raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
+
+
+def _compiled(source: bytes, file: str) -> CodeType:
+    """Raises SyntaxError, and PlugInError for null bytes, which are a ValueError before Python 3.11.4."""
+    try:
+        return compile(source, file, "exec", dont_inherit=True)
+    except ValueError as error:
+        raise PlugInError(f"{file}: {error}") from error
 
 
 @contextmanager
@@ -158,12 +167,14 @@ def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
     return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
 
 
-def _raising_line(kernel: Kernel) -> int | None:
-    """Where it has a `raise` or an `assert`, which would end the process that runs it."""
+def _forbidden(kernel: Kernel) -> tuple[int, str] | None:
+    """The line of what numba compiles and a worker dies of, and what is said of it; None if there is nothing."""
     lines, first = inspect.getsourcelines(kernel.py_func)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
         if isinstance(node, ast.Raise | ast.Assert):
-            return first + node.lineno - 1
+            return first + node.lineno - 1, "a kernel cannot raise exceptions"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+            return first + node.lineno - 1, "a kernel cannot print"
     return None
 
 

@@ -237,6 +237,7 @@ MISTAKES = {
     ),
     "list": (f"{HEAD}    return [1, 2][node.depth] > 1", "4: mine: a kernel takes no memory"),
     "raises": (f"{HEAD}    raise ValueError", "5: mine: a kernel cannot raise exceptions"),
+    "prints": (f"{HEAD}    print(node.depth)\n    return True", "5: mine: a kernel cannot print"),
     "closure": (
         "from psearch.own_policy import may_open, replaces\n\ndef make(n):\n    @replaces(may_open)\n"
         "    def mine(ctx, node, ply):\n        return n\n\nmake(1)",

@@ -135,7 +135,7 @@ SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
     [
         (SEARCH, CRASHING, 3, "was killed by signal 11, as those before it; the search was stopped"),
         (SEARCH, ENDLESS, 0, "best move"),
-        (SEARCH, ENDLESS_AT_ONCE, 0, "best move"),
+        (SEARCH, ENDLESS_AT_ONCE, 0, "the answer is of a small search with the package's kernels"),
         (SIMULATE, CRASHING, 3, "psearch: a process of the study ended; the study was stopped"),
     ],
 )
