@@ -43,6 +43,7 @@ def test_a_mistake_is_raised_before_there_are_workers(tmp_path: Path) -> None:
         psearch.Engine(policy=str(file), hash_mb=1)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_mended_is_taken_when_it_is_named_again(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text("x = 1\n")

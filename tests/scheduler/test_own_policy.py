@@ -93,6 +93,7 @@ def test_every_process_runs_it_however_it_is_started() -> None:
     assert opened("forkserver") == opened("inline") == mine
 
 
+@pytest.mark.slow
 def test_processes_get_it_though_its_file_is_another_by_now(tmp_path: Path) -> None:
     """By the fork server, which has not loaded it."""
     file = tmp_path / "short_lived.py"
@@ -257,6 +258,7 @@ def test_options_keep_the_file_as_it_was(tmp_path: Path) -> None:
     assert replace(options, policy="ybw").kernels == STANDARD
 
 
+@pytest.mark.slow
 def test_studies_search_with_what_they_have_read(tmp_path: Path) -> None:
     file = tmp_path / "studied.py"
     file.write_text(FILE.read_text().replace("LARGE = 5", "LARGE = 8"))

@@ -136,6 +136,7 @@ def test_what_a_file_counts_is_the_last_row(write: Write) -> None:
     usual.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", [0, 1])
 def test_an_evaluation_may_be_another(write: Write, network: int) -> None:
     """Of all positions the same: a root is worth as much, and a term is added to what the package says."""
@@ -154,6 +155,7 @@ def test_an_evaluation_may_be_another(write: Write, network: int) -> None:
     assert score(whole.format(term)) == score(whole.format("evaluation_of(ctx, wk, pos)")) + 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", ["1 << 40", "-(1 << 40)", "31_990", "-31_990"])
 def test_an_evaluation_beyond_all_scores_is_no_mate(write: Write, value: str) -> None:
     text = HEAD + f"@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n    return i64({value})\n"
@@ -199,6 +201,7 @@ def test_kernels_are_of_one_file() -> None:
         SearchOptions(with_="gone.py")
 
 
+@pytest.mark.slow
 def test_one_file_may_have_rules_and_a_policy(write: Write) -> None:
     mixed = write(Path(FILE).read_text() + Path(POLICY_FILE).read_text())
     options = SearchOptions(with_=mixed)

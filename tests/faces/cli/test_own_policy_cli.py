@@ -83,6 +83,7 @@ def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str
     assert said[-1].startswith("bestmove")
 
 
+@pytest.mark.slow
 def test_uci_compiles_a_file_when_it_is_named_and_again_when_it_is_named_again(broken: str) -> None:
     """That is no part of the clock of `go`."""
     with Client() as client:
