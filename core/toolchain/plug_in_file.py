@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import stat
+from types import CodeType
 
 from psearch.core.toolchain.kernel_cache import PlugInError
 
@@ -31,6 +32,21 @@ def read_plug_in(file: str) -> bytes:
     if len(content) > _MOST_BYTES:
         raise OSError(errno.EFBIG, "it is larger than 1 MiB")
     return content
+
+
+def compiled(source: bytes, file: str) -> CodeType:
+    """Return Python's code of a file. Raises SyntaxError, and PlugInError for null bytes, which are a ValueError before
+    Python 3.11.4."""
+    try:
+        return compile(source, file, "exec", dont_inherit=True)
+    except ValueError as error:
+        raise PlugInError(f"{file}: {error}") from error
+
+
+def syntax_mistake(error: SyntaxError, file: str) -> PlugInError:
+    """Return what a user is told of a text that is no Python: that of the file, or of one that it imports."""
+    place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
+    return PlugInError(f"{place}: {error.msg}")
 
 
 def hooks_of(content: bytes) -> str:

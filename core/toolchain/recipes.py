@@ -1,4 +1,4 @@
-"""What a group is compiled from, as the program tells its compiler."""
+"""Recipes of groups, as the program tells them to its compiler."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PlugIn(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """What a group is compiled from."""
+    """Says from what a group is compiled."""
 
     modules: tuple[str, ...]
     """those that define its entries"""

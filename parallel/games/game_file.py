@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from psearch.core.toolchain.kernel_cache import PlugInError
+from psearch.core.toolchain.plug_in_file import compiled, syntax_mistake
 from psearch.games.limits import MOST_MOVES, POSITION_BYTES, RULES, WORDS
 
 _MOST_LETTERS = 200
@@ -65,10 +66,11 @@ def run_file(file: str, source: bytes) -> ModuleType:
     folder = os.path.dirname(file)
     sys.path.append(folder)
     try:
-        exec(compile(source, file, "exec", dont_inherit=True), made.__dict__)
+        exec(compiled(source, file), made.__dict__)
     except SyntaxError as error:
-        place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
-        raise PlugInError(f"{place}: {error.msg}") from error
+        raise syntax_mistake(error, file) from error
+    except PlugInError:
+        raise
     except (Exception, SystemExit) as error:  # what a user's code raises
         raise mistake_of(error, file) from error
     finally:

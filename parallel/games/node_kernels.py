@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.ordering.history import towards
+from psearch.core.chess.ordering.history import cutoff_bonus, keep_killer, towards
 from psearch.core.chess.ordering.movepick import (
     PICK_CAPTURES_START,
     PICK_KILLER_2,
@@ -28,6 +28,7 @@ from psearch.core.chess.ordering.movepick import (
 )
 from psearch.core.chess.search.children import begin_visit, link_child
 from psearch.core.chess.search.enter_node import after_move as take_value
+from psearch.core.chess.search.enter_node import begin_node, bound_found
 from psearch.core.chess.search.next_move import put_back, take_deferred
 from psearch.core.chess.search.table_node import probe_table
 from psearch.core.chess.search.tt import (
@@ -42,18 +43,14 @@ from psearch.core.chess.search.tt import (
 from psearch.core.constants import (
     BOUND_EXACT,
     BOUND_LOWER,
-    BOUND_NONE,
-    BOUND_UPPER,
     DO_CUTOFF,
     DO_MOVES,
     DO_QUIESCENCE,
     DO_RETURN,
     HISTORY_MAX,
-    INFINITE,
     MOVE_MASK,
     NO_MOVE,
     NO_SCORE,
-    PASS_MAIN,
     U0,
 )
 from psearch.core.records import MAX_MOVES, MAX_PLY, offset_of, position_dtype
@@ -149,16 +146,9 @@ def enter(ctx, wk, frame):
     if ply > 0 and ended(address(pos)):
         wk.value = _result_of(ctx, pos)
         return DO_RETURN
+    begin_node(node, ply)
     node.in_check = 0
-    node.entry_alpha = node.alpha
-    node.best = -INFINITE
-    node.best_move = NO_MOVE
     node.eval = NO_SCORE
-    node.tt_move = NO_MOVE
-    node.tt_bound = BOUND_NONE
-    node.tt_depth = 0
-    node.ply = ply
-    node.pass_kind = PASS_MAIN
     if ply > 0 and (node.depth <= 0 or ply >= MAX_PLY - 1):
         return DO_QUIESCENCE
     data = probe_table(ctx, pos)
@@ -318,12 +308,9 @@ def _add_history(learning, node, move, bonus):
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
     move = frame.visit.move
-    depth = node.depth
-    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
+    bonus = cutoff_bonus(node)
     learning = header_of(ctx).learning
-    if wk.killers[wk.ply, 0] != move:
-        wk.killers[wk.ply, 1] = wk.killers[wk.ply, 0]
-        wk.killers[wk.ply, 0] = move
+    keep_killer(wk, wk.ply, move)
     _add_history(learning, node, move, bonus)
     for i in range(node.cursor):
         tried = np.int64(node.moves[i]) & MOVE_MASK
@@ -344,14 +331,9 @@ def finish(ctx, wk, frame):
     wk.value = best
     if wk.ply == 0 and node.end < hd.legal_root_moves:
         return  # the value of some of the moves is not that of the position
-    bound = BOUND_UPPER
-    if best >= node.beta:
-        bound = BOUND_LOWER
-    elif best > node.entry_alpha:
-        bound = BOUND_EXACT
     if hd.options.tt:
         rests_on = _TO_A_HORIZON if frame.horizon else _TO_THE_END
-        store(ctx, hd.age, frame.position.key, node.best_move, best, rests_on, node.depth, bound)
+        store(ctx, hd.age, frame.position.key, node.best_move, best, rests_on, node.depth, bound_found(node))
 
 
 @kernel(boolean(Context, Frame))

@@ -6,13 +6,11 @@ from typing import Any
 
 from psearch.games.game import GamePosition
 from psearch.games.searching import GameResult
-from psearch.text.report import LABEL_WIDTH, worker_object, workers_text
-
-_BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
+from psearch.text.report import BOUND_MARKS, LABEL_WIDTH, worker_object, workers_text
 
 
 def _score_text(result: GameResult) -> str:
-    return f"{_BOUND_MARKS[result.bound]}{result.score:+d}" if result.score else f"{_BOUND_MARKS[result.bound]}0"
+    return BOUND_MARKS[result.bound] + (f"{result.score:+d}" if result.score else "0")
 
 
 def iteration_text(result: GameResult) -> str:

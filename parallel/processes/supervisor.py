@@ -249,15 +249,14 @@ class Supervisor:
         """The workers have not found a move in time: a small search in this process does, in some milliseconds."""
         from psearch.processes.watch import Watch
 
-        if request.options.own is not None:
-            note = "the workers have found nothing in time: the answer is of a small search with the package's kernels"
-            notes.append(note)
-            if request.on_note is not None:
-                request.on_note(note)
         small = Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH), movetime_ms=_QUICK_MS)
         workers = Workers(1, 1, INLINE)
         try:
             watch = Watch(workers, replace(request, limits=small, control=SearchControl()), time.perf_counter(), notes)
+            if request.options.own is not None:
+                watch.note(
+                    "the workers have found nothing in time: the answer is of a small search with the package's kernels"
+                )
             watch.run()
             return replace(watch.result(), interrupted=request.control.is_stopped)
         finally:

@@ -168,12 +168,12 @@ class Watch:
             self.stopped_at_s = now
         if self.stopped_at_s is not None or self._has_ended or self._is_deepest:
             self.is_over = True
-            self._note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
+            self.note(f"{error.args[0]}; the search was over")  # how it ended is not worth the time to ask
             return
         self._count_lives(error, now)
         if self.is_over:
             return
-        self._note(f"{error}; {self._replace_workers(error)}")
+        self.note(f"{error}; {self._replace_workers(error)}")
         if not self.is_over:
             self._set_up(self._limits_left(), self.reports.progress())
 
@@ -212,7 +212,7 @@ class Watch:
         finally:
             self.reports.go_on(self.workers.arena, totals)
         if problem is not None:
-            self._note(f"no more workers: {problem}")
+            self.note(f"no more workers: {problem}")
         self._set_up(self._limits_left(), self.reports.progress())
         return True
 
@@ -231,7 +231,7 @@ class Watch:
         if not self.reports.has_answer:
             raise WorkerDied(f"{error}, as those before it; the search was stopped") from error
         self.is_over = True
-        self._note(f"{error}, as those before it; the search was stopped")
+        self.note(f"{error}, as those before it; the search was stopped")
 
     def _limits_left(self) -> Limits:
         limits = self.request.limits
@@ -239,7 +239,8 @@ class Watch:
             return limits
         return replace(limits, nodes=max(1, limits.nodes - self.reports.now().nodes))
 
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """Tell who asked, now and in the result."""
         self.notes.append(text)
         if self.request.on_note is not None:
             self.request.on_note(text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LABEL_WIDTH = 10
 """columns of what stands before the blank in a line of the answer"""
 _MOST_MACHINES = 16
-_BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
+BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
 def finished_result(board: chess.Board) -> Result | None:
@@ -51,7 +51,7 @@ def relative_text(score: chess.engine.Score, bound: str = "exact") -> str:
     mate, value = score.mate(), score.score() or 0
     if abs(value) == WON_CP:
         return "won" if value > 0 else "lost"
-    return _BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
+    return BOUND_MARKS[bound] + (f"#{mate}" if mate is not None else f"{value / 100:+.2f}")
 
 
 def san_line(board: chess.Board, moves: list[chess.Move]) -> str:

@@ -19,21 +19,19 @@ from psearch.core.chess.ordering.movepick import (
     begin_root_picking,
 )
 from psearch.core.chess.search.children import set_child
+from psearch.core.chess.search.enter_node import begin_node
 from psearch.core.chess.search.next_move import put_back, take_deferred
 from psearch.core.chess.search.table_node import probe_table
 from psearch.core.chess.search.tt import cuts, entry_bound, entry_move, entry_score
 from psearch.core.constants import (
-    BOUND_NONE,
     DO_CHILD,
     DO_MOVES,
     DO_NULL,
     DO_QUIESCENCE,
     DO_RETURN,
-    INFINITE,
     NO_MOVE,
     NO_SCORE,
     NULL_MOVE,
-    PASS_MAIN,
     STATE_CHILD,
     STATE_QCHILD,
     U0,
@@ -93,16 +91,10 @@ def enter(ctx, wk, frame):
     node = frame.node
     tree = tree_at(address(frame.position))
     ply = wk.ply
+    begin_node(node, ply)
     node.pv_length = 0
     node.in_check = 0
-    node.entry_alpha = node.alpha
-    node.best = -INFINITE
-    node.best_move = NO_MOVE
     node.eval = NO_SCORE
-    node.tt_move = NO_MOVE
-    node.tt_bound = BOUND_NONE
-    node.ply = ply
-    node.pass_kind = PASS_MAIN
     if ply > wk.counters.seldepth:
         wk.counters.seldepth = ply
     if node.depth <= 0:

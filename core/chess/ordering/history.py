@@ -81,6 +81,21 @@ def _add_capture_history(learning, pos, move, bonus):
     learning.capture[moved, taken] = towards(learning.capture[moved, taken], bonus, HISTORY_MAX)
 
 
+@kernel(i64(Node))
+def cutoff_bonus(node):
+    """Return what a history gains by a cutoff at the node, and the moves tried before it lose."""
+    depth = node.depth
+    return min(depth * depth * 8, HISTORY_MAX // 4)
+
+
+@kernel(void(Worker, i64, i64))
+def keep_killer(wk, ply, move):
+    """Make the move the first killer of the ply; the former first one becomes the second."""
+    if wk.killers[ply, 0] != move:
+        wk.killers[ply, 1] = wk.killers[ply, 0]
+        wk.killers[ply, 0] = move
+
+
 @kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
 def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begun):
     """Remember a move that cut, and mark down the moves of its kind tried before it.
@@ -88,8 +103,7 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
     captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
     were tried.
     """
-    depth = node.depth
-    bonus = min(depth * depth * 8, HISTORY_MAX // 4)
+    bonus = cutoff_bonus(node)
     if not is_quiet(pos, move):
         _add_capture_history(learning, pos, move, bonus)
         if captures_begun:
@@ -98,9 +112,7 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
                 if tried != move and tried != node.tt_move:
                     _add_capture_history(learning, pos, tried, -bonus)
         return
-    if wk.killers[ply, 0] != move:
-        wk.killers[ply, 1] = wk.killers[ply, 0]
-        wk.killers[ply, 0] = move
+    keep_killer(wk, ply, move)
     _add_history(learning, pos, node, move, bonus)
     if quiets_begun == 0:
         return

@@ -61,6 +61,27 @@ from psearch.core.views import (
 )
 
 
+@kernel(void(Node, i64))
+def begin_node(node, ply):
+    """Forget what the node's frame was used for before, in any game: but for position, window and depth."""
+    node.entry_alpha = node.alpha
+    node.best = -INFINITE
+    node.best_move = NO_MOVE
+    node.tt_move = NO_MOVE
+    node.tt_bound = BOUND_NONE
+    node.tt_depth = 0
+    node.ply = ply
+    node.pass_kind = PASS_MAIN
+
+
+@kernel(i64(Node))
+def bound_found(node):
+    """Return which bound the node's best value is, once all of it was searched."""
+    if node.best >= node.beta:
+        return BOUND_LOWER
+    return BOUND_EXACT if node.best > node.entry_alpha else BOUND_UPPER
+
+
 @kernel(i64(Context, Worker, Frame))
 def enter(ctx, wk, frame):
     """Do everything before the first move. DO_RETURN leaves the node's value in `wk.value`."""
@@ -88,14 +109,7 @@ def enter(ctx, wk, frame):
             if node.alpha >= node.beta:
                 wk.value = node.alpha
                 return DO_RETURN
-    node.entry_alpha = node.alpha
-    node.best = -INFINITE
-    node.best_move = NO_MOVE
-    node.tt_move = NO_MOVE
-    node.tt_bound = BOUND_NONE
-    node.tt_depth = 0
-    node.ply = ply
-    node.pass_kind = PASS_MAIN
+    begin_node(node, ply)
     if ply + 2 < MAX_PLY:
         stack_of(ctx, wk.stack).cutoffs[ply + 2] = 0
     if node.depth <= 0 and ply > 0:
@@ -217,11 +231,7 @@ def finish(ctx, wk, frame):
     wk.value = best
     if ply == 0 and node.end < hd.legal_root_moves:
         return  # the value of some of the moves is not that of the position
-    bound = BOUND_UPPER
-    if best >= node.beta:
-        bound = BOUND_LOWER
-    elif best > node.entry_alpha:
-        bound = BOUND_EXACT
+    bound = bound_found(node)
     learn_correction(hd.options.pruning, hd.learning, frame.position, node, bound)
     if hd.options.tt:
         store_result(ctx, wk, frame, best, node.depth, bound)

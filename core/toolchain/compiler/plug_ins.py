@@ -14,14 +14,14 @@ from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import decode_source, find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.dependencies import called_by
 from psearch.core.toolchain.jit import Kernel, line_of
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
-from psearch.core.toolchain.plug_in_file import read_plug_in, words_of
+from psearch.core.toolchain.plug_in_file import compiled, read_plug_in, syntax_mistake, words_of
 from psearch.core.toolchain.recipes import PlugIn
 
 _NO_FOLDER = "/dev/null"
@@ -71,7 +71,7 @@ class Loaded:
                 if content_hash(source) != self.digest:
                     raise PlugInError(f"{file}: it has changed since it was read")
                 words = words_of(file, source)
-                code = _compiled(source, file)
+                code = compiled(source, file)
                 text = [f"{line}\n" for line in decode_source(source).split("\n")]
                 linecache.cache[file] = (len(source), None, text, file)  # what is said of it later is said of this
                 name = f"plug_in_{re.sub(r'[^A-Za-z0-9]', '_', Path(file).stem)}_{self.digest[:_DIGITS]}"
@@ -88,8 +88,7 @@ class Loaded:
         except PlugInError:
             raise
         except SyntaxError as error:
-            place = (error.filename or file) if error.lineno is None else f"{error.filename}:{error.lineno}"
-            raise PlugInError(f"{place}: {error.msg}") from error
+            raise syntax_mistake(error, file) from error
         except (Exception, SystemExit) as error:  # what a user's code raises
             own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
             place = f"{file}:{own[-1].lineno}" if own else file
@@ -131,14 +130,6 @@ class Loaded:
             names = ", ".join(each.py_func.__name__ for each in others)
             way = f" by way of {names}" if names else ""
             raise PlugInError(f"{_place(kernel)} calls itself{way}: no kernel is recursive")
-
-
-def _compiled(source: bytes, file: str) -> CodeType:
-    """Raises SyntaxError, and PlugInError for null bytes, which are a ValueError before Python 3.11.4."""
-    try:
-        return compile(source, file, "exec", dont_inherit=True)
-    except ValueError as error:
-        raise PlugInError(f"{file}: {error}") from error
 
 
 @contextmanager

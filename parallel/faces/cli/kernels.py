@@ -11,7 +11,7 @@ from psearch.faces.cli.output import complain
 from psearch.terminal.loading import Loading
 
 if TYPE_CHECKING:
-    from psearch.core.toolchain.groups import Group
+    from psearch.core.toolchain.groups import Group, Progress
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.games.game import Game
     from psearch.searcher.searcher import Searcher
@@ -31,14 +31,8 @@ def loaded_game(file: str) -> Game:
     """Return the game of a file, compiled if need be. Raises PsearchError for a file that is none of a game."""
     with Loading(_STARTED_S) as loading:
         from psearch.games.game import Game
-        from psearch.terminal.status import StatusLine
 
-        with StatusLine() as status:
-
-            def progress(text: str) -> None:
-                loading.end()
-                status(text)
-
+        with _progress(loading) as progress:
             return Game(file, progress)
 
 
@@ -67,17 +61,25 @@ def ready_engine(
         yield engine
 
 
-def _load(groups: tuple[Group, ...], loading: Loading) -> None:
-    from psearch.scheduler.scheduler_entries import load_kernels
+@contextmanager
+def _progress(loading: Loading) -> Iterator[Progress]:
+    """A line of status for the compiler's progress, in place of the one that says that psearch loads."""
     from psearch.terminal.status import StatusLine
 
-    problems: list[str] = []
     with StatusLine() as status:
 
         def progress(text: str) -> None:
             loading.end()
             status(text)
 
+        yield progress
+
+
+def _load(groups: tuple[Group, ...], loading: Loading) -> None:
+    from psearch.scheduler.scheduler_entries import load_kernels
+
+    problems: list[str] = []
+    with _progress(loading) as progress:
         load_kernels(*groups, progress=progress, warn=problems.append)
     if problems:
         loading.end()
