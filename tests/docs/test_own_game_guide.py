@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import doctest
 import re
-import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
-from programs import PSEARCH
-from test_own_policy_guide import blocks_of
+from printed_guides import blocks_of, check_command, commands_of
 
 from psearch.games.limits import RULES, WORDS
 
 PAGE = (REPOSITORY / "docs" / "guides" / "own-game.md").read_text("utf-8")
 EXAMPLE = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")
 BLOCKS = blocks_of(PAGE)
-COMMANDS = [block for block in BLOCKS if block.startswith("$ psearch ")]
+COMMANDS = commands_of(BLOCKS)
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +36,7 @@ def test_the_file_is_that_of_the_examples() -> None:
 
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: block.split("\n")[0])
 def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
-    """The lines printed below it come in this order; `...` stands for others."""
-    command, *wanted = block.rstrip("\n").split("\n")
-    words = [*PSEARCH, *shlex.split(command)[2:]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
-    said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
-    assert done.returncode == (2 if "broken" in command or "15x" in command else 0), done.stderr
-    for line in wanted:
-        assert line == "..." or line in said, f"printed now: {said}"
-        said = said[said.index(line) + 1 :] if line in said else said
+    check_command(block, folder, 2 if any(word in block.split("\n")[0] for word in ("broken", "15x")) else 0)
 
 
 def test_python_does_what_the_page_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
-from programs import PSEARCH
+from printed_guides import blocks_of, check_command, commands_of
 
 PAGE = (REPOSITORY / "docs" / "guides" / "own-policy.md").read_text("utf-8")
 EXAMPLE = (REPOSITORY / "docs" / "examples" / "my_policy.py").read_text("utf-8")
 
 
-def blocks_of(page: str) -> list[str]:
-    """Return the blocks of a page that are indented, without the indent."""
-    return [
-        "".join(f"{line[4:]}\n" for line in block.rstrip("\n").split("\n"))
-        for block in re.findall(r"(?<=\n\n)((?: {4}.*\n|\n+(?= {4}))+)", page)
-    ]
-
-
 BLOCKS = blocks_of(PAGE)
-COMMANDS = [block for block in BLOCKS if block.startswith("$ psearch ")]
+COMMANDS = commands_of(BLOCKS)
 _SLOW = "$ psearch predict"
 """compiles yet another group"""
 
@@ -51,15 +41,7 @@ def test_the_file_is_that_of_the_examples() -> None:
     ids=lambda block: block.split("\n")[0],
 )
 def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
-    """The lines printed below it come in this order; `...` stands for others."""
-    command, *wanted = block.rstrip("\n").split("\n")
-    words = [*PSEARCH, *shlex.split(command)[2:]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
-    said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
-    assert done.returncode == (2 if "broken" in command else 0), done.stderr
-    for line in wanted:
-        assert line == "..." or line in said, f"printed now: {said}"
-        said = said[said.index(line) + 1 :] if line in said else said
+    check_command(block, folder, 2 if "broken" in block.split("\n")[0] else 0)
 
 
 def test_the_table_has_every_hook() -> None:

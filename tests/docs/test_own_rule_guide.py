@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
 from paths import REPOSITORY
-from programs import PSEARCH
-from test_own_policy_guide import blocks_of
+from printed_guides import blocks_of, check_command, commands_of
 
 PAGE = (REPOSITORY / "docs" / "guides" / "own-rule.md").read_text("utf-8")
 EXAMPLE = (REPOSITORY / "docs" / "examples" / "my_rule.py").read_text("utf-8")
 BLOCKS = blocks_of(PAGE)
-COMMANDS = [block for block in BLOCKS if block.startswith("$ psearch ")]
+COMMANDS = commands_of(BLOCKS)
 
 
 @pytest.fixture(scope="module")
@@ -36,17 +33,7 @@ def test_the_file_is_that_of_the_examples() -> None:
 
 @pytest.mark.parametrize("block", COMMANDS, ids=lambda block: block.split("\n")[0])
 def test_a_command_does_what_the_page_says(block: str, folder: Path) -> None:
-    """The lines printed below it come in this order; `...` stands for others, and for the end of a line."""
-    command, *wanted = block.rstrip("\n").split("\n")
-    words = [*PSEARCH, *shlex.split(command)[2:]]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, cwd=folder)
-    said = (done.stdout or done.stderr).replace(str(folder), "/home/me").split("\n")
-    assert done.returncode == (2 if "broken" in command else 0), done.stderr
-    for line in wanted:
-        begin = line.removesuffix("...")
-        found = [number for number, one in enumerate(said) if (one.startswith(begin) if begin != line else one == line)]
-        assert found, f"{line!r}; printed now: {said}"
-        said = said[found[0] + 1 :] if begin else said
+    check_command(block, folder, 2 if "broken" in block.split("\n")[0] else 0)
 
 
 def test_the_table_has_every_hook() -> None:

@@ -11,11 +11,19 @@ from paths import BENCH
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 
+WAITING = "waiting for another program that is compiling the kernels"
+
 
 def run_bench(script: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
     """Run a script, named by its path below `bench`, to its end."""
     command = [sys.executable, str(BENCH / script), *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, timeout=280)
+
+
+def without_waiting(errors: str) -> str:
+    """Return what a program has written to stderr, without the line that says that another one, of a test at the same
+    time, is compiling."""
+    return "".join(line for line in errors.splitlines(True) if line != f"{WAITING}\n")
 
 
 def descendants(pid: int) -> set[int]:

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 from limits import open_files
+from programs import WAITING
 
 from psearch.core.toolchain import compile_lock as module
 from psearch.core.toolchain.compile_lock import compile_lock
 from psearch.core.toolchain.trusted_folder import Folder, open_folder
 
-WAITING = "waiting for another program that is compiling the kernels"
 HOLDER = """
 import sys, time
 from psearch.core.toolchain.compile_lock import compile_lock

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA, REPOSITORY
-from programs import PSEARCH, processes_in_session
+from programs import PSEARCH, processes_in_session, without_waiting
 
 from psearch.faces.cli import main as cli
 
@@ -78,8 +78,7 @@ def test_a_mistake_in_the_file_is_one_line_and_nothing_is_left_running(tmp_path:
     )
     output, errors = process.communicate(timeout=TIMEOUT_S)
     assert (process.returncode, output) == (2, "")
-    errors = errors.removeprefix("waiting for another program that is compiling the kernels\n")
-    assert errors == f"psearch: {file}:31: moves: NameError: name 'counts' is not defined\n"
+    assert without_waiting(errors) == f"psearch: {file}:31: moves: NameError: name 'counts' is not defined\n"
     assert processes_in_session(process.pid) == []
 
 

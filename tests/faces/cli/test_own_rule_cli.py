@@ -12,6 +12,7 @@ import chess.engine
 import pytest
 from paths import REPOSITORY
 from positions import KIWIPETE
+from programs import without_waiting
 from uci_client import Client
 
 import psearch
@@ -72,9 +73,7 @@ def test_a_search_and_its_counters(run: Run) -> None:
 def test_a_mistake_is_one_line_everywhere(words: tuple[str, ...], run: Run, broken: str, suite: str) -> None:
     wanted = f"{broken}:4: mine takes (ctx, wk), and prunes_move is called with (ctx, wk, pos, node, move)\n"
     status, out, err = run(*(suite if word == "SUITE" else word for word in words), "--with", broken)
-    # another test may have been compiling
-    said = "".join(line for line in err.splitlines(True) if not line.startswith("waiting for another program"))
-    assert (status, out, said) == (2, "", f"psearch: {wanted}")
+    assert (status, out, without_waiting(err)) == (2, "", f"psearch: {wanted}")
 
 
 @pytest.mark.parametrize(
