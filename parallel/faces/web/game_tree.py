@@ -44,7 +44,7 @@ _CP_LIMIT = 100_000
 """Scores of PGN files beyond that are nobody's centipawns."""
 
 
-class Game(NamedTuple):
+class UnreadGame(NamedTuple):
     """One of several in a PGN."""
 
     title: str
@@ -52,7 +52,7 @@ class Game(NamedTuple):
     text: str
 
 
-def games_in(text: str) -> list[Game]:
+def games_in(text: str) -> list[UnreadGame]:
     """Return the games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
     handle, found = io.StringIO(text), []
     while True:
@@ -62,7 +62,7 @@ def games_in(text: str) -> list[Game]:
             break
         facts = [headers.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
         title = ", ".join([" - ".join(facts[:2]), *(fact for fact in facts[2:] if not fact.startswith(("?", "*")))])
-        found.append(Game(title, text[begin : handle.tell()]))
+        found.append(UnreadGame(title, text[begin : handle.tell()]))
         if len(found) > _MOST_GAMES:
             raise PsearchError(f"there are more than {_MOST_GAMES:,} games in this PGN")
     if not found:

@@ -20,7 +20,7 @@ from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
 from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Desk
-from psearch.faces.web.game_tree import Game
+from psearch.faces.web.game_tree import UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
 from psearch.faces.web.page_messages import message, parse, part_of
 from psearch.faces.web.playing import Match
@@ -57,7 +57,7 @@ class Page(Context):
         self.analyst = Analyst(self)
         self.match = Match(self)
         self.review = Review(self)
-        self.games: list[Game] = []
+        self.games: list[UnreadGame] = []
         """of the PGN that was given last"""
         self.game_number = 0
         """of the one that is shown"""

@@ -8,7 +8,7 @@ import random
 import chess
 
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
-from psearch.faces.web.game_tree import MOST_NODES, Game, GameTree, games_in, move_in_words, move_of
+from psearch.faces.web.game_tree import MOST_NODES, GameTree, UnreadGame, games_in, move_in_words, move_of
 from psearch.faces.web.handlers import Payload, handles
 from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import text_of, texts_of, whole_of
@@ -169,7 +169,7 @@ def _play(page: Page, found: chess.Move) -> None:
     page.analyst.follow()
 
 
-async def _open_game(page: Page, games: list[Game], number: int) -> None:
+async def _open_game(page: Page, games: list[UnreadGame], number: int) -> None:
     tree, problem = await asyncio.to_thread(GameTree.of_pgn, games[number].text)
     page.match.check_may_change()
     _set_tree(page, tree, games, number)
@@ -177,7 +177,7 @@ async def _open_game(page: Page, games: list[Game], number: int) -> None:
         page.send("board.error", {"text": problem})
 
 
-def _set_tree(page: Page, tree: GameTree, games: list[Game] | None = None, number: int = 0) -> None:
+def _set_tree(page: Page, tree: GameTree, games: list[UnreadGame] | None = None, number: int = 0) -> None:
     page.tree = tree
     page.review.forget()
     page.games, page.game_number = games or [], number
