@@ -59,12 +59,26 @@ class Kernel(CPUDispatcher):
         """whether a user's file may replace it"""
         self.is_memory = False
         """whether it gives memory that a user's file has to ask for"""
+        self.answers: tuple[int, int] | None = None
+        """least and most that a stand-in for this hook may return"""
         self.stands_in_for: Kernel | None = None
 
     @property
     def symbol(self) -> str:
         """Its name in machine code."""
         return f"{self.py_func.__module__}.{self.py_func.__name__}"
+
+    @property
+    def limits(self) -> tuple[int, int] | None:
+        """Least and most that it may return, if it stands in for a hook that has such."""
+        return None if self.stands_in_for is None else self.stands_in_for.answers
+
+    @property
+    def limits_text(self) -> str:
+        """The same in words."""
+        # asked of those alone that have limits
+        hook, (least, most) = self.stands_in_for.py_func.__name__, self.limits  # type: ignore[union-attr, misc]
+        return f"{hook} must answer with a number from {least} to {most}"
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         if self.external is not None:
@@ -110,6 +124,13 @@ def hook(signature: Any) -> Callable[[Callable[..., Any]], Any]:
         return made
 
     return decorate
+
+
+def limit_answers(least: int, most: int, *hooks: Any) -> None:
+    """Have what stand-ins for these hooks return brought within limits; a build with checks ends with a line instead.
+    The package's own kernels need no such code."""
+    for each in hooks:
+        each.answers = least, most
 
 
 def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -5,7 +5,7 @@ Nothing else may read or write them. Which of them change only under a node's lo
 
 from __future__ import annotations
 
-from psearch.core.toolchain.intrinsics import atomic_load, field_address
+from psearch.core.toolchain.intrinsics import atomic_load, check, field_address
 from psearch.core.toolchain.jit import kernel, memory
 from psearch.core.views import Context, Header, Node, Stack, header_of, i64
 
@@ -35,4 +35,5 @@ def idle_workers(ctx):
 def word(ctx, number):
     """Return the address of a word of the policy's own memory, for `atomic_load`, `atomic_add` and `atomic_store`. All
     workers share them; they are 0 when a search begins. number: from 0; how many there are says `WORDS` in the file."""
+    check(0 <= number < ctx.plug_in_words, "a word's number is from 0 to WORDS - 1")
     return ctx.plug_in + 8 * (number % ctx.plug_in_words)

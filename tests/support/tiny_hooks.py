@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from psearch.core.toolchain.groups import Group
-from psearch.core.toolchain.jit import entry, hook
+from psearch.core.toolchain.jit import entry, hook, limit_answers
 from psearch.core.views import i64
 
 TINY_HOOKS = Group("tiny_hooks", "tiny_hooks")
@@ -12,6 +12,9 @@ TINY_HOOKS = Group("tiny_hooks", "tiny_hooks")
 @hook(i64(i64))
 def chosen(number):
     return number + 1
+
+
+limit_answers(0, 1000, chosen)
 
 
 @entry(i64(i64), TINY_HOOKS)

@@ -178,7 +178,8 @@ def _frozen(kernel: Kernel, name: str, value: Any) -> str:
         return value.__name__
     if isinstance(value, python_types.ModuleType) and value is np:
         return "numpy"
-    raise AssertionError(f"{kernel.symbol}: a kernel cannot use {name}, which is a {type(value).__name__}")
+    missing = ", and has no @kernel(RESULT(ARGUMENTS)) above it" if isinstance(value, python_types.FunctionType) else ""
+    raise AssertionError(f"{kernel.symbol}: a kernel cannot use {name}, which is a {type(value).__name__}{missing}")
 
 
 def toolchain() -> str:
@@ -189,6 +190,7 @@ def toolchain() -> str:
 def digest_of(kernel: Kernel) -> str:
     """Changes with all that changes this kernel's bitcode; the kernels that it calls have digests of their own."""
     parts = [toolchain(), kernel.symbol, str(kernel.result), str(kernel.arguments), _sources.function(kernel.py_func)]
+    parts.append(str(kernel.limits))
     for name, value in sorted(_globals_of(kernel).items()):
         parts.append(f"{name} = {_frozen(kernel, name, value)}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]

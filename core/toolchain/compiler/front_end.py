@@ -1,6 +1,7 @@
 """From one kernel to LLVM's bitcode, by numba.
 
-What of numba is used here is no public interface of it: `compile_extra`, flags, contexts, `_final_module`.
+What of numba is used here is no public interface of it: `compile_extra`, flags, contexts, `_final_module`, the types
+of an annotation, `Lower.lower_inst`.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from numba.core import cgutils, compiler, funcdesc, typing, utils
+from numba.core import cgutils, compiler, funcdesc, ir, lowering, types, typing, utils
 from numba.core.compiler import Flags
+from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 
 from psearch.core.toolchain import jit
@@ -66,10 +68,67 @@ def prepare(kernels: Iterable[Kernel]) -> None:
 
 
 def typed(kernel: Kernel) -> Any:
-    """Return numba's result for one kernel: its types, and a library with LLVM's intermediate code."""
+    """Return numba's result for one kernel: its types, and a library with LLVM's intermediate code. Raises TypingError
+    for a float that numba would cut off to a whole number without a word."""
     contexts = cpu_target.typing_context, cpu_target.target_context
-    with _bounds_checked_in(kernel):
-        return compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
+    with _bounds_checked_in(kernel), _answers_limited_in(kernel):
+        result = compiler.compile_extra(*contexts, kernel.py_func, kernel.arguments, kernel.result, _flags(), {})
+    _refuse_floats(result.type_annotation)
+    return result
+
+
+def _refuse_floats(annotation: Any) -> None:
+    for block in annotation.blocks.values():
+        for statement in block.body:
+            for what, wanted, variable in _conversions(statement, annotation):
+                if isinstance(annotation.typemap[variable.name], types.Float):
+                    if isinstance(wanted, types.Boolean):
+                        raise TypingError(f"{what} a float, where it must be True or False", statement.loc)
+                    if isinstance(wanted, types.Integer):
+                        hint = "`//` divides, int() cuts off"
+                        raise TypingError(f"{what} a float, where it must be a whole number ({hint})", statement.loc)
+
+
+def _conversions(statement: Any, annotation: Any) -> Iterator[tuple[str, Any, Any]]:
+    """What numba converts where a kernel does not say so: words for the place, the type there, the variable."""
+    if isinstance(statement, ir.SetAttr):
+        yield f"the field {statement.attr} is given", annotation.calltypes[statement].args[1], statement.value
+    elif isinstance(statement, ir.SetItem | ir.StaticSetItem):
+        array = annotation.typemap[statement.target.name]
+        yield "an array is given", getattr(array, "dtype", None), statement.value
+    elif isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Expr):
+        value = statement.value
+        if value.op == "cast":
+            yield "it returns", annotation.typemap[statement.target.name], value.value
+        elif value.op == "call" and not value.kws:
+            for wanted, variable in zip(annotation.calltypes[value].args, value.args, strict=False):
+                yield "a call is given", wanted, variable
+
+
+@contextmanager
+def _answers_limited_in(kernel: Kernel) -> Iterator[None]:
+    """A stand-in's answer beyond the limits of its hook becomes the nearest within; a build with checks ends."""
+    numba_s = lowering.Lower.lower_inst
+
+    def lower(self: Any, statement: Any) -> None:
+        if not isinstance(statement, ir.Return) or self.func_ir.func_id.func is not kernel.py_func:
+            numba_s(self, statement)
+            return
+        builder, value = self.builder, self.loadvar(statement.value.name)
+        for sign, limit in zip("<>", kernel.limits or (), strict=False):
+            bound = value.type(limit)
+            is_beyond = builder.icmp_signed(sign, value, bound)
+            if jit.CHECK:
+                abort_unless(builder, builder.not_(is_beyond), f"{kernel.symbol}: {kernel.limits_text}")
+            value = builder.select(is_beyond, bound, value)
+        self.call_conv.return_value(builder, value)
+
+    if kernel.limits is not None:
+        lowering.Lower.lower_inst = lower  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        lowering.Lower.lower_inst = numba_s  # type: ignore[method-assign]
 
 
 @contextmanager

@@ -29,6 +29,12 @@ _MOST_WORDS = 240
 _DIGITS = 8
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _PLAIN = (
+    (re.compile(r"No conversion from none to .*"), "a path through it returns nothing"),
+    (re.compile(r"No implementation of function .* for signature: >>> (\w+)\((.*)\)$"), r"there is no \1 of \2"),
+    (
+        re.compile(r"(there is no .*float64.*)"),
+        r"\1: where a u64 and another whole number meet numba may make a float64; write np.uint64(1)",
+    ),
     (
         re.compile(r"Invalid use of type\(Kernel\(<function (\w+) at .*"),
         r"\1 is called with arguments that it does not take",
@@ -99,7 +105,7 @@ class Loaded:
         for symbol in sorted(self.symbols):
             kernel = jit.registry[symbol]
             try:
-                called, forbidden = called_by(kernel), _forbidden(kernel)
+                called, forbidden = called_by(kernel), _forbidden(kernel, self._words)
             except Exception as error:  # a closure, and whatever an odd text does to Python's parser
                 raise mistake_in(kernel, error) from error
             if not self._words and any(each.is_memory for each in called):
@@ -151,22 +157,46 @@ def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
         return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}")
     text = _COLOURS.sub("", str(error))
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
-    words = lines[0] if lines else type(error).__name__
+    words = " ".join(lines[: 1 + lines[0].endswith("signature:")]) if lines else type(error).__name__
+    words = " ".join(words.split())
     for pattern, plain in _PLAIN:
         words = pattern.sub(plain, words)
     words = words.removeprefix(f"{kernel.symbol}: ")
     return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
 
 
-def _forbidden(kernel: Kernel) -> tuple[int, str] | None:
-    """The line of what numba compiles and a worker dies of, and what is said of it; None if there is nothing."""
+def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:
+    """The line of what numba compiles and a worker dies of, or takes for something else, and what is said of it; None
+    if there is nothing. words: of the file's memory."""
     lines, first = inspect.getsourcelines(kernel.py_func)
     for node in ast.walk(ast.parse(textwrap.dedent("".join(lines)))):
+        said = ""
         if isinstance(node, ast.Raise | ast.Assert):
-            return first + node.lineno - 1, "a kernel cannot raise exceptions"
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
-            return first + node.lineno - 1, "a kernel cannot print"
+            said = "a kernel cannot raise exceptions"
+        elif isinstance(node, ast.Return) and kernel.limits is not None:
+            least, most = kernel.limits
+            ends = (node.value.body, node.value.orelse) if isinstance(node.value, ast.IfExp) else (node.value,)
+            beyond = [number for number in map(_number, ends) if number is not None and not least <= number <= most]
+            said = f"it returns {beyond[0]}: {kernel.limits_text}" if beyond else ""
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = kernel.py_func.__globals__.get(node.func.id)
+            number = _number(node.args[1]) if getattr(called, "is_memory", False) and len(node.args) > 1 else None
+            if node.func.id == "print":
+                said = "a kernel cannot print"
+            elif number is not None and not 0 <= number < words:
+                said = f"there is no word {number}: WORDS = {words} are numbered from 0"
+        if said and isinstance(node, ast.stmt | ast.expr):
+            return first + node.lineno - 1, said
     return None
+
+
+def _number(node: ast.expr | None) -> int | None:
+    """A whole number that is written as such."""
+    try:
+        value = None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return None
+    return value if isinstance(value, int) else None
 
 
 def _line_with(kernel: Kernel, word: str) -> int | None:

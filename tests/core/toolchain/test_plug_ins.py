@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import py_compile
+import signal
 import subprocess
 import sys
 import time
@@ -53,6 +54,26 @@ def test_a_stand_in_runs_in_place_of_the_hook_and_may_call_it(tmp_path: Path) ->
     assert set_of(file).group(TINY_HOOKS) is set_of(file).group(TINY_HOOKS)
     assert answer(set_of(file)) == 50
     assert answer(STANDARD) == 5
+
+
+def test_an_answer_beyond_the_limits_is_the_nearest_within(tmp_path: Path) -> None:
+    file = tmp_path / "many.py"
+    file.write_text(TEN_TIMES.format(201))
+    assert answer(set_of(file)) == 1000
+
+
+def test_a_build_with_checks_ends_at_an_answer_beyond_the_limits(tmp_path: Path) -> None:
+    file = tmp_path / "many.py"
+    file.write_text(TEN_TIMES.format(201))
+    program = (
+        "from tiny_hooks import TINY_HOOKS; from psearch.core.toolchain.kernel_sets import KernelSet;"
+        f"function = KernelSet{(str(file), '', file_hash(str(file)))!r}.group(TINY_HOOKS).function('answer');"
+        "print(function(1), flush=True); function(4)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "PSEARCH_CHECK": "1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, env=environment)
+    assert (done.returncode, done.stdout) == (-signal.SIGABRT, "402\n")
+    assert done.stderr.endswith(".mine: chosen must answer with a number from 0 to 1000\n")
 
 
 def test_a_file_that_was_edited_never_gets_the_older_code(tmp_path: Path) -> None:
@@ -229,11 +250,30 @@ MISTAKES = {
     ),
     "function": (
         f"{HEAD}    return helper(node)\n\ndef helper(node):\n    return True",
-        "4: mine: a kernel cannot use helper, which is a function",
+        "4: mine: a kernel cannot use helper, which is a function, and has no @kernel(RESULT(ARGUMENTS)) above it",
     ),
     "call": (
         f"{HEAD}    return helper(node) > 1\n\n@kernel(i64(Context, Node))\ndef helper(ctx, node):\n    return 1",
         "5: mine: helper is called with arguments that it does not take",
+    ),
+    "float": (f"{HEAD}    return node.depth / 2", "5: mine: it returns a float, where it must be True or False"),
+    "float_in_a_call": (
+        f"{HEAD}    return may_open(ctx, node, ply / 2)",
+        "5: mine: a call is given a float, where it must be a whole number (`//` divides, int() cuts off)",
+    ),
+    "float_in_a_field": (
+        f"{HEAD}    node.depth = ply / 2\n    return True",
+        "5: mine: the field depth is given a float",
+    ),
+    "float_in_an_array": (f"{HEAD}    node.moves[0] = ply / 2\n    return True", "5: mine: an array is given a float"),
+    "no_return": (f"{HEAD}    if ply > 1:\n        return True", "5: mine: a path through it returns nothing"),
+    "u64": (
+        f"{HEAD}    x = ctx.tt_clusters\n    if ply > 1:\n        x = 0\n    return (x & 1) > 0",
+        "8: mine: there is no and_ of float64, Literal[int](1): where a u64 and",
+    ),
+    "answer": (
+        HEAD.replace("may_open", "open_priority").replace(", ply", "") + "    return -1 if node.depth > 1 else 1",
+        "5: mine: it returns -1: open_priority must answer with a number from 1 to 2147483647",
     ),
     "list": (f"{HEAD}    return [1, 2][node.depth] > 1", "4: mine: a kernel takes no memory"),
     "raises": (f"{HEAD}    raise ValueError", "5: mine: a kernel cannot raise exceptions"),
@@ -265,6 +305,10 @@ MISTAKES = {
     "memory": (
         HEAD.replace("replaces\n", "replaces, word\n") + "    return word(ctx, 0) > 0",
         "4: mine uses memory of its own: a line WORDS = 4 must say how many words",
+    ),
+    "word": (
+        "WORDS = 4\n" + HEAD.replace("replaces\n", "replaces, word\n") + "    return word(ctx, 4) > 0",
+        "6: mine: there is no word 4: WORDS = 4 are numbered from 0",
     ),
     "memory_too_late": (
         f"{OPENS}\nif True:\n    WORDS = 4\n",
