@@ -14,7 +14,7 @@ from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.core.toolchain.plug_in_file import read_plug_in
 from psearch.defaults import MAX_DEPTH
-from psearch.games.game_file import mistake_of, place_of, run_file
+from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
 from psearch.games.levels import level_dtype
 from psearch.games.limits import MISTAKES, MOST_MOVES, POSITION_BYTES
 from psearch.results import PsearchError
@@ -23,8 +23,6 @@ from psearch.text.values import shown
 
 _ADAPTER = "psearch.games.user_game"
 _KIND_BITS = 8
-_BETWEEN = " ,;\t\n"
-"""What may stand between the moves of a position's text."""
 _WIDEST = 60
 """Characters of moves in a message."""
 
@@ -73,7 +71,7 @@ class Game:
         position = self.start()
         if "read_position" in vars(self._module):
             return self._own_reading(position, text)
-        rest = text.lstrip(_BETWEEN)
+        rest = text.lstrip(BETWEEN)
         while rest:
             position, rest = position._read_move(text, rest)
         return position
@@ -92,26 +90,21 @@ class Game:
 
     # -- the functions that stay Python ------------------------------------------------------------------------------
 
-    def _ask(self, name: str, *arguments: Any) -> Any:
-        """Call one of them. Raises PsearchError, with file and line, for whatever it raises."""
-        try:
-            return getattr(self._module, name)(*arguments)
-        except Exception as error:  # what a user's code raises
-            raise PsearchError(str(mistake_of(error, self.file))) from error
-
     def move_text(self, position: GamePosition, move: int) -> str:
         """Return a move as people write it. Raises PsearchError."""
-        text = self._ask("move_text", position.record, move)
-        if not isinstance(text, str) or not text or text.strip(_BETWEEN) != text or not text.isprintable():
-            place = place_of(self._module.move_text)
-            raise PsearchError(f"{place}: it must return a text without blanks at its ends, not {shown(text)}")
-        return text
+        try:
+            return move_text(self._module, position.record, move, self.file)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from error
 
     def board_text(self, position: GamePosition) -> str | None:
         """Return the board for printing, None if the file says nothing of it. Raises PsearchError."""
         if "board_text" not in vars(self._module):
             return None
-        return str(self._ask("board_text", position.record))
+        try:
+            return str(self._module.board_text(position.record))
+        except Exception as error:  # what a user's code raises
+            raise PsearchError(str(mistake_of(error, self.file))) from error
 
     # -- what is wrong with it ----------------------------------------------------------------------------------------
 
@@ -141,8 +134,7 @@ class GamePosition:
     @property
     def record(self) -> Any:
         """The record that the file's functions take; a copy."""
-        dtype = self.game._module.POSITION
-        return self.pos[: dtype.itemsize].copy().view(dtype).view(np.recarray)[0]
+        return record_of(self.game._module, self.pos)
 
     def _call(self, rule: str, *arguments: int) -> int:
         return int(self.game._rule(rule)(self.pos.ctypes.data, *arguments))
@@ -213,7 +205,7 @@ class GamePosition:
             legal = legal if len(legal) <= _WIDEST else legal[:_WIDEST].rsplit(" ", 1)[0] + " ..."
             raise PsearchError(f"position {shown(text)}: no move begins {shown(rest)}; there are {legal}")
         best = max(fits, key=len)
-        return self.after(words[best]), rest[len(best) :].lstrip(_BETWEEN)
+        return self.after(words[best]), rest[len(best) :].lstrip(BETWEEN)
 
     # -- as a `Subject` -----------------------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.core.toolchain.plug_in_file import compiled, syntax_mistake
 from psearch.games.limits import MOST_MOVES, POSITION_BYTES, RULES, WORDS
 
+BETWEEN = " ,;\t\n"
+"""What may stand between the moves of a position's text."""
 _MOST_LETTERS = 200
 _LONGEST_NAME = 60
 WANTED = ("NAME", "POSITION", "MOST_MOVES", *RULES, "move_text")
@@ -77,6 +79,23 @@ def run_file(file: str, source: bytes) -> ModuleType:
         sys.path.remove(folder)
     check_game(vars(made), file)
     return made
+
+
+def move_text(module: ModuleType, record: Any, move: int, file: str) -> str:
+    """Return a move as people write it; record: the position. Raises PlugInError for what the file's function raises,
+    and for a text that could not be told from its neighbours where moves stand one after the other."""
+    try:
+        text = module.move_text(record, move)
+    except Exception as error:  # what a user's code raises
+        raise mistake_of(error, file) from error
+    if not isinstance(text, str) or not text or " " in text or text.strip(BETWEEN) != text or not text.isprintable():
+        raise PlugInError(f"{place_of(module.move_text)}: it must return a text without blanks, not {_shown(text)}")
+    return text
+
+
+def record_of(module: ModuleType, pos: np.ndarray) -> Any:
+    """Return the record that a file's functions take, a copy; pos: the bytes of a position, or more."""
+    return pos[: module.POSITION.itemsize].copy().view(module.POSITION).view(np.recarray)[0]
 
 
 def mistake_of(error: BaseException, file: str) -> PlugInError:

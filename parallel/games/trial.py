@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from psearch.core.toolchain.kernel_cache import PlugInError
-from psearch.games.game_file import place_of
+from psearch.games.game_file import move_text, place_of, record_of
 from psearch.games.limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
 
 _GAMES = 32
@@ -39,7 +39,7 @@ def play(module: ModuleType, file: str, functions: Functions) -> None:
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
-        _play_and_exit(module, functions, now, theirs)
+        _play_and_exit(module, file, functions, now, theirs)
     os.close(theirs)
     with open(ours, encoding="utf-8") as pipe:
         said = pipe.read()
@@ -52,18 +52,20 @@ def play(module: ModuleType, file: str, functions: Functions) -> None:
         if number == signal.SIGALRM:
             words = f"it did not come back within {_PATIENCE_S} seconds"
     if words:
-        raise PlugInError(f"{place_of(vars(module)[name])}: {words}")
+        raise PlugInError(f"{place_of(vars(module)[name])}: {words}" if name else words)
 
 
-def _play_and_exit(module: ModuleType, functions: Functions, now: mmap.mmap, pipe: int) -> None:
+def _play_and_exit(module: ModuleType, file: str, functions: Functions, now: mmap.mmap, pipe: int) -> None:
     status = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         said = ""
         try:
-            _Games(module, functions, now).play()
+            _Games(module, file, functions, now).play()
         except _Wrong as wrong:
             said = f"{wrong.args[0]}\n{wrong.args[1]}"
+        except PlugInError as wrong:
+            said = f"\n{wrong}"
         os.write(pipe, said.encode())
         status = 0
     finally:
@@ -73,11 +75,12 @@ def _play_and_exit(module: ModuleType, functions: Functions, now: mmap.mmap, pip
 class _Games:
     """Games at random, always the same ones."""
 
-    def __init__(self, module: ModuleType, functions: Functions, now: mmap.mmap) -> None:
+    def __init__(self, module: ModuleType, file: str, functions: Functions, now: mmap.mmap) -> None:
+        self._module = module
+        self._file = file
         self._functions = functions
         self._now = now
         self._most = int(module.MOST_MOVES)
-        self._size = module.POSITION.itemsize
         self._found = np.zeros(MOST_MOVES + 1, np.uint16)
         self._ended = 0
         self._random = random.Random(1)
@@ -112,10 +115,12 @@ class _Games:
             if key != self._call("key", pos.copy()):
                 raise _Wrong("key", "called twice for the same position it returns another number")
             before = pos.copy()
-            self._call("make", pos, self._random.choice(found))
+            move = self._random.choice(found)
+            move_text(self._module, record_of(self._module, pos), move, self._file)
+            self._call("make", pos, move)
             if np.array_equal(before, pos):
                 raise _Wrong("make", "a move leaves the position as it was")
-            if pos[self._size :].any():
+            if pos[self._module.POSITION.itemsize :].any():
                 raise _Wrong("make", "it writes beyond the fields of POSITION")
             if self._call("key", pos) == key:
                 raise _Wrong("key", "it is the same before and after a move: it must tell all positions apart")

@@ -6,10 +6,13 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from paths import DATA, REPOSITORY
 
+from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.games import Game, search
+from psearch.games.game_file import move_text, run_file
 from psearch.results import PsearchError, WorkerDied
 
 GOOD = (REPOSITORY / "docs" / "examples" / "tic_tac_toe.py").read_text("utf-8")
@@ -78,6 +81,7 @@ RULES = [
         "def evaluate(pos):\n    while pos.own == pos.own:\n        pos.other += ONE\n    return 0",
         r":\d+: evaluate: it did not come back within 10 seconds",
     ),
+    Mistake("blank", "return str(move + 1)", "return f'{move} x'", r":\d+: move_text: it must return .*, not '\d x'"),
     Mistake("crash", "found[count] =", "found[count + (1 << 44)] =", r":\d+: moves: it crashes: SIGSEGV"),
 ]
 """What games at random find."""
@@ -115,17 +119,24 @@ def test_what_is_no_file_is_one_line(name: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('"x"', "move_text: it writes two moves of a position alike"),
-        ("move", "move_text: it must return a text without blanks at its ends, not 4"),
+        ("move", "move_text: it must return a text without blanks, not 4"),
+        ("f'{move} x'", "move_text: it must return a text without blanks, not '4 x'"),
         ("str(move // 0)", "move_text: ZeroDivisionError: .*"),
     ],
 )
 def test_words_that_are_none_are_told(text: str, words: str, tmp_path: Path) -> None:
+    file = str(tmp_path / "mine.py")
+    module = run_file(file, GOOD.replace("return str(move + 1)", f"return {text}").encode())
+    with pytest.raises(PlugInError) as raised:
+        move_text(module, np.zeros(1, module.POSITION)[0], 4, file)
+    assert re.fullmatch(rf"{re.escape(file)}:\d+: {words}", str(raised.value)), str(raised.value)
+
+
+def test_moves_that_are_written_alike_are_told(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(GOOD.replace("return str(move + 1)", f"return {text}"))
-    with pytest.raises(PsearchError) as raised:
+    file.write_text(GOOD.replace("return str(move + 1)", 'return "x"'))
+    with pytest.raises(PsearchError, match="move_text: it writes two moves of a position alike"):
         search(file, "5")
-    assert re.fullmatch(rf"{re.escape(str(file))}:\d+: {words}", str(raised.value)), str(raised.value)
 
 
 DEEPER = [
