@@ -68,8 +68,14 @@ def check_command(words: Sequence[str], at: int = 0) -> None:
 
 
 def check_position(words: Sequence[str], first: str) -> None:
-    """Refuse a command, or nearly one, as the first word of a FEN; words: the command line of a search."""
+    """Refuse a command, or nearly one, or a file of Python, as the first word of a FEN; words: the command line of a
+    search."""
     at = words.index(first)
+    if first.endswith(".py"):
+        ways = (["game", first], ["--policy", first, _STARTPOS], ["--with", first, _STARTPOS])
+        refuse(
+            f"{_shown(first)} is no position: did you mean {', '.join(map(_command, ways[:2]))} or {_command(ways[2])}?"
+        )
     if first in COMMANDS:
         refuse(f"the command comes first: {_command([first, *words[:at], *words[at + 1 :]])}")
     check_command(words, at)

@@ -39,6 +39,11 @@ def outcome(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, st
             ["--threads", "2", "perft", "3", "startpos"],
             "the command comes first: `psearch perft --threads 2 3 startpos`",
         ),
+        (
+            ["my.py", "--depth", "3"],
+            "'my.py' is no position: did you mean `psearch game my.py`, `psearch --policy my.py startpos` or "
+            "`psearch --with my.py startpos`?",
+        ),
         (["--time", "5", "startpos"], "no option --time: did you mean --movetime?"),
         (["--movtime", "5", "startpos"], "no option --movtime: did you mean --movetime?"),
         (["--movtime=5", "startpos"], "no option --movtime: did you mean --movetime?"),
