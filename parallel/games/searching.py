@@ -62,7 +62,7 @@ def search(
     position: str | GamePosition = "",
     *,
     depth: int | None = None,
-    movetime: float | None = None,
+    movetime_ms: float | None = None,
     nodes: int | None = None,
     threads: int = 1,
     hash_mb: int = DEFAULT_HASH_MB,
@@ -72,13 +72,14 @@ def search(
     """Search a position of a game and return its best move.
 
     game: the path of a file (docs/guides/own-game.md), or a `Game`; position: the moves played, `""` for the beginning.
-    depth: moves to look ahead; movetime: milliseconds; nodes: of all workers together; without any limit 5 seconds.
+    depth: moves to look ahead; movetime_ms: milliseconds; nodes: of all workers together; without any limit 5 seconds.
+    policy: one of the package, or the path of a file (docs/guides/own-policy.md).
     on_info: called after every iteration. The search ends by itself when it has seen the whole game: `solved`. Raises
     PsearchError for what is no such file, position or argument, WorkerDied when workers die of it again and again.
     """
     limits = Limits(
         depth=None if depth is None else DEPTH.of_value(depth, "depth"),
-        movetime_ms=None if movetime is None else MOVETIME.of_value(movetime, "movetime"),
+        movetime_ms=None if movetime_ms is None else MOVETIME.of_value(movetime_ms, "movetime_ms"),
         nodes=None if nodes is None else NODES.of_value(nodes, "nodes"),
     )
     workers, size = THREADS.of_value(threads, "threads"), HASH.of_value(hash_mb, "hash_mb")

@@ -119,7 +119,8 @@ def test_a_position_that_is_none_is_one_line(text: str, words: str, tic_tac_toe:
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"threads": 0}, {"depth": 0}, {"movetime": 0}, {"hash_mb": 0}, {"nodes": "x"}, {"policy": "mine.py"}]
+    "arguments",
+    [{"threads": 0}, {"depth": 0}, {"movetime_ms": 0}, {"hash_mb": 0}, {"nodes": "x"}, {"policy": "mine.py"}],
 )
 def test_arguments_are_checked(arguments: dict[str, object], tic_tac_toe: Game) -> None:
     with pytest.raises(PsearchError, match=next(iter(arguments))):
@@ -167,7 +168,7 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
 def test_nodes_and_time_end_a_search() -> None:
     game = Game(TAKE_AWAY)
     assert search(game, nodes=5_000).nodes < 10_000
-    assert search(game, movetime=50).time_s < 2
+    assert search(game, movetime_ms=50).time_s < 2
 
 
 def test_the_function_is_there_whatever_has_been_imported() -> None:
