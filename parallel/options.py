@@ -23,7 +23,7 @@ DEFAULT_OPEN_IDLE = 10
 """Percent of P(needed) from which `calibrated` opens a node, while all workers are busy and while one is idle."""
 DEFAULT_ASPIRATION = 25
 _MOST = 2**31 - 1
-_RULES = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
+RULE_HOOKS = {"evaluation_of", "extension_of", "prune_node", "prunes_move", "reduction_of"}
 """Hooks of `psearch.core.chess.search.decisions`."""
 
 
@@ -188,7 +188,7 @@ class SearchOptions:
         if self.own is None or self.own[:2] != (self.policy, self.with_):
             kernels = kernels_of(self.policy, self.with_)
             object.__setattr__(self, "own", None if kernels == STANDARD else Own(self.policy, self.with_, kernels))
-        replaced = sorted(_RULES & set(self.kernels.hooks.split()))
+        replaced = sorted(RULE_HOOKS & set(self.kernels.hooks.split()))
         if replaced and self.pruning.sound:
             raise PsearchError(
                 "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "

@@ -1,8 +1,9 @@
 """Kernel sets: which kernels a search runs, as a value that travels with its memory and workers.
 
-It is the package's own, or the same with hooks (`jit.hook`) replaced by the kernels of one file. What has such a set
-asks it for the group to call in place of one of the package's. A file is known by its path and a hash of its content:
-one that has been edited is another set, and no process runs another than the one that was asked for.
+It is the package's own, or the same with hooks (`jit.hook`) replaced by the kernels of one file, or of a game's and a
+policy's. What has such a set asks it for the group to call in place of one of the package's. A file is known by its
+path and a hash of its content: one that has been edited is another set, and no process runs another than the one that
+was asked for.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ class KernelSet:
     adapter: str = ""
     """the module that makes kernels of the file, where it is one of plain functions: it names, as `REPLACED` and
     `MODULES`, what every group has in its kernels' place, and besides; see `Recipe`"""
+    beside: tuple[str, ...] = ()
+    """see `PlugIn`"""
 
     def group(self, base: Group) -> Group:
         """Return the group with this set's kernels; `base` itself where nothing is replaced."""
         if not self.file:
             return base
-        plug_in = PlugIn(self.file, self.module, self.digest)
+        plug_in = PlugIn(self.file, self.module, self.digest, self.beside)
         with _lock:
             if (base.name, plug_in, self.adapter) not in _groups:
                 stem = re.sub(r"[^A-Za-z0-9_]", "_", Path(self.file).stem)[:_MOST_LETTERS]

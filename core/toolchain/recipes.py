@@ -15,6 +15,8 @@ class PlugIn(NamedTuple):
     """by which it is imported; empty: it is no module of a package"""
     digest: str
     """`kernel_cache.content_hash` of the file"""
+    beside: tuple[str, ...] = ()
+    """file, module and digest of a second file, whose kernels stand in for other hooks: a game's policy"""
 
 
 class Recipe(NamedTuple):

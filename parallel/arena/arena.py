@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -314,7 +314,9 @@ class Arena:
     ) -> Arena:
         """Map memory that another process has taken; takes over the descriptors. Raises PsearchError."""
         arena = cls.__new__(cls)
-        arena._set_layout(workers, hash_mb, stacks, trace_events, KernelSet(*kernels))
+        *fields, beside = kernels  # `beside` has come as a list
+        chosen = replace(KernelSet(*fields), beside=tuple(beside))
+        arena._set_layout(workers, hash_mb, stacks, trace_events, chosen)
         arena._is_table_taken = bool(is_table_taken)
         with ExitStack() as taken:
             for descriptor in descriptors:

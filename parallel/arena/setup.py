@@ -60,7 +60,7 @@ def write_search(
     depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
     PsearchError where the network cannot be read any more, and where these workers have other kernels than the options.
     """
-    if not isinstance(board, chess.Board) and board.kernels != arena.kernels:
+    if not isinstance(board, chess.Board) and board.kernels.digest != arena.kernels.digest:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")
     if options.kernels != arena.kernels:
         raise PsearchError(f"{shown(options.with_ or options.policy)} needs workers of its own")

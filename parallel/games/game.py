@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from psearch.core.toolchain.groups import Progress
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
-from psearch.core.toolchain.kernel_sets import KernelSet
+from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import read_plug_in
 from psearch.defaults import MAX_DEPTH
 from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
 from psearch.games.levels import level_dtype
 from psearch.games.limits import MISTAKES, MOST_MOVES, POSITION_BYTES
+from psearch.options import RULE_HOOKS
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.values import shown
@@ -108,8 +109,18 @@ class Game:
 
     # -- what is wrong with it ----------------------------------------------------------------------------------------
 
+    def kernels_with(self, policy: KernelSet) -> KernelSet:
+        """Return the kernels that search it under a policy's. Raises PsearchError for a file with rules of chess."""
+        if policy == STANDARD:
+            return self.kernels
+        rules = sorted(RULE_HOOKS & set(policy.hooks.split()))
+        if rules:
+            raise PsearchError(f"{shown(policy.file)} replaces {rules[0]}, which is of chess: it cannot search a game")
+        beside = (policy.file, policy.module, policy.digest)
+        return replace(self.kernels, beside=beside, words=policy.words + 1)  # the last is for `mistake`
+
     def mistake(self, word: int) -> PsearchError:
-        """Return what a search has left word of, in the first word of the plug-in's memory."""
+        """Return what a search has left word of, in the last word of the plug-in's memory."""
         name, words = MISTAKES[word & (1 << _KIND_BITS) - 1]
         number = word >> _KIND_BITS
         text = words.format(number, most=int(self._module.MOST_MOVES))

@@ -109,7 +109,7 @@ _NUMBER_SHIFT = 8
 @kernel(void(Context, i64, i64))
 def _mistake(ctx, kind, number):
     """The game is wrong: end the search, and leave word why. The first mistake stays."""
-    compare_and_swap(ctx.plug_in, 0, (number << _NUMBER_SHIFT) | kind)
+    compare_and_swap(ctx.plug_in + 8 * (ctx.plug_in_words - 1), 0, (number << _NUMBER_SHIFT) | kind)
     stop_all(ctx)
 
 

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_MOVETIME_MS, DEFAULT_POLICY
 from psearch.games.game import Game, GamePosition
-from psearch.options import Own, SearchOptions
+from psearch.options import Own, SearchOptions, kernels_of_policy
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
-from psearch.results import Info, Limits, PsearchError, WorkerStats
+from psearch.results import Info, Limits, WorkerStats
 from psearch.searcher.declared import DEPTH, HASH, MOVETIME, NODES, THREADS
-from psearch.text.values import shown
 
 ASPIRATION = 0
 """The first window is open: psearch knows nothing of a game's unit."""
@@ -51,10 +50,10 @@ class GameResult:
 
 
 def options_for(game: Game, policy: str) -> SearchOptions:
-    """Return how a game is searched under a policy of the package. Raises PsearchError for another."""
-    if policy not in POLICY_NAMES:
-        raise PsearchError(f"with a game the policy must be one of {', '.join(POLICY_NAMES)}, not {shown(policy)}")
-    return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=Own(policy, "", game.kernels))
+    """Return how a game is searched under a policy, of the package or from a file. Raises PsearchError for what is
+    none."""
+    own = Own(policy, "", game.kernels_with(kernels_of_policy(policy)))
+    return SearchOptions(policy=policy, aspiration=ASPIRATION, mate_distance=False, own=own)
 
 
 def search(
@@ -86,28 +85,31 @@ def search(
     game = game if isinstance(game, Game) else Game(game)
     if isinstance(position, str):
         position = game.read(position)
-    options_for(game, policy)  # before anything is started
-    with supervisor_for(position, workers, size) as supervisor:
-        return search_with(supervisor, position, limits, policy, on_info)
+    options = options_for(game, policy)
+    with supervisor_for(position, workers, size, options) as supervisor:
+        return search_with(supervisor, position, limits, options, on_info)
 
 
-def supervisor_for(position: GamePosition, threads: int, hash_mb: int, trace: bool = False) -> Supervisor:
-    """Return workers for a game, without processes where it is over. Raises PsearchError."""
+def supervisor_for(
+    position: GamePosition, threads: int, hash_mb: int, options: SearchOptions | None = None
+) -> Supervisor:
+    """Return workers for searches with these options (`options_for`), without processes where the game is over.
+    Raises PsearchError."""
     if position.is_over:
         return Supervisor(1, 1, "inline")
-    return Supervisor(threads, hash_mb, trace=trace, kernels=position.kernels)
+    return Supervisor(threads, hash_mb, kernels=(options or position).kernels)
 
 
 def search_with(
     supervisor: Supervisor,
     position: GamePosition,
     limits: Limits,
-    policy: str = DEFAULT_POLICY,
+    options: SearchOptions | None = None,
     on_info: Callable[[GameResult], None] | None = None,
     control: SearchControl | None = None,
     on_note: Callable[[str], None] | None = None,
 ) -> GameResult:
-    """Search with workers that have the game's kernels; what `search` does, and its errors."""
+    """Search with workers that have the kernels of these options; what `search` does, and its errors."""
     if position.is_over:
         return GameResult(None, position.result(), 0, 0, solved=True)
     if limits == Limits():
@@ -120,13 +122,13 @@ def search_with(
     request = SearchRequest(
         position,
         limits,
-        options_for(position.game, policy),
+        options or options_for(position.game, DEFAULT_POLICY),
         on_info=show,
         control=control or SearchControl(),
         on_note=on_note,
     )
     found = supervisor.search(request)
-    word = int(supervisor.arena.plug_in[0])
+    word = int(supervisor.arena.plug_in[-1])
     if word:
         raise position.game.mistake(word)
     return replace(

@@ -32,7 +32,6 @@ def game_suite(game: Game, texts: Sequence[str]) -> list[GameSuitePosition]:
 
 
 def game_kernels(suite: Sequence[GameSuitePosition], policies: Sequence[str]) -> dict[str, KernelSet]:
-    """Return the kernels of a game's searches by policy. Raises PsearchError for a policy that is none of the
-    package."""
+    """Return the kernels of a game's searches by policy. Raises PsearchError for a policy that is none."""
     game = suite[0].board.game
     return {policy: options_for(game, policy).kernels for policy in (_BASE_POLICY, *policies)}

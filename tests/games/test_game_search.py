@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from naive_game import is_whole, negamax, random_positions
 from paths import DATA, REPOSITORY
@@ -19,6 +21,16 @@ TIC_TAC_TOE = REPOSITORY / "docs" / "examples" / "tic_tac_toe.py"
 TAKE_AWAY = DATA / "games" / "take_away.py"
 _MOVES_BEFORE = {"tic-tac-toe": 5, "take away": 15}
 _MOST_DEPTH = 8
+COUNTING = """
+from psearch.own_policy import atomic_add, may_open, replaces, word
+
+WORDS = 1
+
+@replaces(may_open)
+def opens(ctx, node, ply):
+    atomic_add(word(ctx, 0), 1)
+    return node.moves_done >= 1
+"""
 
 
 @pytest.fixture(scope="module", params=[TIC_TAC_TOE, TAKE_AWAY], ids=lambda path: path.stem)
@@ -44,7 +56,7 @@ def test_processes_find_the_value_of_the_depth(policy: str, threads: int, game: 
     positions = some(game)
     with supervisor_for(positions[0][0], threads, 1) as supervisor:
         for position, depth in positions:  # the table lasts from one to the next
-            found = search_with(supervisor, position, Limits(depth=depth), policy)
+            found = search_with(supervisor, position, Limits(depth=depth), options_for(game, policy))
             assert found.score == negamax(position, found.depth, known)
             assert found.depth == depth or found.solved
             assert not found.notes
@@ -61,6 +73,18 @@ def test_virtual_workers_find_it_too(policy: str, workers: int, game: Game) -> N
             assert sample.score == negamax(position, depth, known)
     finally:
         simulator.close()
+
+
+def test_a_policy_from_a_file_has_words_of_its_own(tic_tac_toe: Game, tmp_path: Path) -> None:
+    file = tmp_path / "counting.py"
+    file.write_text(COUNTING)
+    options = options_for(tic_tac_toe, str(file))
+    position = tic_tac_toe.read("5")
+    with supervisor_for(position, 2, 1, options) as supervisor:
+        found = search_with(supervisor, position, Limits(depth=20), options)
+        asked, mistakes = supervisor.arena.plug_in
+    assert (found.score, found.solved, found.depth) == (0, True, 8)
+    assert asked > 0 and mistakes == 0
 
 
 def test_every_iteration_is_exact(game: Game) -> None:

@@ -21,7 +21,7 @@ from psearch.core.toolchain.jit import Kernel
 from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.core.toolchain.plug_in_file import hooks_of
 from psearch.lab.studies.pruning_counts import collect, stats_object, stats_table
-from psearch.options import _RULES, SearchOptions
+from psearch.options import RULE_HOOKS, SearchOptions
 from psearch.processes import search_workers
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
@@ -82,13 +82,13 @@ def nodes(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> int:
 
 def test_stand_ins_that_only_forward_change_nothing(write: Write) -> None:
     options = serial(write(FORWARDS))
-    assert set(options.kernels.hooks.split()) == _RULES
+    assert set(options.kernels.hooks.split()) == RULE_HOOKS
     load_kernels(options.kernels.group(SEARCH))
     assert run_bench(options=options)[0] == BENCH_NODES
 
 
 def test_the_hooks_are_those_of_the_decisions() -> None:
-    assert {name for name, one in vars(decisions).items() if isinstance(one, Kernel) and one.is_hook} == _RULES
+    assert {name for name, one in vars(decisions).items() if isinstance(one, Kernel) and one.is_hook} == RULE_HOOKS
 
 
 def test_a_rule_changes_the_tree_the_same_way_every_time() -> None:

@@ -50,7 +50,7 @@ class Build:
         groups: Groups,
         tell: Callable[[str], None],
         most_processes: int,
-        plug_in: Sequence[str] | None = None,
+        plug_in: Sequence[Any] | None = None,
         importing: Callable[[str], None] = lambda file: None,
     ) -> None:
         self.folder = folder
@@ -209,7 +209,7 @@ def main(
     descriptor: int,
     folder: int | None,
     groups: Groups,
-    plug_in: Sequence[str] | None,
+    plug_in: Sequence[Any] | None,
     most_processes: int,
     parent: int,
 ) -> int:
@@ -245,7 +245,7 @@ def main(
 
 
 def _build(
-    folder: Folder | None, groups: Groups, plug_in: Sequence[str] | None, most_processes: int, pipe: IO[str]
+    folder: Folder | None, groups: Groups, plug_in: Sequence[Any] | None, most_processes: int, pipe: IO[str]
 ) -> None:
     def tell(text: str) -> None:
         _send(pipe, tell=text)

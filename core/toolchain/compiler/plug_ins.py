@@ -50,7 +50,7 @@ class Loaded:
     """The kernels of a file. Raises PlugInError for one that cannot be imported, or that replaces nothing."""
 
     def __init__(self, plug_in: PlugIn, adapter: str = "") -> None:
-        self.file, self._module, self.digest = plug_in
+        self.file, self._module, self.digest, beside = plug_in
         self._adapter = import_module(adapter) if adapter else None
         before = set(sys.modules)
         self._words, self._made = self._import()
@@ -66,6 +66,12 @@ class Loaded:
             self.imported |= {kernel.py_func.__module__ for kernel in made}
         self.replaced = self._find_replaced()
         """symbols of hooks, and of the file's kernels that stand in for them"""
+        if beside:
+            file, module, digest = beside
+            other = Loaded(PlugIn(file, module, digest))
+            self.imported |= other.imported
+            self.symbols |= other.symbols
+            self.replaced = {**other.replaced, **self.replaced}
 
     def _import(self) -> tuple[int, ModuleType]:
         """Import the file as it was when the program read it; returns how many words of memory it has, and its

@@ -16,6 +16,8 @@ from psearch.faces.cli import main as cli
 
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
 TAKE_AWAY = str(DATA / "games" / "take_away.py")
+RULE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
+POLICY = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
 TIMEOUT_S = 120
 
 
@@ -51,7 +53,8 @@ def test_a_game_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
         ([TIC_TAC_TOE, "--board"], "the game does not draw its board: its file has no function board_text"),
         ([TIC_TAC_TOE, "--board", "--json"], "--board draws, --json is for programs: choose one"),
         ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
-        ([TIC_TAC_TOE, "--policy", TAKE_AWAY], "argument --policy: with a game one of serial, root, "),
+        ([TIC_TAC_TOE, "--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
+        ([TIC_TAC_TOE, "--policy", RULE], f"'{RULE}' replaces reduction_of, which is of chess"),
         ([], "the following arguments are required: FILE [POSITION]"),
     ],
 )
@@ -108,12 +111,20 @@ def test_in_virtual_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["rows"] == found["rows"]
 
 
+@pytest.mark.slow
+def test_in_virtual_time_under_a_policy_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["simulate", "--game", TAKE_AWAY, "--workers", "8", "--depth", "12", "--policy", f"ybw,{POLICY}", "--json"]
+    assert cli.main(words) == 0
+    joins = {row["policy"]: row["joins"] for row in json.loads(capsys.readouterr().out)["rows"]}
+    assert joins[POLICY] not in (0, joins["ybw"])
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["--suite", "x.epd"], "--game is searched here, and has no suite: leave out --suite"),
         (["--on", "local"], "--game is searched here, and has no suite: leave out --on"),
-        (["--policy", "my.py"], "with a game the policy must be one of serial, root, "),
+        (["--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
     ],
 )
 def test_what_a_study_of_a_game_cannot_have(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_MOVETIME_MS, POLICY_NAMES
+from psearch.defaults import DEFAULT_MOVETIME_MS
 from psearch.faces.cli.arguments import (
     add_hash,
     add_json,
@@ -16,7 +16,7 @@ from psearch.faces.cli.arguments import (
     limits_of,
     without_dashes,
 )
-from psearch.faces.cli.kernels import loaded_game
+from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.searcher.declared import POLICY
@@ -50,8 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_threads(parser)
     add_limits(parser)
     add_hash(parser, None)
-    words = f"how work is split: {', '.join(POLICY_NAMES)} (default {POLICY.default})"
-    POLICY.add_to(parser, words, metavar="NAME")
+    POLICY.add_to(parser)
     add_json(parser)
     parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")
 
@@ -63,8 +62,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("no game given: a file such as my_game.py (see psearch game --help)")
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
-    if options.policy not in POLICY_NAMES:
-        refuse(f"argument --policy: with a game one of {', '.join(POLICY_NAMES)}, not {options.policy[:40]!a}")
     hash_mb = hash_or_default(options)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
@@ -74,16 +71,19 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             refuse("the game does not draw its board: its file has no function board_text")
         print(drawn)
     from psearch.games.report import final_text, iteration_text, json_object
-    from psearch.games.searching import search_with, supervisor_for
+    from psearch.games.searching import options_for, search_with, supervisor_for
+    from psearch.scheduler.scheduler_entries import SEARCH
 
     def show(result: GameResult) -> None:
         if not options.json:
             print(iteration_text(result), flush=True)
 
-    with supervisor_for(position, options.threads, hash_mb) as supervisor:
+    how = options_for(game, options.policy)
+    prepare_kernels(how.kernels.group(SEARCH))
+    with supervisor_for(position, options.threads, hash_mb, how) as supervisor:
         signals.searching = True
         limits = limits_of(options, DEFAULT_MOVETIME_MS)
-        result = search_with(supervisor, position, limits, options.policy, show, signals.control, complain)
+        result = search_with(supervisor, position, limits, how, show, signals.control, complain)
     if options.json:
         print_json(json_object(position, result, options.threads))
     else:
