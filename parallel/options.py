@@ -15,7 +15,7 @@ from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
 from psearch.results import PsearchError
-from psearch.text.policy_names import is_policy_file, module_of_policy
+from psearch.text.policy_names import POLICIES, RULES, declared_module, is_code_file
 from psearch.text.values import shown
 
 DEFAULT_OPEN_BUSY = 25
@@ -81,32 +81,29 @@ def kernels_of_policy(policy: str) -> KernelSet:
     """
     if policy in POLICY_NAMES:
         return STANDARD
-    module = ""
-    file = os.path.abspath(policy)
-    if not is_policy_file(policy):
-        module = module_of_policy(policy)
-        found = _file_of(module) if module else None
-        if found is None:
-            known = ", ".join(POLICY_NAMES)
-            raise PsearchError(f"policy must be one of {known}, or a file such as my_policy.py, not {shown(policy)}")
-        file = found
-    return _kernels_of_file(file, module, "policy", policy)
+    return _own_kernels(policy, "policy", POLICIES, f"one of {', '.join(POLICY_NAMES)}, or a file such as my_policy.py")
 
 
 def kernels_of(policy: str, with_: str = "") -> KernelSet:
-    """Return the kernels of a policy (`kernels_of_policy`) together with those of the file `with_`, if there is one.
-    Raises PsearchError, also for two files: a set of kernels is one file."""
+    """Return the kernels of a policy (`kernels_of_policy`) together with those of the file `with_`, if there is one, or
+    of that name (entry points `psearch.rules`). Raises PsearchError, also for two files: a set of kernels is one file.
+    """
     kernels = kernels_of_policy(policy)
     if not with_:
         return kernels
-    rules = _kernels_of_file(os.path.abspath(with_), "", "file", with_)
+    rules = _own_kernels(with_, "file", RULES, "such as my_rule.py, or a name that an installed package has declared")
     if kernels.file not in ("", rules.file):
         raise PsearchError(f"{shown(policy)} and {shown(with_)} cannot be used together: put both into one file")
     return rules
 
 
-def _kernels_of_file(file: str, module: str, kind: str, named: str) -> KernelSet:
-    """kind, named: what it is, and as the user has it. Raises PsearchError."""
+def _own_kernels(named: str, kind: str, group: str, wanted: str) -> KernelSet:
+    """The kernels of what a user has named. kind: what it is; group: of entry points; wanted: in words. Raises
+    PsearchError."""
+    module = "" if is_code_file(named) else declared_module(named, group)
+    file = os.path.abspath(named) if is_code_file(named) else _file_of(module) if module else None
+    if file is None:
+        raise PsearchError(f"{kind} must be {wanted}, not {shown(named)}")
     if not file.isprintable():
         raise PsearchError(f"the path of a {kind} must have no such characters: {shown(named)}")
     try:

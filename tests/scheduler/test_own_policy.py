@@ -293,10 +293,14 @@ def test_an_installed_package_may_declare_one(tmp_path: Path, monkeypatch: pytes
     declared = tmp_path / "eager-1.0.dist-info"
     declared.mkdir()
     (declared / "METADATA").write_text("Metadata-Version: 2.1\nName: eager\nVersion: 1.0\n")
-    (declared / "entry_points.txt").write_text("[psearch.policies]\neager-test = eager.policy\n")
+    groups = "[psearch.policies]\neager-test = eager.policy\n[psearch.rules]\neager-rules = eager.policy\n"
+    (declared / "entry_points.txt").write_text(groups)
     monkeypatch.syspath_prepend(tmp_path)
     kernels = SearchOptions(policy="eager-test").kernels
     assert (kernels.file, kernels.module) == (str(tmp_path / "eager" / "policy.py"), "eager.policy")
+    assert SearchOptions(with_="eager-rules").kernels == kernels
+    with pytest.raises(PsearchError, match=r"file must be such as my_rule\.py, or a name .*, not 'eager-test'"):
+        SearchOptions(with_="eager-test")
 
 
 @pytest.mark.slow

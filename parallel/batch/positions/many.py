@@ -265,6 +265,7 @@ def analyse_many(
     pruning: str = DEFAULT_PRUNING,
     evaluation: str = DEFAULT_EVALUATION,
     net: str | PathLike[str] | None = None,
+    with_: str | PathLike[str] | None = None,
     syzygy: str = "",
     cores: Sequence[int] | None = None,
     nice: int = 0,
@@ -284,8 +285,8 @@ def analyse_many(
     `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
     `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
     endgame tables, asked about the root; `cores` the numbers of those to run on, each worker bound to its own; `nice`
-    is added to the workers' niceness. `policy`, `pruning`, `evaluation`, `net`: see `psearch.search`; with a
-    cluster, `net` is a path that all machines have.
+    is added to the workers' niceness. `policy`, `pruning`, `evaluation`, `net`, `with_`: see `psearch.search`;
+    with a cluster, files are paths that all machines have.
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
     `ray://HOST[:PORT]`. `workers` then are at most so many, None all that there is room for; cores do not join others.
@@ -310,7 +311,7 @@ def analyse_many(
             ordered,
             reproducible,
             hash_mb,
-            Settings.of(1, None, policy, pruning, evaluation=evaluation, net=net).search,
+            Settings.of(1, None, policy, pruning, evaluation=evaluation, net=net, with_=with_).search,
             syzygy,
             cores,
             nice,

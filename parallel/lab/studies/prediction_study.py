@@ -188,11 +188,12 @@ def study(
     progress: StudyProgress | None = None,
     on_report: Callable[[RuleReport], None] | None = None,
     kernels: Mapping[str, KernelSet] | None = None,
+    with_: str = "",
 ) -> list[RuleReport]:
     """Judge every rule on every position: one worker for the types, `workers` virtual ones for P(needed).
 
     `on_report` gets each rule's when it is finished: what a caller keeps when this is interrupted. kernels: of rules
-    that are files.
+    that are files; with_: a file that all search with, whose kernels are those of every rule then.
     """
     arena = Arena(1, hash_mb)
     simulator = Simulator(workers, hash_mb, costs or Costs(), driver=ONE_TREE)
@@ -200,7 +201,7 @@ def study(
     try:
         for round_number, rule in enumerate(rules):
             serial, shared = _Tally(), _Tally()
-            options = options_with(SearchOptions(pruning=pruning), rule, kernels or {})
+            options = options_with(SearchOptions(pruning=pruning, with_=with_), rule, kernels or {})
             load_kernels(options.kernels.group(SEARCH))
             for number, position in enumerate(suite, start=1):
                 _search_serially(arena, position, depth, options, serial)

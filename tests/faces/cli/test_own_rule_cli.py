@@ -70,6 +70,7 @@ def test_a_search_and_its_counters(run: Run) -> None:
     ],
     ids=lambda words: words[0],
 )
+        ("predict", "--depth", "1", "--suite", "SUITE"),
 def test_a_mistake_is_one_line_everywhere(words: tuple[str, ...], run: Run, broken: str, suite: str) -> None:
     wanted = f"{broken}:4: mine takes (ctx, wk), and prunes_move is called with (ctx, wk, pos, node, move)\n"
     status, out, err = run(*(suite if word == "SUITE" else word for word in words), "--with", broken)
@@ -121,6 +122,24 @@ def test_every_policy_of_a_study_has_it() -> None:
 
 
 def test_a_journal_knows_the_file_by_its_content() -> None:
+@pytest.mark.slow
+def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
+    words = ("predict", "--suite", suite, "--depth", "8", "--json")
+    mine, usual = (json.loads(run(*words, *more)[1]) for more in (("--with", FILE), ()))
+    assert mine["pruning"] == "modern with my_rule.py"
+    assert [one["rule"] for one in mine["rules"]] == [one["rule"] for one in usual["rules"]]
+    assert mine["tree_nodes"] != usual["tree_nodes"]
+
+
+def test_many_positions_are_searched_with_it() -> None:
+    limit = chess.engine.Limit(depth=8)
+    nodes = set()
+    for with_ in (FILE, None):
+        with psearch.analyse_many([KIWIPETE], limit, workers=1, hash_mb=1, with_=with_) as results:
+            nodes |= {result.nodes for result in results}
+    assert len(nodes) == 2
+
+
     parser = argparse.ArgumentParser()
     analyse_command.add_arguments(parser)
     options = parser.parse_args(["--with", FILE, "games.pgn"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from psearch.faces.cli.arguments import add_json, add_pruning, chosen_pruning
+from psearch.faces.cli.arguments import add_json, add_pruning, add_with, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="judge a policy of your own, too; several with commas between them",
     )
     add_pruning(parser)
+    add_with(parser)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw reliability curves")
 
@@ -59,19 +60,22 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     positions = read_positions(options)
 
     pruning = chosen_pruning(options)
-    own = kernels_of(policies(options.policy) if options.policy else [])
+    from psearch.lab.studies.prediction_study import RULES
+
+    files = kernels_of(policies(options.policy) if options.policy else [])
+    rules = (*RULES, *files)
+    own = kernels_of(rules, options.with_)
     from psearch.lab.studies.study_entries import ONE_TREE
     from psearch.scheduler.scheduler_entries import PREDICTION, SEARCH
 
     prepare_kernels(PREDICTION, ONE_TREE, *(each.group(base) for each in own.values() for base in (SEARCH, ONE_TREE)))
-    from psearch.core.chess.pruning.modes import pruning_text
-    from psearch.lab.studies.prediction_study import RULES, WORKERS, as_json, legend, study, table
+    from psearch.lab.studies.prediction_study import WORKERS, as_json, legend, study, table
     from psearch.lab.studies.tree_sizes import counted, scale, scale_line, warnings
+    from psearch.options import SearchOptions
     from psearch.terminal.status import StatusLine
 
     reports: list[RuleReport] = []
     interrupted = False
-    rules = (*RULES, *own)
     try:
         with StatusLine(only_terminal=True) as status:
             study(
@@ -82,10 +86,11 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
                 progress=status,
                 on_report=reports.append,
                 kernels=own,
+                with_=options.with_,
             )
     except KeyboardInterrupt:
         interrupted = True
-    pruned = pruning_text(pruning)
+    pruned = SearchOptions(pruning=pruning, with_=options.with_).pruning_words
     nodes = reports[0].tree_nodes if reports else 0.0
     if options.json:
         facts = {"depth": options.depth, "positions": len(positions), "tree_nodes": nodes, "pruning": pruned}
