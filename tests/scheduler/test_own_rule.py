@@ -44,6 +44,15 @@ FORWARDS = HEAD + "\n".join(
         "reduction_of": "ctx, wk, pos, node, visit, gives",
     }.items()
 )
+EVERYTHING = (
+    HEAD
+    + """
+@replaces(prunes_move)
+def all_of_it(ctx, wk, pos, node, move):
+    count_tried(wk)
+    return True
+"""
+)
 Write = Callable[[str], str]
 
 
@@ -57,6 +66,14 @@ def write(tmp_path: Path) -> Write:
         return str(file)
 
     return write
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file whose rule leaves out every move, and counts it as tried."""
+    file = tmp_path_factory.mktemp("rules") / "mine.py"
+    file.write_text(EVERYTHING)
+    return str(file)
 
 
 def serial(with_: str, **others: object) -> SearchOptions:
@@ -120,9 +137,8 @@ def test_two_workers_have_it_and_count_together() -> None:
     assert mine.name == "my_rule.py" and mine.tried > mine.pruned > 0
 
 
-def test_what_a_file_counts_is_the_last_row(write: Write) -> None:
-    rule = "@replaces(prunes_move)\ndef none(ctx, wk, pos, node, move):\n    count_tried(wk)\n"
-    arena = arena_after(serial(write(HEAD + rule + "    return False\n")), depth=4)
+def test_what_a_file_counts_is_the_last_row(everything: str) -> None:
+    arena = arena_after(serial(everything), depth=4)
     counted = collect(arena)
     arena.close()
     name, tried, pruned = counted.techniques[-1].name, counted.techniques[-1].tried, counted.techniques[-1].pruned
@@ -165,8 +181,7 @@ def test_an_evaluation_beyond_all_scores_is_no_mate(write: Write, value: str) ->
     arena.close()
 
 
-def test_a_rule_that_leaves_out_everything_still_finds_a_mate_and_a_move(write: Write) -> None:
-    everything = write(HEAD + "@replaces(prunes_move)\ndef all_of_it(ctx, wk, pos, node, move):\n    return True\n")
+def test_a_rule_that_leaves_out_everything_still_finds_a_mate_and_a_move(everything: str) -> None:
     arena = arena_after(serial(everything), depth=5)
     assert int(arena.header[0]["best_move"]) and abs(int(arena.header[0]["score"])) < 5_000
     arena.close()

@@ -49,17 +49,12 @@ def test_the_standard_set_is_the_package_s_own_groups() -> None:
 
 
 def test_a_stand_in_runs_in_place_of_the_hook_and_may_call_it(tmp_path: Path) -> None:
-    file = tmp_path / "ten.py"
-    file.write_text(TEN_TIMES.format(10))
-    assert set_of(file).group(TINY_HOOKS) is set_of(file).group(TINY_HOOKS)
-    assert answer(set_of(file)) == 50
-    assert answer(STANDARD) == 5
-
-
-def test_an_answer_beyond_the_limits_is_the_nearest_within(tmp_path: Path) -> None:
     file = tmp_path / "many.py"
     file.write_text(TEN_TIMES.format(201))
-    assert answer(set_of(file)) == 1000
+    assert set_of(file).group(TINY_HOOKS) is set_of(file).group(TINY_HOOKS)
+    function = set_of(file).group(TINY_HOOKS).function("answer")
+    assert (function(1), function(4)) == (402, 1000), "the nearest within the limits of the hook"
+    assert answer(STANDARD) == 5
 
 
 def test_a_build_with_checks_ends_at_an_answer_beyond_the_limits(tmp_path: Path) -> None:

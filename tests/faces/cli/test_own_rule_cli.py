@@ -6,6 +6,7 @@ import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import chess
 import chess.engine
@@ -16,6 +17,8 @@ from programs import without_waiting
 from uci_client import Client
 
 import psearch
+from psearch.core.toolchain import compiler_client
+from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.faces.cli.analysis_session import _about
 from psearch.faces.cli.arguments import search_options
 from psearch.faces.cli.commands import analyse_command
@@ -67,14 +70,19 @@ def test_a_search_and_its_counters(run: Run) -> None:
         ("analyse", "--depth", "1", "SUITE"),
         ("simulate", "--workers", "2", "--depth", "1", "--suite", "SUITE"),
         ("speedup", "--depth", "1", "--suite", "SUITE"),
+        ("predict", "--depth", "1", "--suite", "SUITE"),
     ],
     ids=lambda words: words[0],
 )
-        ("predict", "--depth", "1", "--suite", "SUITE"),
-def test_a_mistake_is_one_line_everywhere(words: tuple[str, ...], run: Run, broken: str, suite: str) -> None:
-    wanted = f"{broken}:4: mine takes (ctx, wk), and prunes_move is called with (ctx, wk, pos, node, move)\n"
+def test_a_mistake_is_one_line_everywhere(
+    words: tuple[str, ...], run: Run, broken: str, suite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def compile_nothing(*arguments: object) -> NoReturn:
+        raise PlugInError("mine.py:4: what is wrong")
+
+    monkeypatch.setattr(compiler_client, "compile_groups", compile_nothing)
     status, out, err = run(*(suite if word == "SUITE" else word for word in words), "--with", broken)
-    assert (status, out, without_waiting(err)) == (2, "", f"psearch: {wanted}")
+    assert (status, out, without_waiting(err)) == (2, "", "psearch: mine.py:4: what is wrong\n")
 
 
 @pytest.mark.parametrize(
@@ -114,14 +122,6 @@ def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_pat
     assert len(nodes) == 1 and not nodes & {one["nodes"] for one in samples if one.get("threads") == 1}
 
 
-def test_every_policy_of_a_study_has_it() -> None:
-    assert set(kernels_of(["ybw", "serial"], FILE)) == {"ybw", "serial"}
-    assert kernels_of(["ybw"]) == {}
-    with pytest.raises(psearch.PsearchError, match="put both into one file"):
-        kernels_of(["ybw", POLICY_FILE], FILE)
-
-
-def test_a_journal_knows_the_file_by_its_content() -> None:
 @pytest.mark.slow
 def test_prediction_is_judged_with_it(run: Run, suite: str) -> None:
     words = ("predict", "--suite", suite, "--depth", "8", "--json")
@@ -140,6 +140,14 @@ def test_many_positions_are_searched_with_it() -> None:
     assert len(nodes) == 2
 
 
+def test_every_policy_of_a_study_has_it() -> None:
+    assert set(kernels_of(["ybw", "serial"], FILE)) == {"ybw", "serial"}
+    assert kernels_of(["ybw"]) == {}
+    with pytest.raises(psearch.PsearchError, match="put both into one file"):
+        kernels_of(["ybw", POLICY_FILE], FILE)
+
+
+def test_a_journal_knows_the_file_by_its_content() -> None:
     parser = argparse.ArgumentParser()
     analyse_command.add_arguments(parser)
     options = parser.parse_args(["--with", FILE, "games.pgn"])
