@@ -19,6 +19,7 @@ from psearch.faces.cli.arguments import (
 from psearch.faces.cli.kernels import loaded_game
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
+from psearch.faces.cli.traces import add_trace, traced
 from psearch.searcher.declared import POLICY
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words = f"how work is split: {', '.join(POLICY_NAMES)} (default {POLICY.default})"
     POLICY.add_to(parser, words, metavar="NAME")
     add_json(parser)
+    add_trace(parser)
     parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")
 
 
@@ -66,6 +68,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.policy not in POLICY_NAMES:
         refuse(f"argument --policy: with a game one of {', '.join(POLICY_NAMES)}, not {options.policy[:40]!a}")
     hash_mb = hash_or_default(options)
+    if options.trace is not None:
+        from psearch.trace.trace_file import check_trace
+
+        check_trace(options.trace)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
     if options.board:
@@ -80,12 +86,18 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         if not options.json:
             print(iteration_text(result), flush=True)
 
-    with supervisor_for(position, options.threads, hash_mb) as supervisor:
+    trace = options.trace
+    if trace is not None and position.is_over:
+        complain("the game is over: nothing is searched, and no trace written")
+        trace = None
+    facts = {"game": game.name, "position": " ".join(moves), "policy": options.policy}
+    with supervisor_for(position, options.threads, hash_mb, trace is not None) as supervisor:
         signals.searching = True
         limits = limits_of(options, DEFAULT_MOVETIME_MS)
-        result = search_with(supervisor, position, limits, options.policy, show, signals.control, complain)
-    if options.json:
-        print_json(json_object(position, result, options.threads))
-    else:
-        print(final_text(position, result), file=sys.stdout, flush=True)
+        with traced(supervisor, trace, facts, position):
+            result = search_with(supervisor, position, limits, options.policy, show, signals.control, complain)
+            if options.json:
+                print_json(json_object(position, result, options.threads))
+            else:
+                print(final_text(position, result), file=sys.stdout, flush=True)
     return signals.exit_status
