@@ -132,11 +132,9 @@ class Torture:
             self.counts.update(searches=1, given_up=1)
             return
         arena = self.supervisor.arena
-        problems = []
-        if not result.notes:
-            problems = [*violations(arena), *leftovers(arena)]
-        elif self.killer is None:
-            problems = [*result.notes]
+        problems = [] if self.killer else [*result.notes]
+        if not self.supervisor.pool.is_broken:
+            problems += [*violations(arena), *leftovers(arena)]
         legal = board.legal_moves if isinstance(board, chess.Board) else board.root_moves()
         if result.bestmove not in cast(Any, legal):
             problems.append(f"the move {result.bestmove} is not legal")

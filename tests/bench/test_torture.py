@@ -42,6 +42,7 @@ def test_what_is_left_behind_is_noticed(two: Torture) -> None:
         two.search(0)
 
 
+@pytest.mark.slow
 def test_a_game_whose_workers_are_killed() -> None:
     made = Torture(2, Game(DATA / "games" / "take_away.py"), kill_ms=150)
     try:
