@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import Any
 
 import pytest
 from naive_game import is_whole, negamax, random_positions
 from paths import DATA, REPOSITORY
+from programs import descendants
 
 from psearch.defaults import POLICY_NAMES
 from psearch.games import Game, GamePosition, search
@@ -194,6 +196,16 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
         supervisor.pool.kill()
         with pytest.raises(PsearchError, match="by worker processes only"):
             search_with(supervisor, position, Limits(depth=5))
+
+
+@pytest.mark.slow
+def test_a_hundred_searches_leave_nothing_behind(tic_tac_toe: Game) -> None:
+    held = []
+    for _ in range(2):
+        for _ in range(50):
+            search(tic_tac_toe, "5", threads=2, hash_mb=1)
+        held.append((len(os.listdir("/proc/self/fd")), descendants(os.getpid())))
+    assert held[0] == held[1]
 
 
 def test_nodes_and_time_end_a_search() -> None:
