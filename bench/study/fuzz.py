@@ -26,8 +26,9 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
-from fuzz_targets import Target, targets
+from fuzz_targets import Target, kernel_targets, targets
 
+from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.results import PsearchError
 from psearch.terminal.status import StatusLine
 
@@ -110,10 +111,10 @@ class Fuzzer:
     def _fault(self, target: Target, data: bytes) -> str | None:
         before, began = _begin_peak(), time.process_time()
         try:
-            with time_limit(self.patience * _LIMIT_S * (1 + len(data) / _BYTES_PER_LIMIT)):
+            with time_limit(self.patience * target.patience * _LIMIT_S * (1 + len(data) / _BYTES_PER_LIMIT)):
                 target.run(data)
             self.accepted[target.name] += 1
-        except PsearchError as error:
+        except (PsearchError, PlugInError) as error:
             if "\n" in str(error):
                 return f"a message of several lines: {str(error)[:200]!a}"
         except TimeLimit:
@@ -160,8 +161,9 @@ def main() -> int:
     parser.add_argument("--targets", help="names, with commas between them")
     parser.add_argument("--log", type=Path, help="failures, one JSON object a line; a new file")
     options = parser.parse_args()
-    known = {target.name: target for target in targets()}
-    names = options.targets.split(",") if options.targets else list(known)
+    usual = targets()
+    known = {target.name: target for target in [*usual, *kernel_targets()]}
+    names = options.targets.split(",") if options.targets else [target.name for target in usual]
     if not set(names) <= set(known):
         parser.error(f"there are the targets {', '.join(known)}")
     fuzzer = Fuzzer(options.seed, [known[name] for name in names])

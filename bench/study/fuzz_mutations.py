@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import keyword
+import tokenize
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -27,6 +30,33 @@ def mutated(text: str, others: Sequence[str], dice: Random) -> str:
     for _ in range(1 + min(dice.getrandbits(3) for _ in range(3))):
         text = dice.choice(_MUTATIONS)(text, others, dice)[:LONGEST]
     return text
+
+
+def mutated_source(text: str, others: Sequence[str], dice: Random) -> str:
+    """A Python file after one to four names, numbers or operators were exchanged for others of such files; now and then
+    a text as any."""
+    if dice.random() < 0.1:
+        return mutated(text, others, dice)
+    words = [token for each in (text, *others) for token in _tokens(each)]
+    lines = text.splitlines(True)
+    chosen = dice.sample(_tokens(text), 1 + dice.getrandbits(2))
+    for token in sorted(chosen, key=lambda token: token.start, reverse=True):  # from behind: places stay
+        (row, begin), (_, end) = token.start, token.end
+        word = dice.choice([other.string for other in words if other.type == token.type])
+        word = word if dice.random() < 0.8 else dice.choice(("0", "-1", "(1 << 62)", "None", "0.5", "()"))
+        lines[row - 1] = lines[row - 1][:begin] + word + lines[row - 1][end:]
+    return "".join(lines)
+
+
+def _tokens(text: str) -> list[tokenize.TokenInfo]:
+    """The names, numbers and operators of a file of Python, without what would rarely leave it one."""
+    return [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type in (tokenize.NAME, tokenize.NUMBER, tokenize.OP)
+        and token.string not in "()[]{},:."
+        and not keyword.iskeyword(token.string)
+    ]
 
 
 def mutated_bytes(data: bytes, dice: Random) -> bytes:

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import importlib
 import io
 import json
 import lzma
+import os
 import shutil
+import signal
 import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +27,7 @@ from random import Random
 import chess
 import chess.engine
 import chess.pgn
-from fuzz_mutations import mutated, mutated_bytes
+from fuzz_mutations import mutated, mutated_bytes, mutated_source
 
 from psearch.api.limits import time_manager, to_limits
 from psearch.batch.analysis.analyser import PositionAnswer
@@ -32,12 +37,20 @@ from psearch.batch.analysis.json_objects import game_object
 from psearch.batch.analysis.judgement import Tally, judge_game
 from psearch.batch.analysis.suite_results import SuiteSummary, SuiteTable, Survey, json_object, judge, summary_text
 from psearch.batch.positions.jobs import Choice
+from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.build import Build
+from psearch.core.toolchain.compiler.front_end import prepare
+from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
+from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
 from psearch.faces.cli.numbers import worker_counts
 from psearch.files.raw_log import read_log
+from psearch.games import Game
+from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
 from psearch.results import PsearchError
+from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
 from psearch.terminal.streams import printable
 from psearch.text.epd_text import read_positions
@@ -50,6 +63,9 @@ from psearch.text.source import Source, read_source
 from psearch.text.syzygy import RootProber
 
 DATA = Path(__file__).parents[2] / "tests" / "data"
+EXAMPLES = DATA.parents[1] / "docs" / "examples"
+GAMES = ("tic_tac_toe", "connect_four", "othello")
+_LONGEST_COMPILING_S = 240
 SUPPORT = DATA.parent / "support"
 """What the tests insist on after each line of a UCI session is asked for here, too."""
 _ABOUT = {"input": "abc", "depth": 7}
@@ -65,6 +81,9 @@ class Target:
     weight: int = 1
     """share of the cases"""
     is_text: bool = True
+    patience: float = 1.0
+    """what the time limit is multiplied by"""
+    mutate: Callable[[str, Sequence[str], Random], str] = mutated
 
     def case(self, dice: Random) -> bytes:
         """A seed after mutations, rarely the seed itself."""
@@ -72,7 +91,7 @@ class Target:
         if not self.is_text:
             return mutated_bytes(seed, dice)
         others = [self.seeds[dice.randrange(len(self.seeds))].decode("utf-8", "replace")]
-        text = mutated(seed.decode("utf-8", "replace"), others, dice)
+        text = self.mutate(seed.decode("utf-8", "replace"), others, dice)
         encoding = "latin-1" if dice.random() < 0.02 else "utf-8"
         return text.encode(encoding, "surrogatepass" if encoding == "utf-8" and dice.random() < 0.1 else "replace")
 
@@ -285,6 +304,71 @@ def run_uci(data: bytes) -> None:
     check_reader([line for line in _text(data).split("\n")[:50] if "quit" not in line])
 
 
+# -- a user's files of kernels --------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _game(name: str) -> Game:
+    return Game(EXAMPLES / f"{name}.py")
+
+
+def run_game_position(data: bytes) -> None:
+    """A game, and a position of it in words: the moves are told, and its board."""
+    name, _, text = _text(data).partition(":")
+    position = _game(name if name in GAMES else GAMES[0]).read(text)
+    _check_shown("".join(map(position.move_text, position.moves())))
+    position.game.board_text(position)
+
+
+def run_kernels(data: bytes) -> None:
+    """A file with a game, a policy or a rule: a process apart finds that it can be compiled, or says in a line why not.
+
+    That is all but the machine code, which is as good as the types. Some seconds of a core.
+    """
+    adapter = "psearch.games.user_game" if b"NAME" in data else ""
+    with _file(data, "mine.py") as path:
+        if adapter:
+            run_file(str(path), data)
+        for module in (*scheduler_entries.SEARCH.modules, "psearch.games.plain_functions", "psearch.own_rule"):
+            importlib.import_module(module)  # here, once
+        kernels = KernelSet(str(path), "", content_hash(data), adapter=adapter)
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _compile_and_exit(kernels, theirs)
+        os.close(theirs)
+        with open(ours, encoding="utf-8", errors="surrogateescape") as pipe:
+            said = pipe.read()
+        _, status = os.waitpid(child, 0)
+    if status:
+        raise AssertionError(f"status {status}: {said}")
+    if said:
+        raise PsearchError(said)
+
+
+def _compile_and_exit(kernels: KernelSet, pipe: int) -> None:
+    status, said = 1, ""
+    try:
+        signal.setitimer(signal.ITIMER_REAL, _LONGEST_COMPILING_S)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        try:
+            group = kernels.group(scheduler_entries.SEARCH)
+            recipe = (group.modules, group.replaced, group.adapter)
+            build = Build(None, {group.name: recipe}, lambda text: None, 1, group.plug_in)
+            prepare(jit.registry.values())
+            for symbol, kernel in build.closures[group.name].items():
+                if build._is_users(kernel):
+                    build.front_end(symbol)
+        except PlugInError as error:
+            said = str(error)
+        status = 0
+    except BaseException:
+        said = traceback.format_exc()
+    finally:
+        os.write(pipe, said[-4000:].encode("utf-8", "surrogateescape"))
+        os._exit(status)
+
+
 # -- all -------------------------------------------------------------------------------------------------------------
 
 
@@ -309,6 +393,14 @@ Nf6 4. Qxf7# 1-0
 """
 
 
+_GAME_POSITIONS = [
+    b"tic_tac_toe:1425",
+    b"connect_four:52753311433677442422121",
+    b"othello:d3 c5 f6 f5 e6",
+    b"othello:O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X",
+]
+
+
 def _journal_seed() -> bytes:
     lines = [{"journal": "psearch analysis 1", "about": _ABOUT}]
     lines += [{"key": f"line {number}", "answer": asdict(_answer(chess.Board()))} for number in range(3)]
@@ -325,8 +417,14 @@ def _log_seed() -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
+def kernel_targets() -> list[Target]:
+    """Those of a user's files of kernels, of which a case takes seconds."""
+    seeds = [path.read_bytes() for path in sorted(EXAMPLES.glob("*.py"))]
+    return [Target("kernels", run_kernels, seeds, patience=10, mutate=mutated_source)]
+
+
 def targets() -> list[Target]:
-    """All, with the malformed inputs that are known as seeds."""
+    """All others, with the malformed inputs that are known as seeds."""
     fens = [line.split(b"\t")[0] for line in _lines("fen_cases.tsv")]
     epds = [json.loads(line)["epd"].encode() for line in _lines("epd_cases.jsonl")] + _lines("suites/mixed.epd")
     moves = [line.split(b"\t")[0] for line in _lines("uci_moves.tsv")] + [b"e4 e5 Nf3 Nc6 Bb5", b"e2e4 c7c5 g1f3"]
@@ -364,5 +462,6 @@ def targets() -> list[Target]:
         Target("command line", run_command_line, commands, 5),
         Target("words", run_words, [b"modern,lmr=0,lmp_base=4", b"sound", b"1,2,4,...,64"], 4),
         Target("uci", run_uci, sessions, 10),
+        Target("game position", run_game_position, _GAME_POSITIONS, 4),
         Target("limit", run_limit, [b"1.5 10 1000 3 60.0 1.0 60.0 40", b"null null null null 1e9 NaN Infinity -1"], 4),
     ]

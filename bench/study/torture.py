@@ -1,10 +1,13 @@
 """Real workers that lose the processor between any two steps which others can see, at random: is every answer right?
 
-    python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--log LOG.jsonl]
+    python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--game FILE] [--kill MS] [--log LOG.jsonl]
 
-Kernels are built with `PSEARCH_YIELDS=1`. Searches without a table, of which the value is known: one worker finds it
-first. Policy, depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is
-only looked at for being legal. After each, when all workers are idle, every invariant of the arena is checked.
+Kernels are built with `PSEARCH_YIELDS=1`. Searches of which the value is known: one worker finds it first. Policy,
+depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is only looked at
+for being legal. After each, when all workers are idle, every invariant of the arena is checked.
+
+Chess is searched without a table, a game of a user's (`--game`) with one. With `--kill` a worker, drawn at random, is
+killed every so many milliseconds: values must be right all the same, but a search may be given up with one line.
 
 Prints a line when it is through, and writes one a minute to the log. Ends with status 1 at the first thing that is
 wrong, having said what, with the seed of that search: `--seed` repeats the position, not the order of steps.
@@ -19,23 +22,30 @@ import random
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 if __name__ == "__main__":
     os.environ["PSEARCH_YIELDS"] = "1"  # before anything is imported that reads it
 
 import chess
+from chaos import Tormentor
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.arena.subject import board_text
 from psearch.arena.validate import describe, leftovers, violations
+from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.defaults import PREDICTING_POLICIES
+from psearch.games import Game, GamePosition
+from psearch.games.searching import options_for
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
+from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
-from psearch.results import Limits
+from psearch.results import Limits, Result, WorkerDied
 
 POLICIES = ("ybw", *PREDICTING_POLICIES)
 _SERIAL_NODES = 20_000
@@ -63,10 +73,26 @@ def position(dice: random.Random) -> chess.Board:
             return board
 
 
-def serial_search(arena: Arena, board: chess.Board) -> tuple[int, int]:
+def game_position(game: Game, dice: random.Random) -> GamePosition:
+    """The same of a game."""
+    position = game.start()
+    for _ in range(dice.randrange(30)):
+        after = position.after(dice.choice(position.moves()))
+        position = game.start() if after.is_over else after
+    return position
+
+
+def options_of(board: chess.Board | GamePosition, policy: str, split_depth: int = 1) -> SearchOptions:
+    """Options with which any number of workers must find the value of one."""
+    if isinstance(board, chess.Board):
+        return SearchOptions.plain(policy, split_depth)
+    return replace(options_for(board.game, policy), split_depth=split_depth)
+
+
+def serial_search(arena: Arena, board: chess.Board | GamePosition) -> tuple[int, int]:
     """The deepest iteration of one worker that is cheap enough, and its value."""
     for depth in range(2, _DEEPEST + 1):
-        write_search(arena, board, Limits(depth=depth), SearchOptions.plain("serial"))
+        write_search(arena, board, Limits(depth=depth), options_of(board, "serial"))
         work_alone(arena)
         value = int(arena.header[0]["score"])
         if int(arena.worker[0]["nodes"]) > _SERIAL_NODES // 4:
@@ -77,32 +103,60 @@ def serial_search(arena: Arena, board: chess.Board) -> tuple[int, int]:
 class Torture:
     """Searches one after the other with the same workers, and what was counted."""
 
-    def __init__(self, workers: int) -> None:
-        self.serial = Arena(1, 1)
-        self.supervisor = Supervisor(workers, 1)
+    def __init__(self, workers: int, game: Game | None = None, kill_ms: float = 0.0) -> None:
+        kernels = STANDARD if game is None else game.kernels
+        self.game = game
+        self.serial = Arena(1, 1, kernels=kernels)
         self.counts: Counter[str] = Counter()
+        self.killer: Tormentor | None = None
+        if kill_ms:  # before the workers: beside a thread a fork server starts them
+            self.killer = Tormentor(["KILL"], kill_ms / 1000, 0.0, seed=1)
+            self.killer.engine = os.getpid()
+            self.killer.start()
+        self.supervisor = Supervisor(workers, 1, kernels=kernels)
 
     def search(self, seed: int) -> None:
         """One search; raises WrongError."""
         dice = random.Random(seed)
-        board = position(dice)
+        board = position(dice) if self.game is None else game_position(self.game, dice)
         depth, value = serial_search(self.serial, board)
         limits = Limits(depth=depth)
         if stopped := seed % 4 == 3:
             limits = Limits(depth=depth + 2, movetime_ms=dice.randrange(1, 100))
-        options = SearchOptions.plain(dice.choice(POLICIES), split_depth=dice.choice((1, 1, 2)))
-        result = self.supervisor.search(SearchRequest(board, limits, options, patience_s=_PATIENCE_S))
-        self.supervisor.settle()
+        options = options_of(board, dice.choice(POLICIES), dice.choice((1, 1, 2)))
+        try:
+            result = self._search(SearchRequest(board, limits, options, patience_s=_PATIENCE_S))
+        except WorkerDied as error:
+            if self.killer is None or "\n" in str(error):
+                raise
+            self.counts.update(searches=1, given_up=1)
+            return
         arena = self.supervisor.arena
-        problems = [*result.notes, *violations(arena), *leftovers(arena)]
-        if result.bestmove not in board.legal_moves:
+        problems = [] if self.killer else [*result.notes]
+        if not self.supervisor.pool.is_broken:
+            problems += [*violations(arena), *leftovers(arena)]
+        legal = board.legal_moves if isinstance(board, chess.Board) else board.root_moves()
+        if result.bestmove not in cast(Any, legal):
             problems.append(f"the move {result.bestmove} is not legal")
-        if not stopped and int(arena.header[0]["score"]) != value:
-            problems.append(f"the value is {arena.header[0]['score']}, one worker finds {value}")
+        score, is_whole = centipawns(result.info.score), result.info.depth == depth or not result.notes
+        if not stopped and is_whole and score != value:
+            problems.append(f"the value is {score}, one worker finds {value}")
         if problems:
             what = "; ".join(problems)
-            raise WrongError(f"seed {seed}, {board.fen()}, depth {depth}, {options}: {what}\n{describe(arena)}")
+            raise WrongError(f"seed {seed}, {board_text(board)}, depth {depth}, {options}: {what}\n{describe(arena)}")
         self._count(stopped)
+
+    def _search(self, request: SearchRequest) -> Result:
+        """With workers that are killed, if any are; in the end all are idle."""
+        if self.killer is not None:
+            self.killer.is_let_loose.set()
+        try:
+            return self.supervisor.search(request)
+        finally:
+            if self.killer is not None:
+                self.killer.is_let_loose.clear()
+                self.counts["kills"] = len(self.killer.sent)
+            self.supervisor.settle()
 
     def _count(self, stopped: bool) -> None:
         arena = self.supervisor.arena
@@ -110,6 +164,8 @@ class Torture:
         self.counts.update({name: int(arena.worker["counters"][name].sum()) for name in _COUNTED})
 
     def close(self) -> None:
+        if self.killer is not None:
+            self.killer.__exit__()
         self.supervisor.close()
         self.serial.close()
 
@@ -132,12 +188,17 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=8)
+    parser.add_argument("--game", metavar="FILE")
+    parser.add_argument("--kill", type=float, default=0.0, metavar="MS")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
-    torture = Torture(options.workers)
+    game = None if options.game is None else Game(options.game)
+    torture = Torture(options.workers, game, options.kill)
+
+    settings = {name: value for name, value in vars(options).items() if value and name not in ("log", "minutes")}
 
     def note(seconds: float, state: str) -> None:
-        row = {"seconds": round(seconds), "workers": options.workers, "seed": options.seed, "state": state}
+        row = {"seconds": round(seconds), **settings, "state": state}
         if options.log is not None:
             with options.log.open("a") as log:
                 print(json.dumps({**row, **torture.counts}), file=log)

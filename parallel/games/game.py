@@ -180,6 +180,14 @@ class GamePosition:
         """Return a move as people write it."""
         return self.game.move_text(self, move)
 
+    def name_of(self, number: int) -> str:
+        """Return a move as the search counts it, from 1, in the words that it has or would have here; where the game
+        has none, the move's number."""
+        try:
+            return self.move_text(number - 1)
+        except PsearchError:  # a move of another position
+            return str(number - 1)
+
     def line_text(self, moves: list[int]) -> list[str]:
         """Return a line of play in words; it ends where a move of it cannot be played."""
         words = []

@@ -71,9 +71,9 @@ def run_file(file: str, source: bytes) -> ModuleType:
         exec(compiled(source, file), made.__dict__)
     except SyntaxError as error:
         raise syntax_mistake(error, file) from error
-    except PlugInError:
+    except (PlugInError, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:  # what a user's code raises
+    except BaseException as error:  # what a user's code raises
         raise mistake_of(error, file) from error
     finally:
         sys.path.remove(folder)

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from psearch.core.toolchain.compiler.compiler_processes import end_with
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.games.game_file import move_text, place_of, record_of
 from psearch.games.limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
@@ -37,8 +38,10 @@ def play(module: ModuleType, file: str, functions: Functions) -> None:
     """Play games with a group's entries. Raises PlugInError."""
     now = mmap.mmap(-1, 1)  # the function under way, for the one who waits
     ours, theirs = os.pipe()
+    compiler = os.getpid()
     child = os.fork()
     if child == 0:
+        end_with(compiler)
         _play_and_exit(module, file, functions, now, theirs)
     os.close(theirs)
     with open(ours, encoding="utf-8") as pipe:

@@ -223,7 +223,10 @@ class Supervisor:
         control = request.control
 
         def may_go_on() -> bool:
-            return time.perf_counter() - since < limit_s and not control.is_stopped
+            if control.is_stopped:
+                return False
+            # a game is searched by processes or not at all: better a late answer than none
+            return not isinstance(request.board, chess.Board) or time.perf_counter() - since < limit_s
 
         notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
         if request.on_note is not None:

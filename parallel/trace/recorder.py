@@ -30,8 +30,10 @@ from psearch.scheduler.scheduler_entries import read_cycles
 from psearch.trace.timeline import (
     MAIN_ROOT_FRAME,
     UNFINISHED,
+    MoveName,
     Slice,
     WorkerTrack,
+    chess_move_name,
     each,
     iteration_slices,
     life_slice,
@@ -116,6 +118,7 @@ class Recorder:
         self._end = 0
         """nanoseconds"""
         self._is_wanted = _always
+        self._move_name: MoveName = chess_move_name
 
     def begin(self) -> None:
         """Begin before a search is handed to the workers: empty logs, and the clock at 0."""
@@ -158,15 +161,23 @@ class Recorder:
         counts = self._logs["head"]["dropped"]
         return {int(worker): int(counts[worker]) for worker in np.flatnonzero(counts)}
 
-    def write(self, path: Path, facts: dict[str, Any], is_wanted: Callable[[], bool] = _always) -> None:
+    def write(
+        self,
+        path: Path,
+        facts: dict[str, Any],
+        is_wanted: Callable[[], bool] = _always,
+        move_name: MoveName | None = None,
+    ) -> None:
         """Write the trace of the last search; facts about it go into the file. OSError when that fails.
+
+        move_name: of a game's moves; None: they are of chess.
 
         A file that is there already is replaced when the new one is complete. A full log takes seconds: `is_wanted` is
         called now and then, and when it returns False `Abandoned` is raised and what is there stays.
         """
         if self._ring:
             raise PsearchError("only what happened last was recorded: that is no trace")
-        self._is_wanted = is_wanted
+        self._is_wanted, self._move_name = is_wanted, move_name or chess_move_name
         with replacing(path) as out:
             write_events(out, self._facts(facts), self._while_wanted(self._trace_events()))
 
@@ -244,7 +255,7 @@ class Recorder:
 
     def _track(self, worker: int, events: np.ndarray) -> Iterator[Slice]:
         head = self._logs[worker]["head"]
-        track = WorkerTrack()
+        track = WorkerTrack(self._move_name)
         for event in self._while_wanted(each(events)):
             track.add(event)
         if head["dropped"]:
@@ -255,7 +266,8 @@ class Recorder:
     def _iterations(self, roots: np.ndarray) -> Iterator[Slice]:
         """The searches of the main root; the one under way when the workers were killed comes last."""
         last_end = 0
-        for part in iteration_slices(each(roots[np.lexsort((roots["time"], roots["begin"]))])):
+        in_order = roots[np.lexsort((roots["time"], roots["begin"]))]
+        for part in iteration_slices(each(in_order), self._move_name):
             last_end = part.end
             yield part
         if not self._arena.header[0]["done"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -32,6 +32,8 @@ _OUTCOMES = {0: "exhausted", CLOSED_CUTOFF: "cutoff", CLOSED_ABORTED: "aborted",
 _BOUNDS = {BOUND_EXACT: "exact", BOUND_LOWER: "lower", BOUND_UPPER: "upper", ROOT_STOPPED: "stopped"}
 _ANY_CASTLING = chess.Board(None, chess960=True)
 """Moves are written without a position at hand: castling as king takes rook."""
+MoveName = Callable[[int], str]
+"""A move of the search in words."""
 
 
 class Event(NamedTuple):
@@ -89,7 +91,8 @@ def _split_name(number: int) -> str:
     return f"{number & (1 << WORKER_BITS) - 1}.{number >> WORKER_BITS}"
 
 
-def _move_name(code: int) -> str:
+def chess_move_name(code: int) -> str:
+    """Return a move of chess in UCI's words."""
     return to_chess_move(code, _ANY_CASTLING).uci()
 
 
@@ -113,12 +116,12 @@ def root_name(depth: int, better_lines: int) -> str:
     return f"depth {depth}, line {better_lines + 1}" if better_lines else f"depth {depth}"
 
 
-def _root_slice(event: Event) -> Slice:
+def _root_slice(event: Event, move_name: MoveName) -> Slice:
     args: dict[str, Any] = {"depth": event.depth, "bound": _BOUNDS[event.outcome]}
     if event.outcome != ROOT_STOPPED:
         args["score"] = event.value
     if event.move:
-        args["move"] = _move_name(event.move)
+        args["move"] = move_name(event.move)
     return Slice(root_name(event.depth, event.helpers), event.begin, event.time, args)
 
 
@@ -136,12 +139,12 @@ def life_slice(event: Event) -> Slice:
     return Slice(f"{kind} node", begin, max(begin, event.time), args)
 
 
-def iteration_slices(roots: Iterable[Event]) -> Iterator[Slice]:
+def iteration_slices(roots: Iterable[Event], move_name: MoveName) -> Iterator[Slice]:
     """Yield the searches of the main root, given in the order of their beginnings; none begins before the last has
     ended."""
     since = 0
     for event in roots:
-        part = _root_slice(event)
+        part = _root_slice(event, move_name)
         part.begin = max(part.begin, since)
         since = part.end = max(part.begin, part.end)
         yield part
@@ -164,7 +167,8 @@ def on_lanes(slices: Iterable[Slice]) -> Iterator[tuple[int, Slice]]:
 class WorkerTrack:
     """One worker's events, in the order of its log, as slices that follow each other."""
 
-    def __init__(self) -> None:
+    def __init__(self, move_name: MoveName) -> None:
+        self._move_name = move_name
         self._done: list[Slice] = []
         self._now = Slice("idle", 0, 0, {})
         self._run = 0
@@ -188,13 +192,13 @@ class WorkerTrack:
         elif kind == TRACE_TAKE:
             self.switch(at, "search", _node_args(event))
         elif kind == TRACE_JOIN:
-            args = {**_node_args(event), "move": _move_name(event.move)}
+            args = {**_node_args(event), "move": self._move_name(event.move)}
             self.switch(event.begin, "join", {**args, "p_needed": _probability(event)})
             self.switch(at, "search", args)
         elif kind == TRACE_ABORT:
             self._abort(event.begin, at, event)
         elif kind == TRACE_ROOT and event.frame != MAIN_ROOT_FRAME:
-            root = _root_slice(event)
+            root = _root_slice(event, self._move_name)
             self._now.end = max(at, self._now.begin)
             self._now.part(root.begin, root.end, root.name, root.args)
 

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 from fuzz import Fuzzer
 from fuzz_mutations import WORDS, mutated
-from fuzz_targets import Target, targets
+from fuzz_targets import Target, kernel_targets, targets
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from paths import BENCH
@@ -48,6 +48,14 @@ def test_pieces_in_any_order(name: str, data: st.DataObject) -> None:
         target.run(text.encode("utf-8", "surrogatepass"))
     except PsearchError as error:
         assert "\n" not in str(error)
+
+
+@pytest.mark.slow
+def test_mutated_kernels_are_compiled_or_refused() -> None:
+    fuzzer = Fuzzer(seed=3, chosen=kernel_targets(), patience=PATIENCE)
+    for number in range(12):
+        fuzzer.run(number)
+    assert fuzzer.failures == []
 
 
 def fail(data: bytes) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 import torture
-from paths import BENCH
+from paths import BENCH, DATA
 from torture import Torture, WrongError
+
+from psearch.games import Game
 
 
 @pytest.fixture
@@ -38,6 +40,17 @@ def test_what_is_left_behind_is_noticed(two: Torture) -> None:
     two.supervisor.arena.frames["node"]["open"][100] = 1
     with pytest.raises(WrongError, match="node 100 is open"):
         two.search(0)
+
+
+@pytest.mark.slow
+def test_a_game_whose_workers_are_killed() -> None:
+    made = Torture(2, Game(DATA / "games" / "take_away.py"), kill_ms=150)
+    try:
+        for seed in range(20):
+            made.search(seed)
+    finally:
+        made.close()
+    assert made.counts["searches"] == 20 and made.counts["kills"] > 0
 
 
 @pytest.mark.slow

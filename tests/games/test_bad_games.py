@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 from paths import DATA, REPOSITORY
+from programs import processes_in_session
 
 from psearch.core.toolchain.kernel_cache import PlugInError
 from psearch.games import Game, search
@@ -105,6 +109,32 @@ def test_a_mistake_is_one_line(mistake: Mistake, tmp_path: Path) -> None:
     file.write_text(GOOD.replace(mistake.before, mistake.after, 1))
     said = told(file)
     assert re.fullmatch(re.escape(str(file)) + mistake.line, said), said
+
+
+PLAYING = """
+import time
+import numpy as np
+from types import SimpleNamespace
+from psearch.games import trial
+
+def start(position):
+    print("playing", flush=True)
+    time.sleep(1000)
+
+trial._PATIENCE_S = 1000
+trial.play(SimpleNamespace(MOST_MOVES=1, POSITION=np.dtype("u8")), "x", {"game_start": start})
+"""
+
+
+def test_games_at_random_end_with_the_compiler() -> None:
+    words = [sys.executable, "-c", PLAYING]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True) as compiler:
+        assert compiler.stdout is not None and compiler.stdout.readline() == "playing\n"
+        compiler.kill()
+    deadline = time.monotonic() + 60
+    while processes_in_session(compiler.pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert processes_in_session(compiler.pid) == []
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from naive_game import is_whole, negamax, random_positions
 from paths import DATA, REPOSITORY
+from programs import descendants
 
 from psearch.defaults import POLICY_NAMES
 from psearch.games import Game, GamePosition, search
@@ -151,6 +155,10 @@ def test_arguments_are_checked(arguments: dict[str, object], tic_tac_toe: Game) 
         search(tic_tac_toe, **arguments)
 
 
+def refuse(*arguments: object) -> None:
+    raise PsearchError("no more processes")
+
+
 def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
     position = Game(TAKE_AWAY).start()
     with supervisor_for(position, 2, 1) as supervisor:
@@ -167,6 +175,35 @@ def test_a_lost_worker_is_replaced(tic_tac_toe: Game) -> None:
     assert len(found.notes) == 1 and "worker 1" in found.notes[0]
 
 
+def test_what_was_found_is_the_answer_where_no_others_can_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package's kernels, with which this process would go on, know no other game."""
+    position = Game(TAKE_AWAY).start()
+    with supervisor_for(position, 2, 1) as supervisor:
+
+        def lose_all(info: object) -> None:
+            monkeypatch.setattr(pool, "launch", refuse)
+            supervisor.pool.kill()
+
+        found = search_with(supervisor, position, Limits(depth=60), on_info=lose_all)
+        assert found.depth >= 1 and found.bestmove in found.line
+        assert found.notes[-1].endswith("the search was stopped, for others cannot be had: no more processes")
+
+
+def test_others_are_waited_for_though_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A late answer is better than none."""
+    position = Game(TAKE_AWAY).start()
+    launch = pool.launch
+
+    def late(*arguments: Any) -> None:
+        time.sleep(0.02)
+        launch(*arguments)
+
+    with supervisor_for(position, 2, 1) as supervisor:
+        monkeypatch.setattr(pool, "launch", late)
+        supervisor.pool.kill()
+        assert search_with(supervisor, position, Limits(movetime_ms=1)).bestmove
+
+
 @pytest.mark.parametrize("method", ["fork", "forkserver", "inline"])
 def test_every_process_has_the_game_however_it_is_started(method: str, tic_tac_toe: Game) -> None:
     position = tic_tac_toe.read("5")
@@ -179,14 +216,20 @@ def test_where_no_process_is_to_be_had_it_is_told(tic_tac_toe: Game, monkeypatch
     """The package's kernels, which search in this process then, know no other game."""
     position = tic_tac_toe.start()
     with supervisor_for(position, 2, 1) as supervisor:
-
-        def refuse(*arguments: object) -> None:
-            raise PsearchError("no more processes")
-
         monkeypatch.setattr(pool, "launch", refuse)
         supervisor.pool.kill()
         with pytest.raises(PsearchError, match="by worker processes only"):
             search_with(supervisor, position, Limits(depth=5))
+
+
+@pytest.mark.slow
+def test_a_hundred_searches_leave_nothing_behind(tic_tac_toe: Game) -> None:
+    held = []
+    for _ in range(2):
+        for _ in range(50):
+            search(tic_tac_toe, "5", threads=2, hash_mb=1)
+        held.append((len(os.listdir("/proc/self/fd")), descendants(os.getpid())))
+    assert held[0] == held[1]
 
 
 def test_nodes_and_time_end_a_search() -> None:

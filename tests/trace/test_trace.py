@@ -17,6 +17,7 @@ from typing import Any
 import chess
 import numpy as np
 import pytest
+from paths import REPOSITORY
 from positions import KIWIPETE, MATED, MIDDLE_GAME
 from programs import PSEARCH
 from timing import last_bound
@@ -34,6 +35,9 @@ from psearch.core.records import (
     frame_dtype,
     trace_event_dtype,
 )
+from psearch.faces.cli import main as cli
+from psearch.games import Game
+from psearch.lab.watching.trace_reading import read_trace
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import SearchRequest
@@ -47,6 +51,7 @@ from psearch.trace.trace_events import OPENING
 from psearch.trace.trace_file import check_trace, replacing
 
 NS_PER_US = 1000
+TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
 SEARCH_PID, WORKERS_PID, SPLITS_PID = 1, 2, 3
 ITERATIONS, FIRST_WORKER, FIRST_SPLITS = 10, 1000, 10_000
 ACTIVITIES = {"search", "idle", "join", "not recorded"}
@@ -312,6 +317,29 @@ def test_the_same_bytes_every_time(tmp_path: Path) -> None:
     trace = Trace(text.decode())
     assert trace.workers == 8
     assert trace.facts["position"] == KIWIPETE and trace.facts["seed"] == 5 and trace.facts["depth"] == 6
+
+
+@pytest.mark.parametrize(
+    "words", [["game", "--threads", "2"], ["simulate", "--workers", "8", "--depth", "6", "--game"]]
+)
+def test_moves_of_a_game_are_in_its_words(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    assert cli.main([*words, TIC_TAC_TOE, "15", "--trace", str(path)]) == 0
+    trace = Trace(path.read_text())
+    assert (trace.facts["game"], trace.facts["position"]) == ("tic-tac-toe", "15")
+    joins = [join for number in range(trace.workers) for join in trace.joins(number)]
+    moves = {part.args["move"] for part in [*joins, *trace.iterations] if "move" in part.args}
+    assert moves and moves <= set("2346789")
+    shown = read_trace(path.read_text())
+    assert shown["facts"]["game"] == "tic-tac-toe" and {part["move"] for part in shown["depths"]} <= moves
+
+
+def test_a_move_that_has_no_words_here_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = Game(TIC_TAC_TOE)
+    position = game.start()
+    assert position.name_of(9) == "9"
+    monkeypatch.setattr(game._module, "move_text", lambda pos, move: str(1 // 0))
+    assert position.name_of(9) == "8"
 
 
 def test_1024_workers(tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ def _main(words: list[str], ends_program: bool) -> int:
         words = ["uci"]
         if sys.stdin is not None and sys.stdin.isatty():
             say("psearch speaks UCI now: `help` shows its commands, `quit` ends it; more: `psearch --help`")
-    command, options = _understood(words)
+    try:
+        command, options = _understood(words)
+    except KeyboardInterrupt:  # while the command is imported
+        complain("interrupted")
+        return EXIT_SIGNAL + signal.SIGINT
     if hasattr(options, "hint"):  # of an option that was given
         complain(options.hint)
     with Signals(ends_program) as signals:

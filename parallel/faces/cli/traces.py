@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from psearch.faces.cli.output import complain, say
 
 if TYPE_CHECKING:
+    from psearch.games.game import GamePosition
     from psearch.processes.supervisor import Supervisor
 
 
@@ -29,10 +30,13 @@ def report_trace(dropped: dict[int, int], path: Path) -> None:
 
 
 @contextmanager
-def traced(engine: Supervisor, path: Path | None, facts: dict[str, Any]) -> Iterator[None]:
+def traced(
+    engine: Supervisor, path: Path | None, facts: dict[str, Any], position: GamePosition | None = None
+) -> Iterator[None]:
     """Write the trace of what happens inside when it is over, also when workers died.
 
-    Nothing without a path. Raises OSError when the trace cannot be written.
+    position: what is searched, if it is none of chess. Nothing without a path. Raises OSError when the trace cannot be
+    written.
     """
     from psearch.results import WorkerDied
 
@@ -43,17 +47,17 @@ def traced(engine: Supervisor, path: Path | None, facts: dict[str, Any]) -> Iter
         yield
     except WorkerDied:
         try:
-            _write_trace(engine, path, facts)
+            _write_trace(engine, path, facts, position)
         except OSError as error:
             complain(f"cannot write the trace {path}: {error.strerror}")
         raise
-    _write_trace(engine, path, facts)
+    _write_trace(engine, path, facts, position)
 
 
-def _write_trace(engine: Supervisor, path: Path, facts: dict[str, Any]) -> None:
+def _write_trace(engine: Supervisor, path: Path, facts: dict[str, Any], position: GamePosition | None) -> None:
     engine.settle()  # nobody writes to the logs any more
     recorder = engine.recorder
     if recorder is None:
         raise AssertionError("a trace of an engine that records none")
-    recorder.write(path, facts)
+    recorder.write(path, facts, move_name=None if position is None else position.name_of)
     report_trace(recorder.dropped, path)

@@ -31,7 +31,11 @@ _MOST_US = 1e12
 _LONGEST = 120
 """Characters of what a fact says."""
 _KINDS = {"search": SEARCH, "join": JOIN, "idle": IDLE, "not recorded": LOST, "aborted work": ABORTED}
-_FACTS = ("psearch", "position", "policy", "depth", "seed", "pruning", "clock", "workers", "finished", "dropped_events")
+_LONGEST_MOVE = 24
+_FACTS = (
+    *("psearch", "game", "position", "policy", "depth", "seed", "pruning"),
+    *("clock", "workers", "finished", "dropped_events"),
+)
 _NO_TRACE = "that is no trace of psearch (psearch --trace FILE, or simulate --trace FILE)"
 
 
@@ -113,7 +117,7 @@ def _iteration(args: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
         "end": end,
         "bound": _text(args["bound"]),
         "score": None if score is None else int(score),
-        "move": None if args.get("move") is None else _text(args["move"])[:5],
+        "move": None if args.get("move") is None else _text(args["move"])[:_LONGEST_MOVE],
     }
 
 

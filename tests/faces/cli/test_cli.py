@@ -448,6 +448,17 @@ def test_a_second_signal_does_not_wait(capsys: pytest.CaptureFixture[str], engin
     assert (captured.out, captured.err) == ("", "psearch: interrupted\n")
 
 
+def test_an_interrupt_while_the_command_is_imported_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(name: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "load", interrupt)
+    assert cli.main(["game", "x.py"]) == 130
+    assert capsys.readouterr().err == "psearch: interrupted\n"
+
+
 def test_a_dead_worker_is_one_line(capsys: pytest.CaptureFixture[str], engine: StandInEngine) -> None:
     def die() -> None:
         raise WorkerDied("worker 1 was killed by signal 9")

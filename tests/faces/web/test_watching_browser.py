@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paths import DATA
 from test_web_browser import ARGUMENTS, CHROMIUM, NARROW, WIDE, Server, picture, playwright, until
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium (apt-get install chromium)"),
 ]
+TAKE_AWAY = str(DATA / "games" / "take_away.py")
 ROWS = "document.querySelectorAll('[role=treeitem]').length"
 PAINTED = """(() => {
     const canvas = document.querySelector("canvas.tracks");
@@ -147,13 +149,22 @@ def test_an_experiment_is_stopped(page: Any) -> None:
     until(page, "document.querySelector('.laboratory [role=status]').textContent === 'Stopped.'", 60)
 
 
-def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["startpos", "--depth", "14"], "position rnbqkbnr/"),
+        (["game", TAKE_AWAY, "5. 5.", "--depth", "24"], "game take away, position 5. 5., "),
+    ],
+    ids=["chess", "game"],
+)
+def test_a_trace_is_opened(page: Any, tmp_path: Path, run: Any, words: list[str], said: str) -> None:
     path = tmp_path / "trace.json"
-    assert run("--threads", "2", "--depth", "14", "--trace", str(path), "startpos")[0] == 0
+    assert run(*words, "--threads", "2", "--trace", str(path))[0] == 0
     open_tab(page, "laboratory")
     page.locator("#laboratory-trace").set_input_files(path)
     until(page, "document.querySelector('.laboratory .result h2')?.textContent === 'Trace'", 60)
     until(page, PAINTED + " > 1000")
+    assert said in page.locator(".laboratory .result .note").first.inner_text()
     path.write_text("{}")
     page.locator("#laboratory-trace").set_input_files(path)
     until(page, "document.querySelector('.laboratory .error')?.textContent.includes('no trace of psearch')", 60)

@@ -19,6 +19,7 @@ from psearch.faces.cli.arguments import (
 from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.signals import Signals
+from psearch.faces.cli.traces import add_trace, traced
 from psearch.searcher.declared import POLICY
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_hash(parser, None)
     POLICY.add_to(parser)
     add_json(parser)
+    add_trace(parser)
     parser.add_argument("--board", action="store_true", help="print the board first, if the game draws it")
 
 
@@ -63,6 +65,10 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     hash_mb = hash_or_default(options)
+    if options.trace is not None:
+        from psearch.trace.trace_file import check_trace
+
+        check_trace(options.trace)
     game = loaded_game(file)
     position = game.read(" ".join(moves))
     if options.board:
@@ -78,14 +84,20 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         if not options.json:
             print(iteration_text(result), flush=True)
 
+    trace = options.trace
+    if trace is not None and position.is_over:
+        complain("the game is over: nothing is searched, and no trace written")
+        trace = None
+    facts = {"game": game.name, "position": " ".join(moves), "policy": options.policy}
     how = options_for(game, options.policy)
     prepare_kernels(how.kernels.group(SEARCH))
-    with supervisor_for(position, options.threads, hash_mb, how) as supervisor:
+    with supervisor_for(position, options.threads, hash_mb, how, trace is not None) as supervisor:
         signals.searching = True
         limits = limits_of(options, DEFAULT_MOVETIME_MS)
-        result = search_with(supervisor, position, limits, how, show, signals.control, complain)
-    if options.json:
-        print_json(json_object(position, result, options.threads))
-    else:
-        print(final_text(position, result), file=sys.stdout, flush=True)
+        with traced(supervisor, trace, facts, position):
+            result = search_with(supervisor, position, limits, how, show, signals.control, complain)
+            if options.json:
+                print_json(json_object(position, result, options.threads))
+            else:
+                print(final_text(position, result), file=sys.stdout, flush=True)
     return signals.exit_status

@@ -211,13 +211,18 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
             if log is not None:
                 log.add(sample)
 
+        from psearch.games.game import GamePosition
         from psearch.lab.studies.virtual_study import run_study
         from psearch.terminal.status import StatusLine
 
         traced: list[dict[int, int]] = []
 
         def write_trace(recorder: Recorder, facts: dict[str, Any]) -> None:
-            recorder.write(options.trace, facts)
+            position, name_of = study.suite[0].board, None
+            if isinstance(position, GamePosition):
+                name_of = position.name_of
+                facts |= {"game": position.game.name, "position": " ".join(options.game[1:])}
+            recorder.write(options.trace, facts, move_name=name_of)
             traced.append(recorder.dropped)
 
         try:
