@@ -42,7 +42,7 @@ from psearch.own_policy import (
 )
 
 limit_answers(0, MAX_PLY, reduction_of)
-limit_answers(-1, 2, extension_of)
+limit_answers(-3, 2, extension_of)
 limit_answers(PRUNE_NOTHING, PRUNE_RAZOR, prune_node)
 
 __all__ = [

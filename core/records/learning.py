@@ -11,9 +11,10 @@ CORRECTIONS = 1 << 14
 
 learning_dtype = record(
     [
-        # By side, from * 64 + to; within +-HISTORY_MAX. Shared by all workers without locks: an update that gets lost
+        # By side, by whether a move leaves (2) and goes to (1) a square that the other side attacks, and by
+        # from * 64 + to; within +-HISTORY_MAX. Shared by all workers without locks: an update that gets lost
         # changes the order of moves a little, and learning apart costs more nodes (docs/decisions/004).
-        ("quiet", "i4", (2, 4096)),
+        ("quiet", "i4", (2, 4, 4096)),
         # The same for a move after another: by `piece_to` of the earlier move, one or two plies before, and of this one
         ("continuation", "i2", (MOVED, MOVED)),
         # Of captures: by `piece_to` and the type of what is taken

@@ -54,6 +54,7 @@ node_dtype = record(
         ("see_threshold", "i4"),  # PASS_PROBCUT: what a capture must win
         ("cont_1", "i4"),  # piece and target of the move that led here, and of the one before: `piece_to`; 0 none
         ("cont_2", "i4"),
+        ("threats", "u8"),  # squares that the other side attacks
         ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
         ("raw_eval", "i4"),  # static evaluation as evaluated: what the table keeps
         ("pv_length", "i4"),
@@ -99,11 +100,11 @@ frame_dtype = record(
         ("node", node_dtype),
         ("visit", visit_dtype),  # private to the worker that runs the stack
         # Helpers read the position of a split node while its visit changes: on a line of its own, so there is room for
-        # 80 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
+        # 72 bytes here. An odd number of lines per frame spreads the frames over the cache sets.
         ("trace", frame_trace_dtype),
         # 1: the node's value rests on a position that was evaluated before the game was over. Not chess; as for `best`
         ("horizon", "i8"),
-        ("pad", "u1", (40,)),
+        ("pad", "u1", (32,)),
         ("position", position_dtype),  # written when the frame is entered, then only read
     ]
 )

@@ -2,7 +2,7 @@
 
 What each technique does: `core/chess/pruning`; which mode uses which: the values beside the defaults here. Where values
 come from: those of Heinz's techniques from his papers (`ael`); those of the others began as common values of today's
-engines and were tuned by games (docs/decisions/017, and 028 with the network; 010 for the mating nets).
+engines and were tuned by games (docs/decisions/017, 028 and 031 with the network; 010 for the mating nets).
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Pruning:
     null_adaptive: int = _switch("1: R = 2 or 3 by depth and pieces (Heinz 1999), 0: by the next three", ael=1)
     null_base: int = _depth("R = this", 4)
     null_depth_divisor: int = _divisor("+ depth / this", 4)
-    null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 200)
+    null_eval_divisor: int = _divisor("+ (evaluation - beta) / this, 3 at most", 160)
     null_verify: int = _technique(
         "a null move that failed high is verified where zugzwang threatens",
         "null moves verified",
@@ -148,8 +148,8 @@ class Pruning:
     reverse_futility: int = _technique(
         "the evaluation is above beta by a margin: the node fails high", "nodes", "cut", modern=1
     )
-    reverse_futility_depth: int = _depth("up to this depth", 8)
-    reverse_futility_margin: int = _margin("centipawns per ply, one ply less if the evaluation is improving", 62)
+    reverse_futility_depth: int = _depth("up to this depth", 7)
+    reverse_futility_margin: int = _margin("centipawns per ply, one ply less if the evaluation is improving", 46)
     reverse_futility_net: int = _switch("not with the own king in a mating net", modern=1)
     reverse_futility_net_depth: int = _depth("from this depth on", 4)
     mate_in_one: int = _technique(
@@ -166,7 +166,7 @@ class Pruning:
         "the evaluation is below alpha by a margin: quiescence decides", "nodes", "left to quiescence", modern=1
     )
     razoring_depth: int = _depth("up to this depth", 2)
-    razoring_margin: int = _number("centipawns per ply", 190)
+    razoring_margin: int = _number("centipawns per ply", 150)
     probcut: int = _technique(
         "a capture that beats beta by a margin at depth - 3 refutes the node",
         "nodes tried with captures",
@@ -187,7 +187,7 @@ class Pruning:
         "a ply less deep",
         modern=1,
     )
-    iir_depth: int = _depth("from this depth on", 4, least=2)
+    iir_depth: int = _depth("from this depth on", 3, least=2)
     singular: int = _technique(
         "the table's move alone holds: it is extended; others hold too: the node is cut",
         "table moves left out",
@@ -196,6 +196,9 @@ class Pruning:
     )
     singular_depth: int = _depth("from this depth on", 7, least=3)
     singular_margin: int = _margin("centipawns per ply below the table's score", 1, most=_MOST_PER_PLY)
+    singular_negative: int = _number(
+        "plies less for the table's move where others hold and its score is beta or more", 1, 0, 3, modern=3
+    )
     double_margin: int = _number("centipawns below that from which the extension is two plies", 40)
     check_extension: int = _technique(
         "a ply more for checks: 1 those that lose no material, 2 all",
@@ -206,26 +209,27 @@ class Pruning:
         modern=1,
     )
     lmr: int = _technique("late moves are searched less deep first", "moves reduced", "not searched again", modern=1)
+    lmr_depth: int = _depth("from this depth on", 3, least=2, modern=2)
     lmr_base: int = _number("1/100 ply of reduction", 112)
     lmr_divisor: int = _divisor("+ ln(depth) ln(move number) / this, in 1/100", 265)
     lmr_history: int = _divisor("history that is worth a ply", 5000)
     lmr_tt_capture: int = _number("1/100 ply more where the table's move is no quiet one", 130, 0, _MOST_REDUCTION)
     lmr_cutoffs: int = _number(
-        "1/100 ply more where more than three children have been cut off", 150, 0, _MOST_REDUCTION
+        "1/100 ply more where more than three children have been cut off", 125, 0, _MOST_REDUCTION
     )
     lmr_under_way: int = _number("percent of the moves under way elsewhere that count as cut off there", 40, 0, 100)
     lmp: int = _technique("late quiet moves are left out", "quiet moves", "left out", modern=1)
     lmp_depth: int = _depth("up to this depth", 8)
-    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 8)
+    lmp_base: int = _number("after (this + depth squared) moves, half as many if not improving", 7)
     history_pruning: int = _technique("quiet moves that never cut are left out", "quiet moves", "left out", modern=1)
     history_pruning_depth: int = _depth("up to this reduced depth", 3)
-    history_pruning_margin: int = _number("history per ply below which a move is left out", 4000)
+    history_pruning_margin: int = _number("history per ply below which a move is left out", 3200)
     move_futility: int = _technique(
         "quiet moves are left out when the evaluation is below alpha by a margin", "quiet moves", "left out", modern=1
     )
     move_futility_depth: int = _depth("up to this reduced depth", 6)
-    move_futility_base: int = _margin("centipawns", 100)
-    move_futility_margin: int = _margin("+ centipawns per ply of reduced depth", 100)
+    move_futility_base: int = _margin("centipawns", 80)
+    move_futility_margin: int = _margin("+ centipawns per ply of reduced depth", 66)
     see_quiets: int = _technique("quiet moves that lose material are left out", "quiet moves", "left out", modern=1)
     see_quiets_margin: int = _number("centipawns per reduced depth squared that a move may lose", 20)
     see_captures: int = _technique("captures that lose material are left out", "captures", "left out", modern=1)
@@ -237,10 +241,13 @@ class Pruning:
     delta_margin: int = _margin("centipawns a capture may gain beside what it takes", 270)
     network: int = _switch("1: the network evaluates positions, 0: the evaluation by hand", modern=1)
     correction: int = _switch("the static evaluation is corrected by what searches have found before", modern=1)
-    correction_pawns: int = _number("centipawns at most, by the pawns", 40, 0, _MOST_CORRECTION)
-    correction_pieces: int = _number("by the pieces of each colour", 40, 0, _MOST_CORRECTION)
+    correction_pawns: int = _number("centipawns at most, by the pawns", 50, 0, _MOST_CORRECTION)
+    correction_pieces: int = _number("by the pieces of each colour", 50, 0, _MOST_CORRECTION)
     correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
     correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 3)
+    history_linear: int = _number("a cutoff is worth 8 x depth squared + this x depth to a history", 0, 0, 1000, modern=200)
+    history_malus: int = _number("percent of that which moves tried before it lose", 100, 0, 200, modern=130)
+    history_threats: int = _switch("histories tell whether a move leaves or goes to a square that is attacked", modern=1)
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _technique(
         "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",

@@ -180,7 +180,7 @@ def enter_quiescence(ctx, wk, frame):
 @kernel(i64(Learning, Node, i64))
 def _history(learning, node, move):
     """How well a move has done, for the side to move at the node's ply."""
-    return learning.quiet[node.ply & 1, move & (_HISTORY_SLOTS - 1)]
+    return learning.quiet[node.ply & 1, 0, move & (_HISTORY_SLOTS - 1)]
 
 
 @kernel(void(Context, Worker, Frame))
@@ -302,13 +302,13 @@ def after_move(ctx, wk, frame, node, value):
 def _add_history(learning, node, move, bonus):
     slot = move & (_HISTORY_SLOTS - 1)
     side = node.ply & 1
-    learning.quiet[side, slot] = towards(np.int64(learning.quiet[side, slot]), bonus, HISTORY_MAX)
+    learning.quiet[side, 0, slot] = towards(np.int64(learning.quiet[side, 0, slot]), bonus, HISTORY_MAX)
 
 
 @kernel(void(Context, Worker, Frame, Node))
 def learn(ctx, wk, frame, node):
     move = frame.visit.move
-    bonus = cutoff_bonus(node)
+    bonus = cutoff_bonus(node.depth, 0)
     learning = header_of(ctx).learning
     keep_killer(wk, wk.ply, move)
     _add_history(learning, node, move, bonus)

@@ -11,8 +11,9 @@ from pathlib import Path
 import chess
 import numpy as np
 import pytest
-from inspect_position import attacks_bb
+from inspect_position import Probe, attacks_bb
 from naive import ray_attacks
+from positions import sample
 
 from psearch.core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
 from psearch.core.constants import BISHOP, KING, KNIGHT, QUEEN, ROOK
@@ -50,6 +51,16 @@ def test_attacks_equal_python_chess(tables, piece):
                 board.set_piece_at(other, chess.Piece(chess.PAWN, chess.BLACK))
             board.set_piece_at(square, chess.Piece(piece + 1, chess.WHITE))
             assert attacks_bb(tables, piece, square, occupied_bb) == board.attacks_mask(square)
+
+
+def test_squares_that_a_side_attacks_equal_python_chess(tables):
+    for board in sample(51, 300):
+        probe = Probe(tables, board)
+        for side, color in enumerate((chess.WHITE, chess.BLACK)):
+            attacked_bb = 0
+            for square in chess.SquareSet(board.occupied_co[color]):
+                attacked_bb |= board.attacks_mask(square)
+            assert probe.attacked_by(side) == attacked_bb, board.fen()
 
 
 def test_pawns_attack_as_in_python_chess(tables):

@@ -143,7 +143,7 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
     for board in sample(36, 100):
         probe.set(board)
         history = random_numbers.integers(-HISTORY_MAX, HISTORY_MAX, (2, 4096), endpoint=True)
-        probe.learning["quiet"][0] = history
+        probe.learning["quiet"][0] = history[:, None]
         side = 0 if board.turn else 1
         quiets = [code for stage, code in probe.pick_order() if KINDS[stage] == QUIET]
         scores = [
@@ -192,9 +192,9 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
     for number in range(2000):
         cutter = dice.choice(quiets[: 3 + number % 20])
         tried = [code for _, code in probe.pick_order(limit=place_of(probe, cutter))]
-        before = probe.learning[0]["quiet"].astype(int)
+        before = probe.learning[0]["quiet"][:, 0].astype(int)
         probe.learn_cutoff(cutter, ply=5, depth=dice.choice((1, 2, 3, 7, 20, 250)))
-        after = probe.learning[0]["quiet"].astype(int)
+        after = probe.learning[0]["quiet"][:, 0].astype(int)
         assert np.abs(after).max() <= HISTORY_MAX
         changed = {int(code) for code in np.flatnonzero(after[0] != before[0])}
         lowered = {code & 4095 for code in tried if is_quiet(board, code)} - {cutter & 4095}
@@ -205,6 +205,24 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
         assert lowered - changed <= {int(code) for code in np.flatnonzero(before[0] < -HISTORY_MAX // 2)}
         assert not after[1].any(), "the other side's"
     assert np.abs(probe.learning[0]["quiet"]).max() > HISTORY_MAX // 2
+
+
+def test_a_move_from_an_attacked_square_has_a_history_of_its_own(probe: NodeProbe) -> None:
+    board = chess.Board()
+    probe.set(board)
+    probe.worker[0] = 0
+    probe.learning[0] = 0
+    move = from_chess_move(chess.Move.from_uci("g1f3"), board)
+    for part, attacked in enumerate(([], [chess.F3], [chess.G1], [chess.G1, chess.F3])):
+        probe.node["threats"] = int(chess.SquareSet(attacked))
+        before = probe.learning[0]["quiet"].copy()
+        probe.pick_order(limit=place_of(probe, move))
+        probe.learn_cutoff(move, ply=3, depth=4)
+        changed = probe.learning[0]["quiet"] - before
+        assert changed[0, part, move & 4095] == 4 * 4 * 8
+        changed[0, part] = 0
+        assert not changed.any()
+    probe.node["threats"] = 0
 
 
 def test_the_move_that_keeps_cutting_comes_first(probe: NodeProbe) -> None:

@@ -83,10 +83,10 @@ def test_history_pruning_at_the_margin(tables: np.ndarray) -> None:
     for depth, reduced in ((1, 0), (2, 0), (3, 1)):
         limit = -4000 * (reduced + 1)
         for history, pruned in ((limit, False), (limit - 1, True)):
-            probe.learning["quiet"][0, 0, move & 4095] = history
+            probe.learning["quiet"][0, 0, 0, move & 4095] = history
             searched_one(probe, depth, 0, 2)
             assert probe.prunes_move(move) == pruned, depth
-    probe.learning["quiet"][0, 0, move & 4095] = -8192
+    probe.learning["quiet"][0, 0, 0, move & 4095] = -8192
     searched_one(probe, 12, 0, 2)
     assert not probe.prunes_move(move), "too deep"
 
@@ -229,11 +229,11 @@ def test_what_reduces_less(tables: np.ndarray) -> None:
     for cutoffs in (3, 4):
         assert reduction(quiet, tt_move=capture, cutoffs=cutoffs, ply=1) == plain + (1 if cutoffs == 3 else 3)
     assert reduction(quiet, cutoffs=9, ply=0) == plain
-    probe.learning["quiet"][0, 0, quiet & 4095] = MODERN.lmr_history
+    probe.learning["quiet"][0, 0, 0, quiet & 4095] = MODERN.lmr_history
     assert reduction(quiet) == plain - 1
-    probe.learning["quiet"][0, 0, quiet & 4095] = -MODERN.lmr_history
+    probe.learning["quiet"][0, 0, 0, quiet & 4095] = -MODERN.lmr_history
     assert reduction(quiet) == plain + 1
-    probe.learning["quiet"][0, 0, quiet & 4095] = 0
+    probe.learning["quiet"][0, 0, 0, quiet & 4095] = 0
     checked = probe_of(tables, IN_CHECK, lmr=1)
     checked.enter(12, 0)
     assert checked.reduction(code(IN_CHECK, "e1d1"), 20) == 0

@@ -39,6 +39,7 @@ from psearch.core.chess.search.tt import (
 )
 from psearch.core.constants import MOVE_MASK, NO_MOVE
 from psearch.core.records import FRAME_SIZE, MAX_MOVES, SOUND_GATES, evaluation_dtype, learning_dtype, worker_dtype
+from psearch.core.records.pruning_record import Pruning
 from psearch.core.scores import score_to_table
 from psearch.core.toolchain.intrinsics import high_product
 from psearch.core.toolchain.jit import entry, kernel
@@ -52,6 +53,7 @@ from psearch.core.views import (
     i64,
     learning_at,
     position_at,
+    pruning_at,
     tables_at,
     void,
     worker_at,
@@ -99,13 +101,13 @@ def pick_rest(tables, learning, frame):
     )
 
 
-@entry(void(i64, i64, i64, i64, i64), INSPECT)
-def learn_from_cutoff(worker, learning, frame, move, ply):
+@entry(void(i64, i64, i64, i64, i64, i64), INSPECT)
+def learn_from_cutoff(worker, pruning, learning, frame, move, ply):
     """`learn_cutoff`: what a worker keeps of a cutoff by `move` at the node of a frame."""
     fr = frame_at(frame)
     captures = 1 if fr.node.stage == PICK_CAPTURES else 0
     quiets = 1 if fr.node.stage == PICK_QUIETS else 0
-    learn_cutoff(worker_at(worker), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
+    learn_cutoff(worker_at(worker), pruning_at(pruning), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
 
 
 @entry(i64(i64), INSPECT)
@@ -198,6 +200,13 @@ class NodeProbe(Probe):
         super().__init__(tables, board)
         self.worker = np.zeros(1, worker_dtype)
         self.learning = np.zeros(1, learning_dtype)
+        self._pruning = np.array([Pruning().record()])
+
+    @property
+    def node(self) -> np.void:
+        """The node, one `node_dtype` record; writing to it changes what is decided."""
+        record: np.void = self._frames[0]["node"]
+        return record
 
     def evaluate(self) -> int:
         """E: the static evaluation for the side to move, in centipawns."""
@@ -247,7 +256,7 @@ class NodeProbe(Probe):
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
         self._frames[0]["node"]["depth"] = depth
-        learn_from_cutoff(self.worker.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
+        learn_from_cutoff(self.worker.ctypes.data, self._pruning.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import chess
 import numpy as np
 from inspect_entries import INSPECT
 
+from psearch.core.chess.board.attacks import attacks_of as all_attacks
 from psearch.core.chess.board.attacks import piece_attacks
 from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.board.movegen import count_legal, generate_captures, generate_quiets, is_legal
@@ -96,6 +97,12 @@ def attacks_of(tables, piece, square, occupied):
     return np.int64(piece_attacks(tables_at(tables), piece, square, np.uint64(occupied)))
 
 
+@entry(i64(i64, i64, i64), INSPECT)
+def attacked_by(tables, position, side):
+    """Squares that a side attacks, a bitboard as int64 with the same bits."""
+    return np.int64(all_attacks(tables_at(tables), position_at(position), side))
+
+
 @entry(i64(i64), INSPECT)
 def insufficient(position):
     """1 if nobody can be mated any more, by material alone, else 0."""
@@ -150,6 +157,10 @@ class Probe:
     def in_check(self) -> bool:
         """Whether the side to move is in check, as the incremental state says."""
         return bool(self.record["checkers"])
+
+    def attacked_by(self, side: int) -> int:
+        """The squares that a side attacks, as a bitboard."""
+        return int(attacked_by(self.tables.ctypes.data, self._address, side)) & chess.BB_ALL
 
     def from_scratch(self) -> np.void:
         """A copy of the position with everything that `complete` derives computed again."""

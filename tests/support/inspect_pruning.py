@@ -176,12 +176,6 @@ class PruningProbe(NodeProbe):
         super().__init__(tables, board)
         self._pruning = np.array([pruning.record()])
 
-    @property
-    def node(self) -> np.void:
-        """The node, one `node_dtype` record; writing to it changes what is decided."""
-        record: np.void = self._frames[0]["node"]
-        return record
-
     def gives_check(self, move: int) -> bool:
         """Whether a legal move gives check."""
         return bool(check_given(self.tables.ctypes.data, self._address, move))

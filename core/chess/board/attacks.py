@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.board.bits import pawn_attacks_east, pawn_attacks_west
 from psearch.core.chess.board.magics import BISHOP_MAGICS, ROOK_MAGICS
 from psearch.core.constants import (
     BISHOP,
@@ -22,7 +23,7 @@ from psearch.core.constants import (
     U1,
     WHITE,
 )
-from psearch.core.toolchain.intrinsics import HAS_PEXT, pext
+from psearch.core.toolchain.intrinsics import HAS_PEXT, lowest_bit, pext
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Position, Tables, boolean, i64, u64, void
 
@@ -69,6 +70,29 @@ def piece_attacks(tb, piece, square, occupied_bb):
     if piece == QUEEN:
         return rook_attacks(tb, square, occupied_bb) | bishop_attacks(tb, square, occupied_bb)
     return tb.king[square]
+
+
+@kernel(u64(Tables, Position, i64))
+def attacks_of(tb, pos, side):
+    """Return the squares that a side attacks."""
+    own_bb = pos.color_bb[side]
+    occupied_bb = own_bb | pos.color_bb[1 - side]
+    pawns_bb = pos.piece_bb[PAWN] & own_bb
+    attacks_bb = pawn_attacks_west(pawns_bb, side) | pawn_attacks_east(pawns_bb, side)
+    # by kind, not piece by piece: a branch that can be foretold
+    left_bb = pos.piece_bb[KNIGHT] & own_bb
+    while left_bb != U0:
+        attacks_bb |= tb.knight[lowest_bit(left_bb)]
+        left_bb &= left_bb - U1
+    left_bb = (pos.piece_bb[BISHOP] | pos.piece_bb[QUEEN]) & own_bb
+    while left_bb != U0:
+        attacks_bb |= bishop_attacks(tb, lowest_bit(left_bb), occupied_bb)
+        left_bb &= left_bb - U1
+    left_bb = (pos.piece_bb[ROOK] | pos.piece_bb[QUEEN]) & own_bb
+    while left_bb != U0:
+        attacks_bb |= rook_attacks(tb, lowest_bit(left_bb), occupied_bb)
+        left_bb &= left_bb - U1
+    return attacks_bb | tb.king[lowest_bit(pos.piece_bb[KING] & own_bb)]
 
 
 @kernel(u64(Tables, Position, i64, u64))

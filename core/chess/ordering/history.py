@@ -6,12 +6,14 @@ The histories are shared by all workers without locks: an update that gets lost 
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.chess.board.bits import move_from, move_kind, move_to
 from psearch.core.chess.board.position import code_on
 from psearch.core.constants import HISTORY_MAX, KIND_EP, KIND_PROMOTE, MOVE_MASK, NO_MOVE
 from psearch.core.toolchain.intrinsics import check
 from psearch.core.toolchain.jit import kernel
-from psearch.core.views import Learning, Node, Position, Worker, boolean, i64, void
+from psearch.core.views import Learning, Node, Position, PruningRecord, Worker, boolean, i64, void
 
 
 @kernel(boolean(Position, i64))
@@ -31,12 +33,19 @@ def piece_to(pos, move):
     return code_on(pos, move_from(move)) << 6 | move_to(move)
 
 
+@kernel(i64(Node, i64))
+def _escape(node, move):
+    """Whether a move leaves (2) and goes to (1) a square that the other side attacks: the part of the table it is in."""
+    leaves = np.int64(node.threats >> np.uint64(move_from(move))) & 1
+    return leaves << 1 | np.int64(node.threats >> np.uint64(move_to(move))) & 1
+
+
 @kernel(i64(Learning, Position, Node, i64))
 def quiet_history(learning, pos, node, move):
     """Return how well a quiet move has done: by itself, and after the two moves that led to the node."""
     moved = piece_to(pos, move)
     return (
-        learning.quiet[pos.side, move & 4095]
+        learning.quiet[pos.side, _escape(node, move), move & 4095]
         + learning.continuation[node.cont_1, moved]
         + learning.continuation[node.cont_2, moved]
     )
@@ -54,7 +63,8 @@ def _add_history(learning, pos, node, move, bonus):
     side = pos.side
     code = move & 4095
     moved = piece_to(pos, move)
-    learning.quiet[side, code] = towards(learning.quiet[side, code], bonus, HISTORY_MAX)
+    part = _escape(node, move)
+    learning.quiet[side, part, code] = towards(learning.quiet[side, part, code], bonus, HISTORY_MAX)
     if node.cont_1 != 0:
         old = learning.continuation[node.cont_1, moved]
         learning.continuation[node.cont_1, moved] = towards(old, bonus, HISTORY_MAX)
@@ -81,11 +91,10 @@ def _add_capture_history(learning, pos, move, bonus):
     learning.capture[moved, taken] = towards(learning.capture[moved, taken], bonus, HISTORY_MAX)
 
 
-@kernel(i64(Node))
-def cutoff_bonus(node):
-    """Return what a history gains by a cutoff at the node, and the moves tried before it lose."""
-    depth = node.depth
-    return min(depth * depth * 8, HISTORY_MAX // 4)
+@kernel(i64(i64, i64))
+def cutoff_bonus(depth, linear):
+    """Return what a history gains by a cutoff at this depth, and the moves tried before it lose."""
+    return min(depth * (8 * depth + linear), HISTORY_MAX // 4)
 
 
 @kernel(void(Worker, i64, i64))
@@ -96,21 +105,22 @@ def keep_killer(wk, ply, move):
         wk.killers[ply, 0] = move
 
 
-@kernel(void(Worker, Learning, Position, Node, i64, i64, i64, i64))
-def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begun):
+@kernel(void(Worker, PruningRecord, Learning, Position, Node, i64, i64, i64, i64))
+def learn_cutoff(wk, pruning, learning, pos, node, move, ply, captures_begun, quiets_begun):
     """Remember a move that cut, and mark down the moves of its kind tried before it.
 
     captures_begun, quiets_begun: 1 if it came from the list of captures, or of quiet moves: those before the cursor
     were tried.
     """
-    bonus = cutoff_bonus(node)
+    bonus = cutoff_bonus(node.depth, pruning.history_linear)
+    malus = -bonus * pruning.history_malus // 100
     if not is_quiet(pos, move):
         _add_capture_history(learning, pos, move, bonus)
         if captures_begun:
             for i in range(node.bad_end, node.cursor):
                 tried = node.moves[i] & MOVE_MASK
                 if tried != move and tried != node.tt_move:
-                    _add_capture_history(learning, pos, tried, -bonus)
+                    _add_capture_history(learning, pos, tried, malus)
         return
     keep_killer(wk, ply, move)
     _add_history(learning, pos, node, move, bonus)
@@ -118,7 +128,7 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
         return
     for tried in (node.tt_move, node.killer_1, node.killer_2):
         if tried != NO_MOVE and tried != move and is_quiet(pos, tried):
-            _add_history(learning, pos, node, tried, -bonus)
+            _add_history(learning, pos, node, tried, malus)
     for i in range(node.bad_end, node.cursor):
         tried = node.moves[i] & MOVE_MASK
         if tried == move:
@@ -126,4 +136,4 @@ def learn_cutoff(wk, learning, pos, node, move, ply, captures_begun, quiets_begu
         if tried == node.tt_move or tried == node.killer_1 or tried == node.killer_2:
             continue
         if is_quiet(pos, tried):
-            _add_history(learning, pos, node, tried, -bonus)
+            _add_history(learning, pos, node, tried, malus)

@@ -65,7 +65,7 @@ def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
 
     cutoffs: how many children of the node, and of its siblings, a move has cut off; gives: the move gives check.
     """
-    if not pruning.lmr or node.depth < 3 or node.in_check:
+    if not pruning.lmr or node.depth < pruning.lmr_depth or node.in_check:
         return 0
     index = visit.index
     pv_node = node.beta - racing_alpha(node) > 1

@@ -45,7 +45,7 @@ def prunes_move(ctx, wk, pos, node, move):
 
 @hook(i64(Context, Worker, Position, Node, Visit, boolean, boolean))
 def extension_of(ctx, wk, pos, node, visit, gives, within):
-    """Return plies more, -1 to 2, for the move of the visit; with 0 `reduction_of` is asked. gives: it gives check;
+    """Return plies more, -3 to 2, for the move of the visit; with 0 `reduction_of` is asked. gives: it gives check;
     within: the line is not too long already. Reads the node without its lock."""
     return package_extension_of(wk, header_of(ctx).options.pruning, tables_of(ctx), pos, node, visit, gives, within)
 

@@ -7,6 +7,7 @@ own frame, one after the other, and each may be split like any search: whoever f
 
 from __future__ import annotations
 
+from psearch.core.chess.board.attacks import attacks_of
 from psearch.core.chess.board.movegen import is_legal
 from psearch.core.chess.board.position import find_pins
 from psearch.core.chess.ordering.movepick import PICK_CAPTURES_START, PICK_TT, begin_picking, begin_root_picking
@@ -89,6 +90,8 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
     node.best_move = NO_MOVE
     node.pv_length = 0
     find_pins(tables_of(ctx), frame.position)
+    if hd.options.pruning.history_threats:
+        node.threats = attacks_of(tables_of(ctx), frame.position, 1 - frame.position.side)
     if wk.ply == 0:
         begin_root_picking(stack_of(ctx, wk.stack), hd, node)
     else:
@@ -219,6 +222,6 @@ def finish_pass(ctx, wk, frame):
             wk.value = bound
             return DO_RETURN
         elif node.tt_score >= beta:
-            node.extension = -1
+            node.extension = -pruning.singular_negative
     _next_pass(ctx, wk, frame, pass_kind)
     return DO_MOVES
