@@ -245,9 +245,13 @@ class Pruning:
     correction_pieces: int = _number("by the pieces of each colour", 50, 0, _MOST_CORRECTION)
     correction_moves: int = _number("by the last two moves", 30, 0, _MOST_CORRECTION)
     correction_slowness: int = _divisor("an entry moves by 1/1024 x centipawns x depth / this", 3)
-    history_linear: int = _number("a cutoff is worth 8 x depth squared + this x depth to a history", 0, 0, 1000, modern=200)
+    history_linear: int = _number(
+        "a cutoff is worth 8 x depth squared + this x depth to a history", 0, 0, 1000, modern=200
+    )
     history_malus: int = _number("percent of that which moves tried before it lose", 100, 0, 200, modern=130)
-    history_threats: int = _switch("histories tell whether a move leaves or goes to a square that is attacked", modern=1)
+    history_threats: int = _switch(
+        "histories tell whether a move leaves or goes to a square that is attacked", modern=1
+    )
     table_in_quiescence: int = _switch("quiescence reads and writes the transposition table", ael=1, modern=1)
     sound: int = _technique(
         "sound futility at depth 1 (docs/design/soundness.md); needs table_in_quiescence 0",

@@ -44,13 +44,15 @@ def test_what_is_left_behind_is_noticed(two: Torture) -> None:
 
 @pytest.mark.slow
 def test_a_game_whose_workers_are_killed() -> None:
-    made = Torture(2, Game(DATA / "games" / "take_away.py"), kill_ms=150)
+    made = Torture(2, Game(DATA / "games" / "take_away.py"), kill_ms=50)
     try:
-        for seed in range(20):
+        seed = 0
+        while made.counts["kills"] < 3:  # searches are short: not every one meets a kill
             made.search(seed)
+            seed += 1
     finally:
         made.close()
-    assert made.counts["searches"] == 20 and made.counts["kills"] > 0
+    assert made.counts["searches"] == seed
 
 
 @pytest.mark.slow

@@ -51,10 +51,10 @@ def test_no_worker_searches_on_after_the_answer(eight: Simulator) -> None:
 
 def test_the_table_is_kept_until_it_is_to_be_forgotten(eight: Simulator) -> None:
     eight.forget()
-    first = play(eight, MIDDLE_GAME, 10 * MILLISECOND)
-    later = [play(eight, MIDDLE_GAME, 10 * MILLISECOND) for _ in range(8)]
+    first = play(eight, MIDDLE_GAME, 5 * MILLISECOND)
+    later = [play(eight, MIDDLE_GAME, 5 * MILLISECOND) for _ in range(8)]
     eight.forget()
-    assert play(eight, MIDDLE_GAME, 10 * MILLISECOND) == first
+    assert play(eight, MIDDLE_GAME, 5 * MILLISECOND) == first
     assert later[-1][2] > first[2], "what was found before need not be searched again"
 
 

@@ -15,6 +15,7 @@ import chess
 import numpy as np
 import pytest
 from positions import KIWIPETE, MIDDLE_GAME
+from pruning_probes import MARGINS_BY_HAND
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
@@ -45,18 +46,21 @@ PASSES = {PASS_VERIFY: "verify", PASS_IID: "iid", PASS_PROBCUT: "probcut", PASS_
 # every pass, and near the leaves, so that small trees are full of them
 OFTEN = replace(
     MODERN,
-    null_verify=1,
-    null_verify_depth=3,
-    iid=1,
-    iid_depth=3,
-    iir=0,
-    probcut=1,
-    probcut_depth=4,
-    probcut_margin=50,
-    singular=1,
-    singular_depth=4,
-    lmp=0,
-    move_futility=0,
+    **MARGINS_BY_HAND
+    | {
+        "null_verify": 1,
+        "null_verify_depth": 3,
+        "iid": 1,
+        "iid_depth": 3,
+        "iir": 0,
+        "probcut": 1,
+        "probcut_depth": 4,
+        "probcut_margin": 50,
+        "singular": 1,
+        "singular_depth": 4,
+        "lmp": 0,
+        "move_futility": 0,
+    },
 )
 WORKERS = (2, 8, 64)
 

@@ -87,7 +87,7 @@ def test_adaptive_null_move_reduction(tables: np.ndarray) -> None:
 def test_null_move_reduction_by_evaluation(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, null_move=1)
     for depth in (2, 9, 10, 25):
-        for surplus, more in ((0, 0), (199, 0), (200, 1), (599, 2), (600, 3), (5000, 3)):
+        for surplus, more in ((0, 0), (159, 0), (160, 1), (479, 2), (480, 3), (5000, 3)):
             probe.enter(depth, probe.evaluate() - surplus - 1)
             plies = MODERN.null_base + depth // MODERN.null_depth_divisor
             assert probe.null_reduction() == plies + more
@@ -145,10 +145,10 @@ def test_reverse_futility_at_the_margin(tables: np.ndarray, improving: int) -> N
     for depth in range(1, 11):
         beta = probe.evaluate() - MODERN.reverse_futility_margin * (depth - improving)
         probe.enter(depth, beta - 1, improving=improving)
-        assert probe.prune_node() == (PRUNE_RETURN, beta) if depth <= 8 else probe.prune_node()[0] == PRUNE_NOTHING
+        assert probe.prune_node() == (PRUNE_RETURN, beta) if depth <= 7 else probe.prune_node()[0] == PRUNE_NOTHING
         probe.enter(depth, beta, improving=improving)
         assert probe.prune_node()[0] == PRUNE_NOTHING
-        if depth <= 8:
+        if depth <= 7:
             probe.enter(depth, beta - 201, improving=improving)
             assert probe.prune_node() == (PRUNE_RETURN, beta - 200 + 100), "a bound between beta and the evaluation"
 
@@ -180,7 +180,7 @@ def test_reverse_futility_does_not_believe_a_king_in_a_mating_net(tables: np.nda
         seen[netted] += 1
         probe = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=1)
         off = probe_of(tables, board.fen(), reverse_futility=1, reverse_futility_net=0)
-        for depth in (3, 4, 8):
+        for depth in (3, 4, 7):
             probe.enter(depth, probe.evaluate() - 1000)
             off.enter(depth, off.evaluate() - 1000)
             expected = PRUNE_NOTHING if netted and depth >= 4 else PRUNE_RETURN
@@ -198,12 +198,12 @@ def test_no_cut_where_a_mate_in_one_threatens(tables: np.ndarray) -> None:
         looking = probe_of(tables, THREATENED, **{technique: 1}, mate_in_one=1)
         blind = probe_of(tables, THREATENED, **{technique: 1})
         quiet = probe_of(tables, QUIET, **{technique: 1}, mate_in_one=1)
-        for depth in range(2, 9):
+        for depth in range(2, 8):
             for probe, expected in ((looking, PRUNE_NOTHING), (blind, cut), (quiet, cut)):
                 probe.enter(depth, probe.evaluate() - 1000)
                 assert probe.prune_node()[0] == expected, (technique, depth)
-        assert looking.counts()["mate_in_one"] == (7, 7)
-        assert quiet.counts()["mate_in_one"] == (7, 0)
+        assert looking.counts()["mate_in_one"] == (6, 6)
+        assert quiet.counts()["mate_in_one"] == (6, 0)
         assert blind.counts()["mate_in_one"] == (0, 0)
     looking = probe_of(tables, THREATENED, reverse_futility=1, mate_in_one=1)
     looking.enter(1, looking.evaluate() - 1000)
@@ -297,7 +297,7 @@ def test_iid_and_iir_conditions(tables: np.ndarray, technique: str) -> None:
     for expected, wanted in ((PV_NODE, True), (CUT_NODE, True), (ALL_NODE, False)):
         for depth in range(1, 8):
             probe.enter(depth, 0, None, kannan_type=expected)
-            assert (technique in probe.wishes()) == (wanted and depth >= 4)
+            assert (technique in probe.wishes()) == (wanted and depth >= (4 if technique == "iid" else 3))
             probe.enter(depth, 0, None, kannan_type=expected, tt_move=code(QUIET, "a2a3"))
             assert technique not in probe.wishes()
 

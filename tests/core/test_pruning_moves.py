@@ -69,7 +69,7 @@ def test_move_futility_at_the_margin(tables: np.ndarray) -> None:
     for depth in range(1, 9):
         for done in (1, 5, 20):
             reduced = max(0, depth - 1 - (int(record["reductions"][depth, done]) >> 8))
-            bound = probe.evaluate() + 100 + 100 * reduced
+            bound = probe.evaluate() + MODERN.move_futility_base + MODERN.move_futility_margin * reduced
             searched_one(probe, depth, bound, done)
             assert probe.prunes_move(move) == (reduced <= 6), (depth, done)
             assert int(probe.node["best"]) == (bound if reduced <= 6 else bound - 100)
@@ -81,7 +81,7 @@ def test_history_pruning_at_the_margin(tables: np.ndarray) -> None:
     probe = probe_of(tables, QUIET, history_pruning=1)
     move = code(QUIET, "a2a3")
     for depth, reduced in ((1, 0), (2, 0), (3, 1)):
-        limit = -4000 * (reduced + 1)
+        limit = -MODERN.history_pruning_margin * (reduced + 1)
         for history, pruned in ((limit, False), (limit - 1, True)):
             probe.learning["quiet"][0, 0, 0, move & 4095] = history
             searched_one(probe, depth, 0, 2)

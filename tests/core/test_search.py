@@ -126,7 +126,8 @@ def test_quiet_mates_in_2_need_few_nodes(arena: Arena) -> None:
 
 def test_a_mate_by_a_waiting_move_threatens_nothing(arena: Arena) -> None:
     """So it is the replies of the first iterations that have to be searched."""
-    blind = replace(without("reply_iterations"), evaluation="classic")
+    blind = without("reply_iterations")
+    blind = replace(blind, evaluation="classic", pruning=replace(blind.pruning, **MARGINS_BY_HAND))
     for options, is_seen in ((DEFAULT, True), (blind, False)):
         clear(arena)
         outcome = search(arena, "krN5/1n6/2Q5/qN6/PpK5/1P6/8/R7 w - - 0 1", Limits(nodes=50_000, mate=2), options)
@@ -269,7 +270,7 @@ TECHNIQUE_SWITCHES = [
     for name in TECHNIQUE_NAMES
     if getattr(options.pruning, name, 0) and (name != "quiet_shortcut" or options.pruning.futility)
 ]
-MODE_DEPTHS = {"ael": 7, "modern": 9}
+MODE_DEPTHS = {"ael": 7, "modern": 11}
 BUSY_POSITIONS = (KIWIPETE, MIDDLE_GAME, QUIET_ENDING)
 
 
@@ -319,11 +320,14 @@ def test_every_technique_is_counted_somewhere(arena: Arena) -> None:
     everything = replace(
         DEFAULT.pruning,
         **{name: 1 for name in TECHNIQUE_NAMES if hasattr(DEFAULT.pruning, name) and not name.startswith("sound")},
-        singular_depth=4,
-        null_verify_depth=4,
-        iir_depth=2,
-        history_pruning_margin=100,
-        history_pruning_depth=9,
+        **MARGINS_BY_HAND
+        | {
+            "singular_depth": 4,
+            "null_verify_depth": 4,
+            "iir_depth": 2,
+            "history_pruning_margin": 100,
+            "history_pruning_depth": 9,
+        },
     )
     total = dict.fromkeys(TECHNIQUE_NAMES, 0)
     runs = ((everything, 9), (replace(everything, razoring=0, lmp=0, move_futility=0, iid=0), 9), (MODES["sound"], 5))

@@ -107,7 +107,9 @@ def learn_from_cutoff(worker, pruning, learning, frame, move, ply):
     fr = frame_at(frame)
     captures = 1 if fr.node.stage == PICK_CAPTURES else 0
     quiets = 1 if fr.node.stage == PICK_QUIETS else 0
-    learn_cutoff(worker_at(worker), pruning_at(pruning), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets)
+    learn_cutoff(
+        worker_at(worker), pruning_at(pruning), learning_at(learning), fr.position, fr.node, move, ply, captures, quiets
+    )
 
 
 @entry(i64(i64), INSPECT)
@@ -256,7 +258,14 @@ class NodeProbe(Probe):
     def learn_cutoff(self, move: int, ply: int, depth: int) -> None:
         """Let the worker learn that `move`, the last one that `pick_order` gave out, cut at this depth."""
         self._frames[0]["node"]["depth"] = depth
-        learn_from_cutoff(self.worker.ctypes.data, self._pruning.ctypes.data, self.learning.ctypes.data, self._frames.ctypes.data, move, ply)
+        learn_from_cutoff(
+            self.worker.ctypes.data,
+            self._pruning.ctypes.data,
+            self.learning.ctypes.data,
+            self._frames.ctypes.data,
+            move,
+            ply,
+        )
 
 
 @dataclass(frozen=True)

@@ -44,8 +44,22 @@ MARGINS_BY_HAND = {
     "see_depth": 8,
     "delta_margin": 200,
     "correction_slowness": 4,
+    "correction_pawns": 40,
+    "correction_pieces": 40,
+    "null_eval_divisor": 200,
+    "reverse_futility_depth": 8,
+    "iir_depth": 4,
+    "singular_negative": 1,
+    "lmr_depth": 3,
+    "lmr_cutoffs": 150,
+    "history_pruning_margin": 4000,
+    "history_linear": 0,
+    "history_malus": 100,
+    "history_threats": 0,
+    "move_futility_base": 100,
+    "move_futility_margin": 100,
 }
-"""Those that were tuned for the evaluation by hand (docs/decisions/028)."""
+"""Those that were tuned for the evaluation by hand (docs/decisions/028, 031)."""
 
 
 def with_only(**values: int) -> Pruning:

@@ -35,7 +35,7 @@ def piece_to(pos, move):
 
 @kernel(i64(Node, i64))
 def _escape(node, move):
-    """Whether a move leaves (2) and goes to (1) a square that the other side attacks: the part of the table it is in."""
+    """Whether a move leaves (2) and goes to (1) a square that the other side attacks: its part of the table."""
     leaves = np.int64(node.threats >> np.uint64(move_from(move))) & 1
     return leaves << 1 | np.int64(node.threats >> np.uint64(move_to(move))) & 1
 

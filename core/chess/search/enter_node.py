@@ -215,7 +215,17 @@ def learn(ctx, wk, frame, node):
     stack_of(ctx, wk.stack).cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(wk, header_of(ctx).options.pruning, header_of(ctx).learning, frame.position, node, frame.visit.move, wk.ply, captures, quiets)
+    learn_cutoff(
+        wk,
+        header_of(ctx).options.pruning,
+        header_of(ctx).learning,
+        frame.position,
+        node,
+        frame.visit.move,
+        wk.ply,
+        captures,
+        quiets,
+    )
 
 
 @kernel(void(Context, Worker, Frame))

@@ -167,7 +167,7 @@ def test_a_move_that_may_be_a_mistake_is_compared_with_the_best_one(hand: Hand) 
 
 def test_nothing_is_compared_where_nothing_was_lost(hand: Hand) -> None:
     """Nor in a position where nobody asks."""
-    for move in ("g7g6", ""):
+    for move in ("d8e7", ""):
         tasks = [played("b", BEFORE_MATE, *move.split()), played("a", BEFORE_MATE, line=move)]
         found = [outcome.found for outcome in hand.work(chain(*tasks))][-1]
         assert found is not None and found.compared is None
