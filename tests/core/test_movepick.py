@@ -157,6 +157,13 @@ def test_quiets_by_history(probe: NodeProbe) -> None:
 # -- learning ------------------------------------------------------------------------------------------------
 
 
+def begin(probe: NodeProbe, board: chess.Board) -> None:
+    """Set a position, with nothing learnt."""
+    probe.set(board)
+    probe.worker[0] = 0
+    probe.learning[0] = 0
+
+
 def place_of(probe: NodeProbe, wanted: int) -> int:
     """How many moves the picker gives out until it comes to a move."""
     return [code for _, code in probe.pick_order()].index(wanted) + 1
@@ -185,9 +192,7 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
     """A cutoff raises the move and lowers the quiet moves tried before it; nothing leaves +-HISTORY_MAX."""
     dice = random.Random(38)
     board = chess.Board(KIWIPETE)
-    probe.set(board)
-    probe.worker[0] = 0
-    probe.learning[0] = 0
+    begin(probe, board)
     quiets = [code for code in probe.legal_moves() if is_quiet(board, code)]
     for number in range(2000):
         cutter = dice.choice(quiets[: 3 + number % 20])
@@ -209,9 +214,7 @@ def test_history_learns_within_bounds(probe: NodeProbe) -> None:
 
 def test_a_move_from_an_attacked_square_has_a_history_of_its_own(probe: NodeProbe) -> None:
     board = chess.Board()
-    probe.set(board)
-    probe.worker[0] = 0
-    probe.learning[0] = 0
+    begin(probe, board)
     move = from_chess_move(chess.Move.from_uci("g1f3"), board)
     for part, attacked in enumerate(([], [chess.F3], [chess.G1], [chess.G1, chess.F3])):
         probe.node["threats"] = int(chess.SquareSet(attacked))
@@ -227,9 +230,7 @@ def test_a_move_from_an_attacked_square_has_a_history_of_its_own(probe: NodeProb
 
 def test_the_move_that_keeps_cutting_comes_first(probe: NodeProbe) -> None:
     board = chess.Board()
-    probe.set(board)
-    probe.worker[0] = 0
-    probe.learning[0] = 0
+    begin(probe, board)
     cutter = from_chess_move(chess.Move.from_uci("a2a3"), board)
     assert place_of(probe, cutter) > 1
     probe.pick_order(limit=place_of(probe, cutter))

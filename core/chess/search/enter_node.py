@@ -215,17 +215,9 @@ def learn(ctx, wk, frame, node):
     stack_of(ctx, wk.stack).cutoffs[wk.ply] += 1
     captures = 1 if node.stage == PICK_CAPTURES else 0
     quiets = 1 if node.stage == PICK_QUIETS else 0
-    learn_cutoff(
-        wk,
-        header_of(ctx).options.pruning,
-        header_of(ctx).learning,
-        frame.position,
-        node,
-        frame.visit.move,
-        wk.ply,
-        captures,
-        quiets,
-    )
+    hd = header_of(ctx)
+    move = frame.visit.move
+    learn_cutoff(wk, hd.options.pruning, hd.learning, frame.position, node, move, wk.ply, captures, quiets)
 
 
 @kernel(void(Context, Worker, Frame))

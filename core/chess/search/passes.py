@@ -40,6 +40,7 @@ from psearch.core.constants import (
     PASS_VERIFY,
     SKIP_ALL_QUIETS,
     SKIP_QUIETS,
+    U0,
 )
 from psearch.core.scores import is_mate_bound
 from psearch.core.techniques import (
@@ -90,7 +91,7 @@ def _begin_pass(ctx, wk, frame, pass_kind, alpha, beta, depth):
     node.best_move = NO_MOVE
     node.pv_length = 0
     find_pins(tables_of(ctx), frame.position)
-    if hd.options.pruning.history_threats:
+    if hd.options.pruning.history_threats and node.threats == U0:  # the same in all passes; a side attacks something
         node.threats = attacks_of(tables_of(ctx), frame.position, 1 - frame.position.side)
     if wk.ply == 0:
         begin_root_picking(stack_of(ctx, wk.stack), hd, node)

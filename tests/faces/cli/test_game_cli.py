@@ -13,6 +13,7 @@ from paths import DATA, REPOSITORY
 from programs import PSEARCH, processes_in_session, without_waiting
 
 from psearch.faces.cli import main as cli
+from psearch.text.values import shown
 
 TIC_TAC_TOE = str(REPOSITORY / "docs" / "examples" / "tic_tac_toe.py")
 TAKE_AWAY = str(DATA / "games" / "take_away.py")
@@ -54,7 +55,7 @@ def test_a_game_that_is_over(capsys: pytest.CaptureFixture[str]) -> None:
         ([TIC_TAC_TOE, "--board", "--json"], "--board draws, --json is for programs: choose one"),
         ([TIC_TAC_TOE, "--threads", "0"], "argument --threads: must be a whole number from 1 to 1024, not '0'"),
         ([TIC_TAC_TOE, "--policy", "gone.py"], "cannot read the policy 'gone.py': No such file or directory"),
-        ([TIC_TAC_TOE, "--policy", RULE], "replaces reduction_of, which is of chess"),
+        ([TIC_TAC_TOE, "--policy", RULE], f"{shown(RULE)} replaces reduction_of, which is of chess"),
         ([], "the following arguments are required: FILE [POSITION]"),
     ],
 )
@@ -66,7 +67,7 @@ def test_bad_input_is_one_line(words: list[str], said: str, capsys: pytest.Captu
     assert status == 2
     output, errors = capsys.readouterr()
     assert output == ""
-    assert errors.startswith("psearch: ") and said in errors and errors.count("\n") == 1
+    assert errors.startswith(f"psearch: {said}") and errors.count("\n") == 1
 
 
 def test_a_mistake_in_the_file_is_one_line_and_nothing_is_left_running(tmp_path: Path) -> None:
