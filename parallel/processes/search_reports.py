@@ -226,8 +226,11 @@ class Reports:
 
 
 def centipawns(score: chess.engine.PovScore) -> int:
-    """Return centipawns for the side to move; mates as the search counts them, up to a ply."""
-    value = score.relative.score(mate_score=MATE)
+    """Return centipawns for the side to move, mates as the search counts them in plies: what `to_score` was given."""
+    moves = score.relative.mate()
+    if moves is not None:
+        return MATE - (2 * moves - 1) if moves > 0 else -(MATE + 2 * moves)
+    value = score.relative.score()
     if value is None:
         raise AssertionError("a score is centipawns or a mate")
     return value

@@ -6,8 +6,9 @@ import chess
 import chess.engine
 import pytest
 
-from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
+from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE, MATE_IN_MAX_PLY
 from psearch.processes.request import SearchRequest
+from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.words import to_score
 from psearch.results import WON_CP, Info, Limits
@@ -41,6 +42,14 @@ def reports(engine: Supervisor, board: chess.Board, nodes: int) -> list[Info]:
 def test_a_bound_that_tells_of_a_mate_is_won_or_lost(value: int, bound: int, score: chess.engine.Score) -> None:
     assert to_score(value, chess.WHITE, bound).relative == score
     assert to_score(value, chess.BLACK, bound).black() == score
+
+
+@pytest.mark.parametrize("turn", chess.COLORS)
+def test_a_score_goes_back_to_what_the_search_counts(turn: chess.Color) -> None:
+    """Who moves mates after an odd number of plies, who does not after an even number."""
+    won, lost = range(MATE - 1, MATE_IN_MAX_PLY, -2), range(-MATE, -MATE_IN_MAX_PLY, 2)
+    for value in (*won, *lost, -WON_CP, -31, 0, 31, WON_CP):
+        assert centipawns(to_score(value, turn)) == value
 
 
 def test_a_far_mate_in_a_missed_window_is_won() -> None:

@@ -13,6 +13,7 @@ from naive_vote import naive_election
 from psearch.core.constants import BOUND_EXACT, BOUND_LOWER, BOUND_UPPER, MATE
 from psearch.remote.one_position.conductor import SameRoot, SameRootLines
 from psearch.remote.one_position.machine_messages import MachineReport
+from psearch.remote.one_position.machine_reports import info_of, report_of
 from psearch.remote.one_position.machine_vote import Voter, elected
 
 SCORES = st.one_of(st.integers(-60, 60), st.sampled_from([MATE - 5, 9 - MATE, 0]))
@@ -20,6 +21,13 @@ SCORES = st.one_of(st.integers(-60, 60), st.sampled_from([MATE - 5, 9 - MATE, 0]
 
 def said(machine: int, depth: int, score: int, move: str, line: int = 1, bound: int = BOUND_EXACT) -> MachineReport:
     return MachineReport(machine, depth, score, bound, (chess.Move.from_uci(move),), line=line)
+
+
+def test_a_report_tells_of_the_mate_that_a_machine_has_found() -> None:
+    """Each machine's score is worked out again where the answer is given."""
+    for score in (MATE - 1, MATE - 5, 8 - MATE, 31):
+        report = said(1, 9, score, "f1b5")
+        assert report_of(info_of(report, chess.BLACK), 1) == report
 
 
 def test_who_has_finished_the_depth_that_was_wanted_has_the_answer() -> None:
