@@ -37,7 +37,7 @@ import numpy as np
 from netdata.blocks import Appender, Block, read_blocks, split_files
 from netdata.commands import EXIT_INTERRUPTED, exit_status
 from netdata.openings import Book, read_books
-from netdata.playing import PRUNING, Settings, Table, network_name
+from netdata.playing import PRUNING, Settings, Table, add_network, network_name
 from netdata.reader import Reader
 from netdata.records import ADJUDICATED, BY_RULE, GAMES, TOO_LONG
 
@@ -130,7 +130,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
     parser.add_argument("--book", nargs="*", type=Path, default=_BOOKS, metavar="FILE", help="FEN or EPD")
-    parser.add_argument("--network", metavar="F.net", help="that evaluates (the evaluation by hand)")
+    add_network(parser)
     parser.add_argument("--report", nargs="+", type=Path, metavar="FILE", help="what is in these files")
     parser.add_argument("--pack", nargs="+", metavar=("NAME", "FILE"), help="copy files into bench/training/games")
     parser.add_argument("--again", type=Path, metavar="FILE", help="play a block again, and compare")
@@ -173,7 +173,7 @@ def _again(path: Path, number: int | None, books: Sequence[Path], network: str |
     if settings.book != book.digest:
         raise PsearchError("the block was played with other books")
     if settings.network != network_name(network):
-        raise PsearchError(f"the block was played with {settings.network or 'no network'}: name it by --network")
+        raise PsearchError(f"the block was played by another evaluation: give --network {settings.network or 'none'}")
     played = Table(settings, book, network).play(kept.header["block"])
     same = {**settings._asdict(), **kept.header} == played.header and all(
         mine[:2] == theirs[:2]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from netdata.commands import exit_status
 from netdata.labelling import LabelFile, Labels, label_files
-from netdata.playing import PRUNING, network_name
+from netdata.playing import PRUNING, add_network, network_name
 
 from psearch.faces.cli.numbers import whole_number
 
@@ -40,7 +40,7 @@ def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, metavar="M", help="at most")
     parser.add_argument("--seed", type=whole_number(0, 10**9), default=1, metavar="N", help="of the random moves (1)")
     parser.add_argument("--pruning", default=PRUNING, metavar="TEXT", help=f"of the search ({PRUNING})")
-    parser.add_argument("--network", metavar="F.net", help="that evaluates (the evaluation by hand)")
+    add_network(parser)
     options = parser.parse_args(words)
     if options.most < options.fewest:
         parser.error("--most must not be below --fewest")

@@ -29,6 +29,7 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.core.chess.board.bridge import from_chess_move, to_chess_move
 from psearch.core.chess.chess_entries import evaluate_position
+from psearch.options import network_named
 from psearch.results import Limits
 from psearch.scheduler.scheduler_entries import work
 
@@ -329,7 +330,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         process.send_signal(signal.SIGKILL)
     before = path.read_bytes()
     kept = {header["block"] for header in read_headers(path)[0]}
-    assert kept
+    assert kept and {header["network"] for header in read_headers(path)[0]} == {network_named("").name}
     done = run_bench("training/generate.py", *words)
     assert done.returncode == 0, done.stderr
     assert path.read_bytes().startswith(before[: read_headers(path)[1]][: len(before)])
@@ -348,7 +349,7 @@ def test_bad_input_is_one_line(tmp_path: Path, path: Path) -> None:
         ["--report", torn],
         ["--report", tmp_path / "none.games"],
         ["--again", path, "--block", "77"],
-        [path, "--nodes", "100"],  # played with other nodes
+        [path, "--nodes", "100", "--network", "none"],  # played with other nodes
         [tmp_path / "new.games", "--book", book],
         [tmp_path / "no" / "folder.games"],
     ):

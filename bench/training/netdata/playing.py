@@ -8,6 +8,7 @@ drawn.
 
 from __future__ import annotations
 
+import argparse
 import random
 from typing import Any, NamedTuple
 
@@ -84,12 +85,24 @@ def rank_game(
 
 
 def options_of(pruning: str, network: str | None) -> SearchOptions:
-    """Return the options of searches for data. network: the file of one; None: the evaluation by hand.
+    """Return the options of searches for data. network: the file of one, empty for the one that ships; None: the
+    evaluation by hand.
 
     Raises PsearchError.
     """
     evaluation = "net" if network is not None else "classic"
     return SearchOptions(policy="serial", pruning=pruning_named(pruning), evaluation=evaluation, network=network or "")
+
+
+def add_network(parser: argparse.ArgumentParser) -> None:
+    """Add `--network`, as the functions below take it: None for `none`."""
+    parser.add_argument(
+        "--network",
+        type=lambda text: None if text == "none" else text,
+        default="",
+        metavar="F.net",
+        help="that evaluates (the one that ships); none: the evaluation by hand",
+    )
 
 
 def network_name(path: str | None) -> str:
