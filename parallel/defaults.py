@@ -37,6 +37,12 @@ What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
 DEFAULT_SPLIT_DEPTH = 1
 """Least depth of a node that may be opened."""
+DRIVERS = ("auto", "pvs", "null")
+"""How the value of the root is found: by principal variation search, by null windows, or as the number of workers has
+it."""
+DEFAULT_DRIVER = "auto"
+PROVING_WORKERS = 4
+"""From so many on `auto` takes null windows, for one line."""
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"
 EVALUATIONS = ("auto", "net", "classic")

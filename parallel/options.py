@@ -13,7 +13,15 @@ from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import hooks_of, read_plug_in, words_of
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_SPLIT_DEPTH, EVALUATIONS, POLICY_NAMES
+from psearch.defaults import (
+    DEFAULT_EVALUATION,
+    DEFAULT_POLICY,
+    DEFAULT_SPLIT_DEPTH,
+    DRIVERS,
+    EVALUATIONS,
+    POLICY_NAMES,
+    PROVING_WORKERS,
+)
 from psearch.results import PsearchError
 from psearch.text.policy_names import POLICIES, RULES, declared_module, is_code_file
 from psearch.text.values import shown
@@ -160,6 +168,8 @@ class SearchOptions:
     mate_distance: bool = True
     aspiration: int = DEFAULT_ASPIRATION
     policy: str = DEFAULT_POLICY
+    driver: str = "pvs"
+    """one of `DRIVERS`; not `auto`, so that studies compare like with like"""
     split_depth: int = DEFAULT_SPLIT_DEPTH
     wait: bool = False
     """nothing opens before its first move is done: young brothers wait, under every policy"""
@@ -195,6 +205,8 @@ class SearchOptions:
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
+        if self.driver not in DRIVERS:
+            raise PsearchError(f"driver must be one of {', '.join(DRIVERS)}, not {shown(self.driver)}")
         if self.network:
             network_named(self.network)
         try:
@@ -213,6 +225,13 @@ class SearchOptions:
             return self
         policy = self.policy if self.policy in POLICY_NAMES else DEFAULT_POLICY
         return replace(self, policy=policy, with_="", own=None)
+
+    def proves(self, workers: int, lines: int) -> bool:
+        """Tell whether the value of the root is proved by null windows (docs/decisions/032): `auto` does for one line
+        of many workers that share a search."""
+        if self.driver == "auto":
+            return workers >= PROVING_WORKERS and lines == 1 and self.policy not in ("serial", "lazy", "abdada")
+        return self.driver == "null"
 
     @property
     def pruning_words(self) -> str:

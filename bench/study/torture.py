@@ -3,7 +3,7 @@
     python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--game FILE] [--kill MS] [--log LOG.jsonl]
 
 Kernels are built with `PSEARCH_YIELDS=1`. Searches of which the value is known: one worker finds it first. Policy,
-depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is only looked at
+driver, depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is only looked at
 for being legal. After each, when all workers are idle, every invariant of the arena is checked.
 
 Chess is searched without a table, a game of a user's (`--game`) with one. With `--kill` a worker, drawn at random, is
@@ -32,6 +32,7 @@ if __name__ == "__main__":
 import chess
 from chaos import Tormentor
 
+from psearch.arena import setup
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.subject import board_text
@@ -124,6 +125,8 @@ class Torture:
         if stopped := seed % 4 == 3:
             limits = Limits(depth=depth + 2, movetime_ms=dice.randrange(1, 100))
         options = options_of(board, dice.choice(POLICIES), dice.choice((1, 1, 2)))
+        if self.game is None:
+            options = replace(options, driver=dice.choice(("pvs", "null")))
         try:
             result = self._search(SearchRequest(board, limits, options, patience_s=_PATIENCE_S))
         except WorkerDied as error:
@@ -193,6 +196,7 @@ def main() -> int:
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     game = None if options.game is None else Game(options.game)
+    setup.PROVED_DEPTH = 1  # these trees are low
     torture = Torture(options.workers, game, options.kill)
 
     settings = {name: value for name, value in vars(options).items() if value and name not in ("log", "minutes")}

@@ -24,6 +24,7 @@ options_dtype = record(
         ("defer_depth", "i4"),  # from so much depth moves others are at are put off; 0 never, -1 as the policy has it
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
+        ("null_windows", "i4"),  # from so much depth on the value of the root is proved by null windows; 0 never
     ]
 )
 

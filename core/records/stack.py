@@ -23,13 +23,15 @@ stack_dtype = record(
         ("parked_ply", "i8"),
         # iterative deepening; meaningful on the stack of a root, but the depth is copied to helpers' stacks
         ("root_depth", "i8"),
-        ("root_window", "i8"),  # half width of the aspiration window
+        ("root_window", "i8"),  # half width of the aspiration window; by null windows how far the next one goes
         ("root_alpha", "i8"),
         ("root_beta", "i8"),
         ("root_moves", "i4", (MAX_MOVES,)),  # best first; reordered between iterations by the worker at the root
         ("root_line", "i8"),  # MultiPV: lines found at this depth; their moves stand in front and are left out
         ("cutoffs_taken", "i4", (2,)),  # of the split node's stack, behind `base`, when they were last made one with it
-        ("pad", "i8", (4,)),
+        ("root_low", "i8"),  # by null windows: what has been proved of the root at this depth, -INFINITE nothing yet
+        ("root_high", "i8"),  # INFINITE nothing yet
+        ("pad", "i8", (2,)),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
         # at this ply, below the node two plies before it: how many nodes a move has cut off. The runner; a helper adds
         # what it has counted to those of the split node's stack

@@ -19,6 +19,9 @@ from psearch.options import SearchOptions, network_named
 from psearch.results import Limits, PsearchError
 from psearch.text.values import shown
 
+PROVED_DEPTH = 7
+"""From here on null windows prove the value of the root, where they do. Below it, one worker is soon through."""
+
 
 def history_keys(tables: np.ndarray, board: chess.Board) -> list[int]:
     """Keys of the positions before the root, the last one first, as far back as a repetition can lie."""
@@ -87,7 +90,8 @@ def write_search(
     rules = options.rules
     arena.use_network(network_named(options.network), is_used=bool(rules.network))
     record["pruning"] = rules.record()
-    for name in set(record.dtype.names) - {"pruning"}:
+    record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
+    for name in set(record.dtype.names) - {"pruning", "null_windows"}:
         record[name] = _policy_number(options) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None:
         record["defer_depth"] = -1

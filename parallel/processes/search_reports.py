@@ -194,6 +194,8 @@ class Reports:
         """A report with its line; of a move that missed the window the last line that began with it, or what the table
         says next."""
         first = info.pv[0]
+        if info.bound == "exact" and len(info.pv) == 1 and self.arena.header[0]["options"]["null_windows"]:
+            info = replace(info, pv=self.words.whole_line(self.arena, info, ()))  # null windows give moves, no lines
         if info.bound == "exact" or len(info.pv) > 1:
             self._known[first] = info.pv
             return info

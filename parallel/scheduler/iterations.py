@@ -1,4 +1,4 @@
-"""Iterative deepening with aspiration windows, run by whichever worker finishes a root.
+"""Iterative deepening, run by whichever worker finishes a root; its windows are those of `root_windows.py`.
 
 No worker waits for the supervisor between iterations: the worker that has just finished the root reports to a ring
 in the header and sets up the next search itself. There is no clock here; the supervisor decides when to stop.
@@ -20,7 +20,6 @@ from psearch.core.constants import (
     BOUND_LOWER,
     BOUND_UPPER,
     INFINITE,
-    MATE_IN_MAX_PLY,
     NO_MOVE,
     PV_NODE,
     STACK_ACTIVE,
@@ -33,9 +32,7 @@ from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_st
 from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import (
     Context,
-    Stack,
     Worker,
-    boolean,
     context_at,
     frame_of,
     header_of,
@@ -46,6 +43,7 @@ from psearch.core.views import (
 )
 from psearch.scheduler.claims import clear_claims
 from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
+from psearch.scheduler.root_windows import bound_of, expected_type, is_first_proof, proves, searches_again, set_window
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.scheduler.splitting import become_idle, free_stack, stop_all
 from psearch.scheduler.thread_vote import elected
@@ -62,11 +60,6 @@ from psearch.scheduler.words import (
 
 _MAIN_ROOT = 0
 """The stack whose root reports, and gives the answer where no vote does."""
-_FIRST_ASPIRATED_DEPTH = 4
-_WIDENING = 3
-"""A window that was missed is so many times wider the next time,"""
-_WIDEST_WINDOW = 1000
-"""and beyond this half width it has no bound on that side."""
 
 
 @kernel(i64(i64))
@@ -83,7 +76,7 @@ def _enter_root(ctx, wk):
     node.alpha = stack.root_alpha
     node.beta = stack.root_beta
     node.depth = stack.root_depth
-    node.split_type = PV_NODE
+    node.split_type = expected_type(stack)
     node.kannan_type = PV_NODE
     node.cont_1 = 0
     node.cont_2 = 0
@@ -94,21 +87,6 @@ def _enter_root(ctx, wk):
     if ctx.trace != 0:
         trace_root_entered(ctx, wk)
     return STATE_ENTER
-
-
-@kernel(void(Context, i64, i64))
-def _set_window(ctx, stack_index, score):
-    """A window around the last score, or all of it: at low depth, near mate, or when aspiration is off."""
-    stack = stack_of(ctx, stack_index)
-    width = np.int64(header_of(ctx).options.aspiration)
-    if width == 0 or stack.root_depth < _FIRST_ASPIRATED_DEPTH or abs(score) >= MATE_IN_MAX_PLY:
-        stack.root_window = INFINITE
-        stack.root_alpha = -INFINITE
-        stack.root_beta = INFINITE
-    else:
-        stack.root_window = width
-        stack.root_alpha = max(score - width, -INFINITE)
-        stack.root_beta = min(score + width, INFINITE)
 
 
 @kernel(void(Context, i64))
@@ -247,21 +225,6 @@ def _deepen(ctx, wk):
             update_prediction(ctx)  # all others are idle: the root has just been left by the last one
 
 
-@kernel(i64(i64, i64, i64))
-def _bound(alpha, beta, score):
-    """What a search with this window has shown."""
-    if score <= alpha:
-        return BOUND_UPPER
-    return BOUND_LOWER if score >= beta else BOUND_EXACT
-
-
-@kernel(boolean(Stack))
-def _widen(stack):
-    """After a window was missed. Whether there shall be no bound any more on that side."""
-    stack.root_window = min(stack.root_window * _WIDENING, INFINITE)
-    return stack.root_window > _WIDEST_WINDOW
-
-
 @kernel(i64(Context, Worker, i64))
 def _next_depth(ctx, wk, score):
     """The iteration is through: one ply deeper, or the end."""
@@ -274,7 +237,7 @@ def _next_depth(ctx, wk, score):
     if exhausted or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
-    _set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
+    set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
     return _enter_root(ctx, wk)
 
 
@@ -288,33 +251,35 @@ def root_finished(ctx, wk):
     score = wk.value
     check(wk.ply == 0 and abs(score) < INFINITE, "a finished root has a value")
     check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
-    bound = _bound(stack.root_alpha, stack.root_beta, score)
+    bound = bound_of(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:
         trace_root(ctx, wk, score, bound)
     if splits_nothing(ctx):
         _keep_answer(ctx, wk, score, bound)
-    if score <= stack.root_alpha:
-        if main:
-            _report(ctx, score, BOUND_UPPER)
-        wide = _widen(stack)
-        stack.root_alpha = -INFINITE if wide else max(score - stack.root_window, -INFINITE)
+    node = frame_of(ctx, _root_of(wk.stack)).node
+    # of the many null windows those are shown that change what is known: another move, or that the score falls
+    is_news = not proves(stack) or (
+        is_first_proof(stack) if bound == BOUND_UPPER else node.best_move != stack.root_moves[stack.root_line]
+    )
+    if bound != BOUND_UPPER:
+        _take_best_move(ctx, wk, score)
+    if bound == BOUND_LOWER:
+        node.pv_length = 1
+        node.pv[0] = node.best_move
+    if main and bound != BOUND_EXACT and is_news:
+        _report(ctx, score, bound)
+    if searches_again(stack, score, bound):
         return _enter_root(ctx, wk)
-    _take_best_move(ctx, wk, score)
-    if score >= stack.root_beta:
-        if main:
-            node = frame_of(ctx, _root_of(_MAIN_ROOT)).node
-            node.pv_length = 1
-            node.pv[0] = node.best_move
-            _report(ctx, score, BOUND_LOWER)
-        wide = _widen(stack)
-        stack.root_beta = INFINITE if wide else min(score + stack.root_window, INFINITE)
-        return _enter_root(ctx, wk)
+    if bound != BOUND_EXACT:
+        score = np.int64(stack.root_low)
+        if splits_nothing(ctx):
+            _keep_answer(ctx, wk, score, BOUND_EXACT)
     if main:
         _report(ctx, score, BOUND_EXACT)
         hd.line_scores[stack.root_line] = score
     stack.root_line += 1
     if stack.root_line < hd.multipv and atomic_load(stop_of(hd)) == 0:
-        _set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
+        set_window(ctx, wk.stack, np.int64(hd.line_scores[stack.root_line]))
         return _enter_root(ctx, wk)
     return _next_depth(ctx, wk, score)
 
@@ -377,7 +342,7 @@ def _begin_root(ctx, index):
     frame = frame_of(ctx, _root_of(index))
     frame.visit.home = _root_of(index)
     copy_record(frame.position, hd.root)
-    _set_window(ctx, index, np.int64(hd.line_scores[0]))
+    set_window(ctx, index, np.int64(hd.line_scores[0]))
     wk = worker_of(ctx, index)
     wk.stack = index
     if ctx.trace != 0:

@@ -23,6 +23,8 @@ from psearch.core.constants import (
     MOVE_MASK,
     NO_MOVE,
     PASS_MAIN,
+    PASS_SINGULAR,
+    PV_NODE,
     STACK_ACTIVE,
     STATE_CHILD,
     STATE_ENTER,
@@ -202,7 +204,7 @@ def _start_move(ctx, wk, frame):
         return state
     preemption_point(ctx)
     alpha = racing_alpha(node)  # it may be rising: read it once
-    full = visit.index == 0 and node.beta - alpha > 1
+    full = visit.index == 0 and node.kannan_type == PV_NODE and node.pass_kind != PASS_SINGULAR
     stage = VISIT_FULL if full else VISIT_REDUCED if depth < visit.new_depth else VISIT_SCOUT
     beta = node.beta if full else alpha + 1
     return _descend(ctx, wk, frame, node, stage, alpha, beta, depth)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import (
+    DEFAULT_DRIVER,
     DEFAULT_EVALUATION,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     DEFAULT_SPLIT_DEPTH,
+    DRIVERS,
     EVALUATIONS,
     MAX_DEPTH,
     MAX_HASH_MB,
@@ -25,6 +27,7 @@ from psearch.defaults import (
     MAX_NODES,
     MAX_THREADS,
     POLICY_NAMES,
+    PROVING_WORKERS,
     PRUNING_MODES,
 )
 from psearch.text.policy_names import is_own_policy
@@ -240,6 +243,16 @@ RULES = Option(
     field="with_",
     is_path=True,
 )
+DRIVER = Option(
+    "Driver",
+    "combo",
+    DEFAULT_DRIVER,
+    choices=DRIVERS,
+    words="how the value is found: pvs (principal variation search), null (null windows), or auto (default): null for "
+    f"one line from {PROVING_WORKERS} workers on",
+    metavar="NAME",
+    field="driver",
+)
 SPLIT_DEPTH = Option(
     "SplitDepth",
     "spin",
@@ -250,7 +263,7 @@ SPLIT_DEPTH = Option(
     flag="--split-depth",
     field="split_depth",
 )
-ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, RULES, SPLIT_DEPTH)
+ENGINE_OPTIONS = (THREADS, HASH, CLEAR_HASH, POLICY, PRUNING, EVALUATION, EVAL_FILE, RULES, DRIVER, SPLIT_DEPTH)
 """Those of every engine, from Python, too."""
 
 MULTIPV = Option("MultiPV", "spin", 1, 1, 1000, words="the N best moves with their lines")

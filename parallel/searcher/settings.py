@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from psearch.arena.control_groups import default_hash_mb
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
+from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
 from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, RULES, THREADS, Option
@@ -57,6 +57,7 @@ class Settings:
             evaluation=text_of("evaluation", evaluation),
             network=_path_of("net", net),
             with_=_path_of("with_", with_),
+            driver=DEFAULT_DRIVER,
         )
         size = default_hash_mb() if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
         return cls(THREADS.of_value(threads, "threads"), size, search)

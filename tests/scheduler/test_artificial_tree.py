@@ -27,9 +27,10 @@ from artificial_tree import (
 )
 from paths import SUPPORT
 
+from psearch.arena import setup
 from psearch.arena.arena import Arena
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.constants import ALL_NODE, BOUND_EXACT, CUT_NODE, PV_NODE
 from psearch.core.records import lock_dtype, simulation_dtype
 from psearch.core.toolchain import groups
 from psearch.core.toolchain.jit import CHECK
@@ -219,6 +220,25 @@ def test_iterations_that_miss_their_window(
     header = arenas[workers].header[0]
     bounds = {int(info["bound"]) for info in header["infos"][: int(header["info_count"])]}
     assert len(bounds) == (3 if aspiration else 1), "it failed high, and low"
+
+
+@pytest.mark.parametrize("table", [False, True], ids=["alone", "with table"])
+@pytest.mark.parametrize("workers", WORKERS)
+@pytest.mark.parametrize("policy", POLICY_NAMES)
+def test_null_windows_meet_at_the_value(
+    arenas: dict[int, Arena], policy: str, workers: int, table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(setup, "PROVED_DEPTH", 2)
+    arena = arenas[workers]
+    for seed in range(6):
+        shape = replace((SWINGING, ROUGH, CHESSLIKE)[seed % 3], seed=seed)
+        how = replace(options(policy, table), driver="null")
+        assert run(arena, shape, how, seed, burst=(1, 7, 50)[seed % 3]) == value_of(shape), seed
+        root, header = arena.stack[0], arena.header[0]
+        assert root["root_beta"] - root["root_alpha"] == 1
+        assert root["root_low"] == root["root_high"] == header["score"]
+        exact = header["infos"][: int(header["info_count"])]["bound"] == BOUND_EXACT
+        assert int(exact.sum()) == header["depth"] == shape.depth
 
 
 @pytest.mark.parametrize("workers", WORKERS)

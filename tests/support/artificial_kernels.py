@@ -104,7 +104,7 @@ def enter(ctx, wk, frame):
     if data != U0:
         node.tt_move = entry_move(data)
         node.tt_bound = entry_bound(data)
-        if beta - alpha == 1 and cuts(data, node.depth, alpha, beta, ply):
+        if ply > 0 and beta - alpha == 1 and cuts(data, node.depth, alpha, beta, ply):
             wk.value = entry_score(data, ply)
             return DO_RETURN
     path = stack_of(ctx, wk.stack).path

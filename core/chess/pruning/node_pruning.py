@@ -23,6 +23,7 @@ from psearch.core.constants import (
     NO_SCORE,
     NULL_MOVE,
     PAWN,
+    PV_NODE,
     QUEEN,
     U0,
     U1,
@@ -237,12 +238,7 @@ def wants_iir(pruning, node):
 def wants_probcut(pruning, node):
     """Tell whether ProbCut is tried: a capture that beats beta by a margin at reduced depth will beat it at full
     depth."""
-    if (
-        not pruning.probcut
-        or node.depth < pruning.probcut_depth
-        or node.in_check
-        or node.full_beta - node.full_alpha > 1
-    ):
+    if not pruning.probcut or node.depth < pruning.probcut_depth or node.in_check or node.kannan_type == PV_NODE:
         return False
     bound = node.full_beta + pruning.probcut_margin
     if is_mate_bound(bound) or is_mate_bound(node.full_alpha):

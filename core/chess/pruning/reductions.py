@@ -6,7 +6,7 @@ from psearch.core.chess.ordering.history import is_quiet, quiet_history
 from psearch.core.chess.ordering.movepick import PICK_BAD_CAPTURES
 from psearch.core.chess.ordering.see import see_at_least
 from psearch.core.chess.pruning.counters import count_pruned, count_tried
-from psearch.core.constants import CUT_NODE, NO_MOVE, PASS_MAIN
+from psearch.core.constants import CUT_NODE, NO_MOVE, PASS_MAIN, PASS_SINGULAR, PV_NODE
 from psearch.core.records import PLY, PLY_SHIFT, REDUCTIONS
 from psearch.core.techniques import CHECK_EXTENSION
 from psearch.core.toolchain.jit import kernel
@@ -68,7 +68,9 @@ def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
     if not pruning.lmr or node.depth < pruning.lmr_depth or node.in_check:
         return 0
     index = visit.index
-    pv_node = node.beta - racing_alpha(node) > 1
+    alpha = racing_alpha(node)
+    is_proved = node.kannan_type == PV_NODE and alpha == node.entry_alpha and node.pass_kind != PASS_SINGULAR
+    pv_node = node.beta - alpha > 1 or is_proved  # a null window on the line of first moves
     if index < (3 if pv_node else 2):
         return 0
     move = visit.move

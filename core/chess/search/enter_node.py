@@ -39,6 +39,7 @@ from psearch.core.constants import (
     PASS_MAIN,
     PASS_PROBCUT,
     PASS_SINGULAR,
+    PV_NODE,
     SKIP_NOTHING,
     U0,
     VISIT_FULL,
@@ -125,7 +126,7 @@ def enter(ctx, wk, frame):
         node.tt_depth = entry_depth(data)
     alpha = node.alpha
     beta = node.beta
-    pv_node = beta - alpha > 1
+    pv_node = node.kannan_type == PV_NODE
     if data != U0 and not pv_node and ply > 0 and cuts(data, node.depth, alpha, beta, ply):
         wk.value = entry_score(data, ply)
         return DO_RETURN
@@ -197,7 +198,7 @@ def after_move(ctx, wk, frame, node, value):
         return DO_MOVES
     node.best_move = move
     node.alpha = value
-    if beta - alpha > 1:
+    if node.kannan_type == PV_NODE:
         # also at a cutoff: with mate distance pruning the shortest mate equals beta
         update_pv(node, above(frame), move)
     if value >= beta:

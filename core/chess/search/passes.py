@@ -38,6 +38,7 @@ from psearch.core.constants import (
     PASS_PROBCUT,
     PASS_SINGULAR,
     PASS_VERIFY,
+    PV_NODE,
     SKIP_ALL_QUIETS,
     SKIP_QUIETS,
     U0,
@@ -217,7 +218,7 @@ def finish_pass(ctx, wk, frame):
         count_tried(wk, MULTICUT)
         if best < bound:
             count_pruned(wk, SINGULAR)
-            node.extension = 2 if best < bound - pruning.double_margin and beta - node.full_alpha == 1 else 1
+            node.extension = 2 if best < bound - pruning.double_margin and node.kannan_type != PV_NODE else 1
         elif bound >= beta:
             count_pruned(wk, MULTICUT)
             wk.value = bound

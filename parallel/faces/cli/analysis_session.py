@@ -16,7 +16,7 @@ from psearch.batch.analysis.analyser import Analyser, Form
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_HASH_MB, MAX_THREADS
+from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
@@ -220,6 +220,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
         "hash": hash_mb,
         "policy": options.policy,
         **({"rules file" if how.with_ else "policy file": how.kernels.digest} if how.own is not None else {}),
+        **({"driver": how.driver} if how.driver != DEFAULT_DRIVER else {}),
         "pruning": options.pruning,
         **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
         "network": network_named(options.net).name,

@@ -14,6 +14,7 @@ from psearch.faces.cli.numbers import Duration, duration
 from psearch.searcher.declared import (
     CLUSTER,
     DEPTH,
+    DRIVER,
     EVAL_FILE,
     EVALUATION,
     HASH,
@@ -59,15 +60,18 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     add_pruning(parser)
     add_net(parser)
     add_with(parser)
+    DRIVER.add_to(parser)
 
 
 def search_options(options: argparse.Namespace) -> SearchOptions:
-    """Return what `--policy`, `--pruning`, `--evaluation`, `--net` and `--with` say. Raises PsearchError for
-    what no search can be told."""
+    """Return what `--policy`, `--pruning`, `--evaluation`, `--net`, `--with` and `--driver` say. Raises PsearchError
+    for what no search can be told."""
     from psearch.options import SearchOptions
 
     pruning = chosen_pruning(options)
-    return SearchOptions(policy=options.policy, pruning=pruning, network=options.net, with_=options.with_)
+    return SearchOptions(
+        policy=options.policy, pruning=pruning, network=options.net, with_=options.with_, driver=options.driver
+    )
 
 
 def add_pruning(parser: argparse._ActionsContainer) -> None:

@@ -15,6 +15,7 @@ from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.searcher.declared import (
     CLEAR_HASH,
     CLUSTER,
+    DRIVER,
     EVAL_FILE,
     EVALUATION,
     HASH,
@@ -78,6 +79,7 @@ OPTIONS = (
     EVALUATION,
     EVAL_FILE,
     RULES,
+    DRIVER,
     SPLIT_DEPTH,
     TRACE,
     CLUSTER,
@@ -142,6 +144,7 @@ class OptionValues:
             policy=policy,
             with_="" if own is None else own.with_,
             own=own,
+            driver=self.text("Driver"),
             split_depth=self.number("SplitDepth"),
             evaluation=self.text("Evaluation"),
             network=network,

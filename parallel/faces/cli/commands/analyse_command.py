@@ -16,7 +16,7 @@ from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.signals import Signals
-from psearch.searcher.declared import HASH, POLICY, SYZYGY, THREADS
+from psearch.searcher.declared import DRIVER, HASH, POLICY, SYZYGY, THREADS
 
 if TYPE_CHECKING:
     from psearch.faces.cli.analysis_session import Input
@@ -64,6 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pruning(parser)
     add_net(parser)
     add_with(parser)
+    DRIVER.add_to(parser)
     SYZYGY.add_to(parser)
     parser.add_argument(
         "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"

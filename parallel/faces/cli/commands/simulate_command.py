@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import MAX_DEPTH, MAX_THREADS
+from psearch.defaults import DRIVERS, MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli.arguments import add_on, chosen_pruning
 from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
@@ -34,7 +34,7 @@ from psearch.faces.cli.study import (
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
-from psearch.searcher.declared import DEPTH, SPLIT_DEPTH
+from psearch.searcher.declared import DEPTH, DRIVER, SPLIT_DEPTH
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
@@ -52,7 +52,7 @@ _MAX_TREE_NODES = 10**12
 _MAX_JOBS = 256
 _BESIDE_MB = 400
 """MiB that a process needs beside the table, with 1,024 workers' records"""
-_SEARCH_OPTIONS = ("split_depth", "wait", "open_busy", "open_idle", "defer_depth")
+_SEARCH_OPTIONS = ("driver", "split_depth", "wait", "open_busy", "open_idle", "defer_depth")
 """Arguments that are fields of `SearchOptions`, with its defaults."""
 
 DESCRIPTION = """\
@@ -99,6 +99,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="R",
         help="searches of each position with each count, each with luck of its own (default 1)",
+    )
+    DRIVER.add_to(
+        parser,
+        "how the value is found, by one worker, too: pvs (default), or null (null windows)",
+        choices=DRIVERS[1:],
+        default=DRIVERS[1],
     )
     add_seed(parser)
     parser.add_argument(
