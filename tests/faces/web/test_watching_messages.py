@@ -174,7 +174,7 @@ def test_files_of_the_command_line_can_be_chosen() -> None:
         assert await page.wait_for("laboratory.result", "laboratory.error") == "laboratory.result"
         assert page.of("laboratory.result")[0]["runs"][1]["policy"] == POLICY_FILE
         await laboratory_messages.run(page, {**RUN, "rules": RULE_FILE})
-        await page.until(lambda: len(page.of("laboratory.result")) == 2)
+        await page.until(lambda: len(page.of("laboratory.result")) == 2, seconds=240)
         assert page.of("laboratory.result")[1]["pruning"] == "modern with my_rule.py"
         await laboratory_messages.run(page, {**RUN, "first": POLICY_FILE, "rules": RULE_FILE})
         await page.wait_for("laboratory.error")

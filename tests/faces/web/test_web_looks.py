@@ -250,8 +250,10 @@ def own_game(page: Any) -> None:
     """The workers' tab while a game of the user's is searched."""
     page.click("#tab-workers")
     page.get_by_label("connect_four.py, position").fill("44444")
-    page.get_by_role("button", name="Search").click()
-    page.wait_for_selector("text=/depth [1-9]/")
+    while (button := page.locator(".own-game button")).inner_text() == "Search":
+        button.click()
+        time.sleep(0.5)  # it is refused until the search of the page before, which is gone, has ended
+    until(page, "document.querySelector('.own-game pre').textContent.includes('depth')")
     until(page, "document.querySelectorAll('[role=treeitem]').length")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
