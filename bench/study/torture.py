@@ -3,14 +3,15 @@
     python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--game FILE] [--with FILE] [--kill MS]
                                   [--log LOG.jsonl]
 
-Kernels are built with `PSEARCH_YIELDS=1`. Searches of which the value is known: one worker finds it first. Policy,
-depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is only looked at
-for being legal. After each, when all workers are idle, every invariant of the arena is checked.
+Kernels are built with `PSEARCH_YIELDS=1`, unless the environment says `PSEARCH_YIELDS=`. Searches of which the value is
+known: one worker finds it first. Policy, depth of splitting and position are drawn; every fourth search is stopped at
+some moment, so its move is only looked at for being legal. After each, when all workers are idle, every invariant of
+the arena is checked.
 
 Chess is searched without a table and leaves nothing out; a game of a user's (`--game`) is searched with one. `--with`
 adds a user's policy, or rules that keep chess so: an evaluation, or what concerns reduced moves only. With `--kill` a
 worker, drawn at random, is killed every so many milliseconds: values must be right all the same, but a search may be
-given up with one line.
+given up with one line, or be cut short after 20 s: where no iteration ends between two kills, none ever does.
 
 Prints a line when it is through, and writes one a minute to the log. Ends with status 1 at the first thing that is
 wrong, having said what, with the seed of that search: `--seed` repeats the position, not the order of steps.
@@ -30,7 +31,7 @@ from pathlib import Path
 from typing import Any, cast
 
 if __name__ == "__main__":
-    os.environ["PSEARCH_YIELDS"] = "1"  # before anything is imported that reads it
+    os.environ.setdefault("PSEARCH_YIELDS", "1")  # before anything is imported that reads it
 
 import chess
 from chaos import Tormentor
@@ -56,6 +57,8 @@ _SERIAL_NODES = 20_000
 _DEEPEST = 6
 _PATIENCE_S = 60.0
 """Eight workers on two busy cores are slow: not one of them may be taken for dead."""
+_KILLED_MS = 20_000
+"""What a search may take whose workers are killed."""
 _COUNTED = ("opens", "splits", "joins", "failed_joins", "parks", "adopts", "aborts")
 
 
@@ -129,6 +132,8 @@ class Torture:
         limits = Limits(depth=depth)
         if stopped := seed % 4 == 3:
             limits = Limits(depth=depth + 2, movetime_ms=dice.randrange(1, 100))
+        elif self.killer is not None:
+            limits = Limits(depth=depth, movetime_ms=_KILLED_MS)
         options = options_of(self.game, dice.choice(POLICIES), self.with_, dice.choice((1, 1, 2)))
         try:
             result = self._search(SearchRequest(board, limits, options, patience_s=_PATIENCE_S))
