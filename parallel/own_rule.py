@@ -19,10 +19,8 @@ from psearch.core.chess.pruning.counters import count_own_tried as count_tried
 from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
 from psearch.core.constants import BISHOP, KING, KNIGHT, NO_MOVE, NO_SCORE, PAWN, QUEEN, ROOK
-from psearch.core.records import MAX_PLY
 from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.toolchain.intrinsics import lowest_bit, popcount
-from psearch.core.toolchain.jit import limit_answers
 from psearch.core.views import Position, Tables, Visit, Worker, tables_of, u64
 from psearch.own_policy import (
     ALL_NODE,
@@ -40,10 +38,6 @@ from psearch.own_policy import (
     replaces,
     word,
 )
-
-limit_answers(0, MAX_PLY, reduction_of)
-limit_answers(-3, 2, extension_of)
-limit_answers(PRUNE_NOTHING, PRUNE_RAZOR, prune_node)
 
 __all__ = [
     "ALL_NODE",

@@ -1,13 +1,17 @@
 """Real workers that lose the processor between any two steps which others can see, at random: is every answer right?
 
-    python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--game FILE] [--kill MS] [--log LOG.jsonl]
+    python bench/study/torture.py [--minutes M] [--seed S] [--workers N] [--game FILE] [--with FILE] [--kill MS]
+                                  [--log LOG.jsonl]
 
-Kernels are built with `PSEARCH_YIELDS=1`. Searches of which the value is known: one worker finds it first. Policy,
-driver, depth of splitting and position are drawn; every fourth search is stopped at some moment, so its move is only looked at
-for being legal. After each, when all workers are idle, every invariant of the arena is checked.
+Kernels are built with `PSEARCH_YIELDS=1`, unless the environment says `PSEARCH_YIELDS=`. Searches of which the value is
+known: one worker finds it first. Policy, driver, depth of splitting and position are drawn; every fourth search is
+stopped at some moment, so its move is only looked at for being legal. After each, when all workers are idle, every
+invariant of the arena is checked.
 
-Chess is searched without a table, a game of a user's (`--game`) with one. With `--kill` a worker, drawn at random, is
-killed every so many milliseconds: values must be right all the same, but a search may be given up with one line.
+Chess is searched without a table and leaves nothing out; a game of a user's (`--game`) is searched with one. `--with`
+adds a user's policy, or rules that keep chess so: an evaluation, or what concerns reduced moves only. With `--kill` a
+worker, drawn at random, is killed every so many milliseconds: values must be right all the same, but a search may be
+given up with one line, or be cut short after 20 s: where no iteration ends between two kills, none ever does.
 
 Prints a line when it is through, and writes one a minute to the log. Ends with status 1 at the first thing that is
 wrong, having said what, with the seed of that search: `--seed` repeats the position, not the order of steps.
@@ -27,7 +31,7 @@ from pathlib import Path
 from typing import Any, cast
 
 if __name__ == "__main__":
-    os.environ["PSEARCH_YIELDS"] = "1"  # before anything is imported that reads it
+    os.environ.setdefault("PSEARCH_YIELDS", "1")  # before anything is imported that reads it
 
 import chess
 from chaos import Tormentor
@@ -37,7 +41,6 @@ from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
 from psearch.arena.subject import board_text
 from psearch.arena.validate import describe, leftovers, violations
-from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.defaults import PREDICTING_POLICIES
 from psearch.games import Game, GamePosition
 from psearch.games.searching import options_for
@@ -47,6 +50,7 @@ from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits, Result, WorkerDied
+from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 
 POLICIES = ("ybw", *PREDICTING_POLICIES)
 _SERIAL_NODES = 20_000
@@ -54,6 +58,8 @@ _SERIAL_NODES = 20_000
 _DEEPEST = 6
 _PATIENCE_S = 60.0
 """Eight workers on two busy cores are slow: not one of them may be taken for dead."""
+_KILLED_MS = 20_000
+"""What a search may take whose workers are killed."""
 _COUNTED = ("opens", "splits", "joins", "failed_joins", "parks", "adopts", "aborts")
 
 
@@ -83,17 +89,17 @@ def game_position(game: Game, dice: random.Random) -> GamePosition:
     return position
 
 
-def options_of(board: chess.Board | GamePosition, policy: str, split_depth: int = 1) -> SearchOptions:
+def options_of(game: Game | None, policy: str, with_: str = "", split_depth: int = 1) -> SearchOptions:
     """Options with which any number of workers must find the value of one."""
-    if isinstance(board, chess.Board):
-        return SearchOptions.plain(policy, split_depth)
-    return replace(options_for(board.game, policy), split_depth=split_depth)
+    if game is None:
+        return replace(SearchOptions.plain(policy, split_depth), with_=with_)
+    return replace(options_for(game, with_ or policy), split_depth=split_depth)
 
 
-def serial_search(arena: Arena, board: chess.Board | GamePosition) -> tuple[int, int]:
+def serial_search(arena: Arena, board: chess.Board | GamePosition, options: SearchOptions) -> tuple[int, int]:
     """The deepest iteration of one worker that is cheap enough, and its value."""
     for depth in range(2, _DEEPEST + 1):
-        write_search(arena, board, Limits(depth=depth), options_of(board, "serial"))
+        write_search(arena, board, Limits(depth=depth), options)
         work_alone(arena)
         value = int(arena.header[0]["score"])
         if int(arena.worker[0]["nodes"]) > _SERIAL_NODES // 4:
@@ -104,9 +110,12 @@ def serial_search(arena: Arena, board: chess.Board | GamePosition) -> tuple[int,
 class Torture:
     """Searches one after the other with the same workers, and what was counted."""
 
-    def __init__(self, workers: int, game: Game | None = None, kill_ms: float = 0.0) -> None:
-        kernels = STANDARD if game is None else game.kernels
+    def __init__(self, workers: int, game: Game | None = None, with_: str = "", kill_ms: float = 0.0) -> None:
         self.game = game
+        self.with_ = with_
+        self.alone = options_of(game, "serial", with_)
+        kernels = self.alone.kernels
+        load_kernels(kernels.group(SEARCH))
         self.serial = Arena(1, 1, kernels=kernels)
         self.counts: Counter[str] = Counter()
         self.killer: Tormentor | None = None
@@ -120,11 +129,13 @@ class Torture:
         """One search; raises WrongError."""
         dice = random.Random(seed)
         board = position(dice) if self.game is None else game_position(self.game, dice)
-        depth, value = serial_search(self.serial, board)
+        depth, value = serial_search(self.serial, board, self.alone)
         limits = Limits(depth=depth)
         if stopped := seed % 4 == 3:
             limits = Limits(depth=depth + 2, movetime_ms=dice.randrange(1, 100))
-        options = options_of(board, dice.choice(POLICIES), dice.choice((1, 1, 2)))
+        elif self.killer is not None:
+            limits = Limits(depth=depth, movetime_ms=_KILLED_MS)
+        options = options_of(self.game, dice.choice(POLICIES), self.with_, dice.choice((1, 1, 2)))
         if self.game is None:
             options = replace(options, driver=dice.choice(("pvs", "null")))
         try:
@@ -192,12 +203,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=8)
     parser.add_argument("--game", metavar="FILE")
+    parser.add_argument("--with", metavar="FILE", dest="with_", default="")
     parser.add_argument("--kill", type=float, default=0.0, metavar="MS")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     game = None if options.game is None else Game(options.game)
     setup.PROVED_DEPTH = 1  # these trees are low
-    torture = Torture(options.workers, game, options.kill)
+    torture = Torture(options.workers, game, options.with_, options.kill)
 
     settings = {name: value for name, value in vars(options).items() if value and name not in ("log", "minutes")}
 

@@ -43,6 +43,11 @@ class KernelSet:
     beside: tuple[str, ...] = ()
     """see `PlugIn`"""
 
+    @property
+    def brings_game(self) -> bool:
+        """Whether the file says what is searched: the package's own kernels cannot search it then."""
+        return bool(self.adapter)
+
     def group(self, base: Group) -> Group:
         """Return the group with this set's kernels; `base` itself where nothing is replaced."""
         if not self.file:

@@ -52,7 +52,6 @@ class Game:
         group = self.kernels.group(SEARCH)
         load_kernels(group, progress=progress, warn=progress)
         self._rule: Callable[[str], Any] = lambda rule: group.function(f"game_{rule}")
-        self._found = np.zeros(MOST_MOVES, np.uint16)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process it is read again, and refused if it is not the same any more."""
@@ -163,7 +162,7 @@ class GamePosition:
         """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
         if self.is_over:
             return []
-        found = self.game._found
+        found = np.zeros(MOST_MOVES, np.uint16)
         count = self._call("moves", found.ctypes.data)
         if not 1 <= count <= int(self.game._module.MOST_MOVES):
             place = place_of(self.game._module.moves)

@@ -91,13 +91,18 @@ def search(
 
 
 def supervisor_for(
-    position: GamePosition, threads: int, hash_mb: int, options: SearchOptions | None = None, trace: bool = False
+    position: GamePosition,
+    threads: int,
+    hash_mb: int,
+    options: SearchOptions | None = None,
+    trace: bool = False,
+    watched: bool = False,
 ) -> Supervisor:
     """Return workers for searches with these options (`options_for`), without processes where the game is over.
     Raises PsearchError."""
     if position.is_over:
         return Supervisor(1, 1, "inline")
-    return Supervisor(threads, hash_mb, trace=trace, kernels=(options or position).kernels)
+    return Supervisor(threads, hash_mb, trace=trace, watched=watched, kernels=(options or position).kernels)
 
 
 def search_with(

@@ -83,6 +83,11 @@ class Workers:
         return isinstance(self.pool, WorkerPool)
 
     @property
+    def have_substitute(self) -> bool:
+        """Whether this process can search in their place, with the package's kernels."""
+        return not self._kernels.brings_game
+
+    @property
     def are_complete(self) -> bool:
         """Whether all are there, as far as is known, and none is missing in the search before."""
         is_as_wanted = self.are_processes or self._start_method == INLINE

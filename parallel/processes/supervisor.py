@@ -201,9 +201,7 @@ class Supervisor:
         answers. When a worker dies or stalls, all are replaced and the search goes on. Raises WorkerDied when nothing
         was found and nobody can go on.
         """
-        board = request.board if isinstance(request.board, chess.Board) else None
-        finished = None if board is None else finished_result(board)
-        if finished is not None:
+        if isinstance(request.board, chess.Board) and (finished := finished_result(request.board)) is not None:
             return finished
         since = request.control.asked_at or time.perf_counter()
         with self._alone():
@@ -212,7 +210,7 @@ class Supervisor:
             watch = Watch(self.workers, request, since, self._prepare(request, since))
             with self._recorded():
                 watch.run()
-            if watch.knows_nothing and board is not None:  # a game of the user's is left to processes
+            if watch.knows_nothing and self.workers.have_substitute:
                 return self._search_quickly(request, watch.notes)
             return watch.result()
 
@@ -225,8 +223,8 @@ class Supervisor:
         def may_go_on() -> bool:
             if control.is_stopped:
                 return False
-            # a game is searched by processes or not at all: better a late answer than none
-            return not isinstance(request.board, chess.Board) or time.perf_counter() - since < limit_s
+            # without a substitute better a late answer than none
+            return not self.workers.have_substitute or time.perf_counter() - since < limit_s
 
         notes, self._untold = self._untold + self._make_whole(patience_s, may_go_on), []
         if request.on_note is not None:

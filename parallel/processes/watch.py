@@ -7,8 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import chess
-
 from psearch.arena.setup import Progress, write_search
 from psearch.core.constants import MATE
 from psearch.core.toolchain.kernel_sets import STANDARD
@@ -186,8 +184,8 @@ class Watch:
         began = time.monotonic()
         try:
             problem = self.workers.restore(lambda: not self._must_stop(self.reports.elapsed_s))
-            if problem is not None and not isinstance(self.request.board, chess.Board):
-                raise PsearchError(problem)  # this process has no kernels of a game
+            if problem is not None and not self.workers.have_substitute:
+                raise PsearchError(problem)
         except PsearchError as trouble:
             if not self.reports.has_answer:
                 raise WorkerDied(f"{error}, and others cannot be had: {trouble}") from error

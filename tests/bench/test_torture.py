@@ -43,6 +43,7 @@ def test_what_is_left_behind_is_noticed(two: Torture) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(100)  # a search that hangs after a kill has no limit of its own
 def test_a_game_whose_workers_are_killed() -> None:
     made = Torture(2, Game(DATA / "games" / "take_away.py"), kill_ms=50)
     try:

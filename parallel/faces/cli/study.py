@@ -87,6 +87,29 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_game(parser: argparse.ArgumentParser) -> None:
+    """Add `--game FILE [POSITION]...`."""
+    parser.add_argument(
+        "--game",
+        nargs="+",
+        metavar=("FILE", "POSITION"),
+        help="instead of --suite: a game of your own, from its beginning, or from positions of it",
+    )
+
+
+def check_game(options: argparse.Namespace) -> None:
+    """Refuse what does not go with `--game`."""
+    if options.game is None:
+        return
+    for name in ("suite", "on"):
+        if getattr(options, name, None) is not None:
+            refuse(f"--game is searched here, and has no suite: leave out --{name}")
+    if options.from_log is not None:
+        refuse("--from-log measures nothing: leave out --game")
+    if options.with_:
+        refuse("--with is for chess: a game of your own has its rules in its file")
+
+
 def add_plot(parser: argparse.ArgumentParser, help_text: str) -> None:
     """Add `--plot PNG`."""
     parser.add_argument("--plot", type=Path, metavar="PNG", help=help_text)
@@ -133,6 +156,21 @@ def kernels_of(names: Sequence[str], with_: str = "") -> dict[str, KernelSet]:
     from psearch import options
 
     return {name: options.kernels_of(name, with_) for name in names if with_ or name not in POLICY_NAMES}
+
+
+def positions_and_kernels(
+    options: argparse.Namespace, names: Sequence[str]
+) -> tuple[Sequence[SuitePosition | GameSuitePosition], dict[str, KernelSet]]:
+    """Return the positions of a suite or a game, and the kernels under these policies and of one worker alone, where
+    they are not the package's own. Raises PsearchError."""
+    if options.game is None:
+        return read_positions(options), kernels_of([*names, "serial"], options.with_)
+    file, *texts = options.game
+    from psearch.faces.cli.kernels import loaded_game
+    from psearch.games.suite import game_kernels, game_suite
+
+    suite = game_suite(loaded_game(file), texts or [""])
+    return suite, game_kernels(suite, names)
 
 
 def policy_files(kernels: Mapping[str, KernelSet]) -> dict[str, dict[str, str]]:

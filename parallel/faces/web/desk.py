@@ -38,6 +38,12 @@ class EngineSettings:
 
     threads: int
     hash_mb: int
+    game: str = ""
+    """a file of a game of the user's; empty: none. Files are those of the command line: no page names one"""
+    policies: tuple[str, ...] = ()
+    """files of policies that the laboratory offers"""
+    rules: str = ""
+    """a file of rules that it offers; empty: none"""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TypeVar
 import chess
 
 from psearch.api.asynchronous import AsyncEngine
+from psearch.faces.web.desk import EngineSettings
 from psearch.results import PsearchError
 
 Payload = Mapping[str, Any]
@@ -33,6 +34,10 @@ class PageSession(Protocol):
     @property
     def engine(self) -> AsyncEngine:
         """The engine that all pages share, started. Raises PsearchError while it is not ready yet."""
+
+    @property
+    def settings(self) -> EngineSettings:
+        """What the command line has said."""
 
     @property
     def board(self) -> chess.Board:
@@ -60,6 +65,7 @@ MODULES: tuple[str, ...] = (
     "psearch.faces.web.page_conversation",
     "psearch.faces.web.workers_messages",
     "psearch.faces.web.laboratory_messages",
+    "psearch.faces.web.game_messages",
 )
 """Modules with handlers, imported once, when the server has begun to answer."""
 _HANDLERS: dict[str, Handler] = {}

@@ -1,15 +1,16 @@
 """`laboratory.*` and `trace.*`: the position at hand in virtual time, and traces that the page sends.
 
     page                                            server
-    laboratory.hello {}                             laboratory.choices {policies, most_workers, nodes, pruning}, and
-                                                    again what was said last
-    laboratory.run {workers, first, second, nodes}  laboratory.progress {text, share}, ...; at last one of
-                                                    laboratory.result, laboratory.error {text}, laboratory.stopped {}
+    laboratory.hello {}                             laboratory.choices {policies, most_workers, nodes, pruning, rules},
+                                                    and again what was said last
+    laboratory.run {workers, first, second, nodes,  laboratory.progress {text, share}, ...; at last one of
+                    pruning, rules}                 laboratory.result, laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
     trace.begin {characters}                        the same, with trace. before it
     trace.part {text}, ...                          in order, until there are as many characters
 
-A trace comes as text: no file of this machine is opened because a page names it. Work is done by one process at a time
+Policies and rules are the package's, and files of the command line: a page chooses among these. A trace comes as text:
+no file of this machine is opened because a page names it. Work is done by one process at a time
 (`psearch.lab.watching.job`), which ends with the page that asked for it.
 """
 
@@ -98,16 +99,25 @@ def _work_of(session: PageSession) -> _Work:
     return work
 
 
+def _policies(session: PageSession) -> list[str]:
+    return list(dict.fromkeys((*SPLITTING_POLICIES, *session.settings.policies)))
+
+
+def _rules(session: PageSession) -> list[str]:
+    return list(dict.fromkeys(("", session.settings.rules)))
+
+
 @handles("laboratory.hello")
 async def hello(session: PageSession, payload: Payload) -> None:
     """Tell what can be chosen."""
     session.send(
         "laboratory.choices",
         {
-            "policies": list(SPLITTING_POLICIES),
+            "policies": _policies(session),
             "most_workers": MOST_WORKERS,
             "nodes": list(_NODES),
             "pruning": list(PRUNING_MODES),
+            "rules": _rules(session),
         },
     )
     latest = _work_of(session).latest
@@ -125,9 +135,10 @@ async def run(session: PageSession, payload: Payload) -> None:
         "fen": board.fen(),
         "chess960": board.chess960,
         "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
-        "policies": (choice_of(payload, "first", SPLITTING_POLICIES), choice_of(payload, "second", SPLITTING_POLICIES)),
+        "policies": tuple(choice_of(payload, name, _policies(session)) for name in ("first", "second")),
         "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
         "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
+        "rules": choice_of(payload, "rules", _rules(session)) if "rules" in payload else "",
     }
     _work_of(session).begin("experiment", arguments, "laboratory")
 

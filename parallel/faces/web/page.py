@@ -19,7 +19,7 @@ import chess
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
 from psearch.faces.web.context import Context
-from psearch.faces.web.desk import Desk
+from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.game_tree import UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
 from psearch.faces.web.page_messages import message, parse, part_of
@@ -78,6 +78,11 @@ class Page(Context):
     def engine(self) -> AsyncEngine:
         """The engine that all pages share. Raises PsearchError while it is not ready yet."""
         return self.desk.engine
+
+    @property
+    def settings(self) -> EngineSettings:
+        """What the command line has said, and pages have changed since."""
+        return self.desk.settings
 
     @property
     def board(self) -> chess.Board:

@@ -1,5 +1,5 @@
-"""`workers.*`: what the workers do while the engine searches, twenty times a second, to pages that want to see it; and
-five times a second which nodes are open.
+"""`workers.*`: what the workers do while the engine searches, or those of a user's game do, twenty times a second, to
+pages that want to see it; and five times a second which nodes are open.
 
     page                        server
     workers.watch {first}       workers.look: a snapshot of `psearch.lab.watching.watcher`, each one after the other
@@ -15,11 +15,12 @@ import asyncio
 import time
 from weakref import WeakKeyDictionary
 
-from psearch.api.asynchronous import AsyncEngine
 from psearch.defaults import MAX_THREADS
+from psearch.faces.web.game_messages import OwnGame
 from psearch.faces.web.handlers import PageSession, Payload, handles
 from psearch.faces.web.payloads import whole_of
-from psearch.lab.watching.watcher import Watcher
+from psearch.lab.watching.node_lines import chess_lines
+from psearch.lab.watching.watcher import LinesOf, Watched, Watcher
 from psearch.results import PsearchError
 
 PERIOD_S = 0.05
@@ -38,7 +39,7 @@ class _Watching:
 
     def __init__(self, session: PageSession) -> None:
         self._session = session
-        self._engine: AsyncEngine | None = None
+        self._engine: Watched | None = None
         self._watcher: Watcher | None = None
         self._was_running = False
         self._nodes_at = 0.0
@@ -69,12 +70,18 @@ class _Watching:
 
     def _look(self) -> bool:
         """Send what there is to see; whether something is being searched."""
-        try:
-            engine = self._session.engine
-        except PsearchError:  # it is starting
-            return False
+        engine: Watched
+        lines_of: LinesOf
+        game = OwnGame.running
+        if game is not None and game.supervisor is not None:
+            engine, lines_of = game, game.lines_of
+        else:
+            try:
+                engine, lines_of = self._session.engine, chess_lines
+            except PsearchError:  # it is starting
+                return False
         if engine is not self._engine or self._watcher is None:
-            self._engine, self._watcher = engine, Watcher(engine)
+            self._engine, self._watcher = engine, Watcher(engine, lines_of)
         now = time.monotonic()
         with_nodes = now - self._nodes_at >= _NODES_S
         snapshot = self._watcher.look(self.first, with_nodes)

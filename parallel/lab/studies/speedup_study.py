@@ -11,14 +11,14 @@ import math
 import statistics
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import chess
 import numpy as np
 
 from psearch.arena.perturbation import perturb_history
-from psearch.core.chess.pruning.modes import Pruning
+from psearch.arena.subject import Subject, board_text
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.lab.studies.depths import nearest_depth, sample_seed, survey_seed
 from psearch.lab.studies.progress import StudyProgress
@@ -31,6 +31,7 @@ from psearch.terminal.table import glossary, text_table
 from psearch.text.epd_text import SuitePosition
 
 if TYPE_CHECKING:
+    from psearch.games.suite import GameSuitePosition
     from psearch.simulation.simulator import VirtualSample
 
 _LONGEST = 12
@@ -51,6 +52,7 @@ class Sample:
     nodes: int
     score: str
     bestmove: str
+    """of a game of the user's: its number, as the search counts it"""
     splits: int
     joins: int
     aborted_nodes: int
@@ -87,7 +89,7 @@ class Row:
 
 
 def find_depth(
-    engine: Supervisor, board: chess.Board, seconds: float, options: SearchOptions, history: int
+    engine: Supervisor, board: chess.Board | Subject, seconds: float, options: SearchOptions, history: int
 ) -> int | None:
     """Return the depth whose iterations take one worker about `seconds` in all, from a history of this seed.
 
@@ -115,45 +117,40 @@ def _forget(engine: Supervisor, history: int) -> None:
 
 
 def measure(
-    suite: Sequence[SuitePosition],
+    suite: Sequence[SuitePosition | GameSuitePosition],
     threads: Sequence[int],
     policies: Sequence[str],
     seconds: float,
     repeats: int,
     hash_mb: int,
     depth: int | None = None,
-    split_depth: int | None = None,
-    pruning: Pruning | None = None,
+    options: SearchOptions | None = None,
     progress: StudyProgress | None = None,
     on_sample: Callable[[Sample], None] | None = None,
     seed: int = 0,
     kernels: Mapping[str, KernelSet] | None = None,
-    with_: str = "",
 ) -> list[Sample]:
     """Search every position with every policy and worker count, alternating within each repeat.
 
     With `depth` every position is searched to it; otherwise to the depth that takes one worker about `seconds`, and
     positions without such a depth are left out. Every search has a history of its own, drawn from `seed`. `on_sample`
-    gets each search when it is finished: what a caller keeps when this is interrupted. kernels: by
-    policy, of files; with_: the file of rules that all search with.
+    gets each search when it is finished: what a caller keeps when this is interrupted. options: of all searches, but
+    for the policy; kernels: by policy, of files.
     """
-    extra: dict[str, Any] = {} if split_depth is None else {"split_depth": split_depth}
-    if pruning is not None:
-        extra["pruning"] = pruning
     counts = sorted({1, *threads})
     total = len(suite) * repeats * (1 + (len(counts) - 1) * len(policies))
     left_out = 0
     samples: list[Sample] = []
-    every = SearchOptions(with_=with_, **extra)
+    every = options or SearchOptions()
     serial, *chosen = (options_with(every, policy, kernels or {}) for policy in ("serial", *policies))
     engines: dict[tuple[int, KernelSet], Supervisor] = {}
     try:
         for count in counts:
-            for options in chosen if count > 1 else (serial, chosen[0]):
-                if (count, options.kernels) not in engines:
-                    engines[count, options.kernels] = Supervisor(count, hash_mb, kernels=options.kernels)
+            for how in chosen if count > 1 else (serial, chosen[0]):
+                if (count, how.kernels) not in engines:
+                    engines[count, how.kernels] = Supervisor(count, hash_mb, kernels=how.kernels)
         for number, position in enumerate(suite, start=1):
-            fen = position.board.fen()
+            fen = board_text(position.board)
             wanted = depth or find_depth(
                 engines[1, serial.kernels], position.board, seconds, serial, survey_seed(seed, fen)
             )
@@ -163,17 +160,17 @@ def measure(
                 continue
             for repeat in range(repeats):
                 for count in counts:
-                    for options in chosen if count > 1 else chosen[:1]:
-                        history = sample_seed(seed, fen, options.policy, count, repeat)
-                        engine = engines[count, options.kernels]
-                        sample = _search_once(engine, position, wanted, repeat, options, history)
+                    for how in chosen if count > 1 else chosen[:1]:
+                        history = sample_seed(seed, fen, how.policy, count, repeat)
+                        engine = engines[count, how.kernels]
+                        sample = _search_once(engine, position, wanted, repeat, how, history)
                         samples.append(sample)
                         if on_sample:
                             on_sample(sample)
                         if progress:
                             progress(
                                 f"{number}/{len(suite)} depth {wanted} repeat {repeat + 1}/{repeats}: {count} x "
-                                f"{options.policy} {sample.seconds:.2f} s",
+                                f"{how.policy} {sample.seconds:.2f} s",
                                 len(samples),
                                 total,
                             )
@@ -185,7 +182,7 @@ def measure(
 
 def _search_once(
     engine: Supervisor,
-    position: SuitePosition,
+    position: SuitePosition | GameSuitePosition,
     depth: int,
     repeat: int,
     options: SearchOptions,
@@ -196,7 +193,7 @@ def _search_once(
     info = result.info
     return Sample(
         position=position.name,
-        fen=position.board.fen(),
+        fen=board_text(position.board),
         depth=depth,
         policy=options.policy,
         threads=len(info.workers),
@@ -204,12 +201,12 @@ def _search_once(
         seconds=info.time_s,
         nodes=info.nodes,
         score=str(info.score.relative),
-        bestmove=result.bestmove.uci() if result.bestmove else "",
+        bestmove=str(result.bestmove or ""),
         splits=sum(worker.splits for worker in info.workers),
         joins=sum(worker.joins for worker in info.workers),
         aborted_nodes=sum(worker.aborted_nodes for worker in info.workers),
         idle_share=statistics.fmean(worker.idle_share for worker in info.workers),
-        pruning=options.pruning_words,
+        pruning=options.pruning_words if isinstance(position.board, chess.Board) else "",
         history=history,
     )
 
@@ -286,12 +283,12 @@ def most_workers(rows: Sequence[Row]) -> int:
 
 
 def hardware_ceiling(
-    suite: Sequence[SuitePosition],
+    suite: Sequence[SuitePosition | GameSuitePosition],
     count: int,
     hash_mb: int,
     seconds: float,
     rounds: int,
-    pruning: Pruning | None = None,
+    options: SearchOptions | None = None,
     progress: StudyProgress | None = None,
 ) -> float:
     """Return the speed of `count` independent one-worker searches side by side over that of one alone, in nodes per
@@ -299,16 +296,14 @@ def hardware_ceiling(
 
     Alone and side by side alternate; the median of the ratios. No parallel search on this machine can do better.
     """
-    engines = [Supervisor(1, hash_mb) for _ in range(count)]
-    options = SearchOptions(policy="serial")
-    if pruning is not None:
-        options = replace(options, pruning=pruning)
+    how = options or SearchOptions(policy="serial")
+    engines = [Supervisor(1, hash_mb, kernels=how.kernels) for _ in range(count)]
     limits = Limits(movetime_ms=int(seconds * 1000))
     ratios = []
     try:
         for number in range(rounds):
             board = suite[number % len(suite)].board
-            speeds = [side_by_side(group, board, limits, options) for group in (engines[:1], engines)]
+            speeds = [side_by_side(group, board, limits, how) for group in (engines[:1], engines)]
             ratios.append(speeds[1] / speeds[0])
             if progress:
                 progress(f"ceiling {number + 1}/{rounds}: {ratios[-1]:.3f}", number + 1, rounds)
@@ -318,7 +313,9 @@ def hardware_ceiling(
     return statistics.median(ratios)
 
 
-def side_by_side(engines: Sequence[Supervisor], board: chess.Board, limits: Limits, options: SearchOptions) -> float:
+def side_by_side(
+    engines: Sequence[Supervisor], board: chess.Board | Subject, limits: Limits, options: SearchOptions
+) -> float:
     """Return nodes per second of all engines together, each with a search of its own of one position, from an empty
     table."""
     speeds: list[float] = []

@@ -15,9 +15,7 @@ from typing import Any
 import chess
 
 from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.pruning.modes import pruning_text
 from psearch.core.constants import TYPE_NAMES
-from psearch.core.toolchain import groups
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object
@@ -25,11 +23,11 @@ from psearch.lab.studies.tree_sizes import warnings
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
-from psearch.scheduler.scheduler_entries import merge_now
+from psearch.scheduler.scheduler_entries import load_kernels, merge_now
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator, VirtualSample
-from psearch.text.policy_names import SPLITTING_POLICIES
+from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 from psearch.trace.recorder import Recorder
 from psearch.trace.timeline import Slice
 
@@ -61,6 +59,8 @@ class Experiment:
     nodes: int
     """of one worker, about"""
     pruning: str = "modern"
+    rules: str = ""
+    """a file of the user's, for all three searches; empty: none"""
 
     def __post_init__(self) -> None:
         if not 1 <= self.workers <= MOST_WORKERS:
@@ -68,7 +68,7 @@ class Experiment:
         if not LEAST_NODES <= self.nodes <= MOST_NODES:
             raise PsearchError(f"nodes must be from {LEAST_NODES:,} to {MOST_NODES:,}, not {self.nodes}")
         for policy in self.policies:
-            if policy not in SPLITTING_POLICIES:
+            if policy not in SPLITTING_POLICIES and not is_own_policy(policy):
                 raise PsearchError(f"policy must be one of {', '.join(SPLITTING_POLICIES)}, not {policy[:40]!r}")
         pruning_named(self.pruning)
 
@@ -90,29 +90,31 @@ class _TooMany(Exception):
 def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
     """Search three times; what there is to see, for JSON. Raises PsearchError when the position ends at once."""
     board = experiment.board()
-    groups.load(VIRTUAL)
     pruning = pruning_named(experiment.pruning)
-    serial_options = SearchOptions(policy="serial", pruning=pruning)
+    serial_options, *options = (
+        SearchOptions(policy=policy, pruning=pruning, with_=experiment.rules)
+        for policy in ("serial", *experiment.policies)
+    )
+    load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
     tell("the depth", 0.0)
     depth = _depth(board, experiment.nodes, serial_options)
     if depth is None:
         raise PsearchError("this position is decided at once: there is nothing to share")
     serial = _search(board, depth, 1, serial_options, lambda nodes: tell("one worker", 0.05 + 0.25 * min(nodes, 1.0)))
     runs = []
-    for number, policy in enumerate(experiment.policies):
-        options = SearchOptions(policy=policy, pruning=pruning)
+    for number, each in enumerate(options):
         begun = 0.3 + 0.35 * number
 
-        def report(share: float, begun: float = begun, policy: str = policy) -> None:
+        def report(share: float, begun: float = begun, policy: str = each.policy) -> None:
             tell(policy, begun + 0.35 * min(share / 1.5, 1.0))
 
-        runs.append(_search(board, depth, experiment.workers, options, report, serial["nodes"], serial["seconds"]))
+        runs.append(_search(board, depth, experiment.workers, each, report, serial["nodes"], serial["seconds"]))
     return {
         "fen": board.fen(),
         "chess960": board.chess960,
         "workers": experiment.workers,
         "depth": depth,
-        "pruning": pruning_text(pruning),
+        "pruning": serial_options.pruning_words,
         "warnings": [text[0].upper() + text[1:] + "." for text in warnings(1, serial["nodes"], experiment.workers)],
         "serial": serial,
         "runs": runs,

@@ -1,8 +1,9 @@
-"""From the root to a node: the moves, checked by python-chess. What is not legal is not shown."""
+"""From the root to a node: the moves, checked by python-chess, or by a user's game (`game_lines`). What is not legal is
+not shown."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import chess
 import numpy as np
@@ -12,6 +13,12 @@ from psearch.core.constants import NULL_MOVE
 
 _STANDARD_ROOKS = chess.BB_CORNERS
 _MOST_CODE = 1 << 16
+
+
+def chess_lines(root: np.ndarray) -> ChessLines | None:
+    """Return the lines from a root, `board_of` its record; None if there is none that could be searched."""
+    board = board_of(root)
+    return None if board is None else ChessLines(board)
 
 
 def board_of(record: np.ndarray) -> chess.Board | None:
@@ -44,28 +51,72 @@ def board_of(record: np.ndarray) -> chess.Board | None:
     return board if board.king(board.turn) is not None else None
 
 
-class NodeLine(NamedTuple):
+class NodeLine(Protocol):
     """A position in the tree, and the way there."""
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """Moves from the root, as the search has them."""
+
+    @property
+    def moves(self) -> tuple[str, ...]:
+        """The same for programs: UCI; 0000 is a null move."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The same for people: SAN; -- is a null move."""
+
+    @property
+    def fen(self) -> str:
+        """The position; empty where it is none of chess."""
+
+    @property
+    def choices(self) -> int:
+        """Number of legal moves."""
+
+    def named(self, code: int) -> tuple[str, str] | None:
+        """Return a move from here, for programs and for people; None if it is not legal."""
+
+
+class Lines(Protocol):
+    """Lines from one root."""
+
+    fen: str
+    """of the root; empty where it is none of chess"""
+
+    def line(self, codes: tuple[int, ...], near: Any = None) -> NodeLine | None:
+        """Return the line of these moves; None if one is not legal. near: a line of these that may be its beginning."""
+
+
+class ChessLine(NamedTuple):
+    """A `NodeLine` of chess."""
 
     codes: tuple[int, ...]
     moves: tuple[str, ...]
-    """from the root, UCI; 0000 is a null move"""
     words: tuple[str, ...]
-    """the same in SAN; -- is a null move"""
     board: chess.Board
     fen: str
     legal: frozenset[chess.Move]
 
+    @property
+    def choices(self) -> int:
+        """Number of legal moves."""
+        return len(self.legal)
 
-class Lines:
-    """Lines from one root. Each is found from one that is known already, where there is one."""
+    def named(self, code: int) -> tuple[str, str] | None:
+        """Return a move from here, in UCI and in SAN; None if it is not legal."""
+        move = _decoded(code, self.board)
+        return (move.uci(), self.board.san(move)) if move is not None and (not move or move in self.legal) else None
+
+
+class ChessLines:
+    """`Lines` of chess. Each is found from one that is known already, where there is one."""
 
     def __init__(self, root: chess.Board) -> None:
-        self.root = root
         self.fen = root.fen()
-        self._start = NodeLine((), (), (), root, self.fen, frozenset(root.legal_moves))
+        self._start = ChessLine((), (), (), root, self.fen, frozenset(root.legal_moves))
 
-    def line(self, codes: tuple[int, ...], near: NodeLine | None = None) -> NodeLine | None:
+    def line(self, codes: tuple[int, ...], near: ChessLine | None = None) -> ChessLine | None:
         """Return the line of these moves; None if one is not legal. near: a line that may be the beginning of it."""
         if near is None or codes[: len(near.codes)] != near.codes:
             near = self._start
@@ -80,13 +131,7 @@ class Lines:
                 return None
             moves.append(move.uci())
             words.append(board.san_and_push(move))
-        return NodeLine(codes, tuple(moves), tuple(words), board, board.fen(), frozenset(board.legal_moves))
-
-
-def move_at(line: NodeLine, code: int) -> chess.Move | None:
-    """Return the move of a code, if it is legal after a line."""
-    move = _decoded(code, line.board)
-    return move if move is not None and (not move or move in line.legal) else None
+        return ChessLine(codes, tuple(moves), tuple(words), board, board.fen(), frozenset(board.legal_moves))
 
 
 def _legal(code: int, board: chess.Board) -> chess.Move | None:

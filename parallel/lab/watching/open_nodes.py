@@ -10,12 +10,11 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
-import chess
 import numpy as np
 
 from psearch.core.constants import BOUND_EXACT, BOUND_NONE, INFINITE, TYPE_NAMES
 from psearch.core.records import CERTAIN, DEPTHS, MAX_PLY, WORKER_BITS
-from psearch.lab.watching.node_lines import Lines, NodeLine, move_at
+from psearch.lab.watching.node_lines import Lines, NodeLine
 from psearch.lab.watching.reading import Memory
 
 MOST_NODES = 64
@@ -65,8 +64,8 @@ class OpenNodeTree:
     def look(self, memory: Memory, lines: Lines, budget_s: float | None = None) -> tuple[list[dict[str, Any]], int]:
         """Return the open nodes, parents before children, and how many there are that are not among them.
 
-        `moves` of each lead there from its parent, or from the root where that is not among them;
-        `words` are these in SAN.
+        `moves` of each lead there from its parent, or from the root where that is not among them; `words` are these for
+        people.
         """
         workers, stacks, plies = memory.places()
         if not len(workers):
@@ -199,12 +198,11 @@ def _described(
     p_next = raw.p_needed / CERTAIN
     for number in range(finished, finished + min(max(raw.inside, 1), 32)):
         p_next *= int(passing[_step(number)]) / CERTAIN
-    under_way: dict[chess.Move, list[int]] = {}
+    under_way: dict[int, list[int]] = {}
     for worker, code in reached:
-        taken = move_at(line, code) if code else None
-        if taken is not None:
-            under_way.setdefault(taken, []).append(worker)
-    best = move_at(line, raw.best_move)
+        under_way.setdefault(code, []).append(worker)
+    taken = ((line.named(code), there) for code, there in under_way.items() if code)
+    best = line.named(raw.best_move)
     return {
         "id": split_name(raw.split),
         "split": raw.split,
@@ -215,7 +213,7 @@ def _described(
         "alpha": _score(raw.alpha),
         "beta": _score(raw.beta),
         "best": _score(raw.best),
-        "best_move": None if best is None else best.uci(),
+        "best_move": None if best is None else best[0],
         "closed": raw.closed != 0,
         "p_no_cutoff": round(int(no_cutoff[_step(finished)]) / CERTAIN, 3),
         "p_needed": round(raw.p_needed / CERTAIN, 3),
@@ -225,9 +223,9 @@ def _described(
         "below": below,
         "done": finished,
         "handed_out": raw.handed_out,
-        "to_come": max(0, len(line.legal) - raw.handed_out),
+        "to_come": max(0, line.choices - raw.handed_out),
         "under_way": [
-            {"move": move.uci(), "san": line.board.san(move), "workers": there} for move, there in under_way.items()
+            {"move": named[0], "san": named[1], "workers": there} for named, there in taken if named is not None
         ],
         "line": line.moves,
         "words": line.words,

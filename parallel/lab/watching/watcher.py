@@ -12,15 +12,14 @@ A snapshot is plain data, and of bounded size whatever the number of workers.
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 
-from psearch.api.asynchronous import AsyncEngine
-from psearch.api.blocking import Engine
 from psearch.arena.arena import Arena
 from psearch.lab.watching.cells import IDLE, SEARCH, packed
-from psearch.lab.watching.node_lines import Lines, board_of
+from psearch.lab.watching.node_lines import Lines, chess_lines
 from psearch.lab.watching.open_nodes import OpenNodeTree
 from psearch.lab.watching.reading import Memory
 from psearch.lab.watching.tracks import Clock, Track
@@ -37,11 +36,26 @@ _LOAD = "0123456789abcdef"
 """How busy a worker was, in fifteenths."""
 
 
-class Watcher:
-    """Looks at whatever an engine that is `watched` searches. For one thread at a time, beside that of the search."""
+LinesOf = Callable[[np.ndarray], Lines | None]
+"""Makes the lines from a root, of its record; None while it is not known."""
 
-    def __init__(self, engine: Engine | AsyncEngine) -> None:
+
+class Watched(Protocol):
+    """An engine that is `watched`, or workers that are."""
+
+    def _recorder(self) -> Recorder | None:
+        """Return what the present workers note; None when there are none."""
+
+
+class Watcher:
+    """Looks at whatever an engine that is `watched` searches. For one thread at a time, beside that of the search.
+
+    lines_of: of the game that is searched.
+    """
+
+    def __init__(self, engine: Watched, lines_of: LinesOf = chess_lines) -> None:
         self._engine = engine
+        self._lines_of = lines_of
         self._search: WatchedSearch | None = None
 
     def look(self, first: int = 0, with_nodes: bool = True) -> dict[str, Any] | None:
@@ -55,7 +69,7 @@ class Watcher:
             self._search = None
             return None
         if self._search is None or not self._search.is_of(recorder):
-            self._search = WatchedSearch(recorder)
+            self._search = WatchedSearch(recorder, self._lines_of)
         try:
             return self._search.look(first, with_nodes)
         except AttributeError:  # the arena has been closed, or replaced, this moment
@@ -66,8 +80,9 @@ class Watcher:
 class WatchedSearch:
     """One search, from look to look. Raises AttributeError when its memory is given back meanwhile."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, lines_of: LinesOf = chess_lines) -> None:
         self._recorder = recorder
+        self._lines_of = lines_of
         self._start: TraceStart = recorder.start
         self._tracks: dict[int, Track] = {}
         self._tree = OpenNodeTree()
@@ -104,7 +119,6 @@ class WatchedSearch:
             "done": memory.is_done,
             "depth": memory.depth,
             "fen": None if self._lines is None else self._lines.fen,
-            "chess960": self._lines is not None and self._lines.root.chess960,
             "nodes": nodes,
             "hidden": hidden,
         }
@@ -128,8 +142,7 @@ class WatchedSearch:
         root = memory.root()
         written = root.tobytes()
         if written != self._root:
-            board = board_of(root)
-            self._lines = None if board is None else Lines(board)
+            self._lines = self._lines_of(root)
             self._tree = OpenNodeTree()
             self._root = written
 

@@ -270,6 +270,12 @@ MISTAKES = {
         HEAD.replace("may_open", "open_priority").replace(", ply", "") + "    return -1 if node.depth > 1 else 1",
         "5: mine: it returns -1: open_priority must answer with a number from 1 to 2147483647",
     ),
+    "answer_beside_own_rule": (
+        "from psearch.core.chess.search.decisions import reduction_of\n"
+        "from psearch.core.toolchain.jit import replaces\n\n"
+        "@replaces(reduction_of)\ndef mine(ctx, wk, pos, node, visit, gives):\n    return -1",
+        "6: mine: it returns -1: reduction_of must answer with a number from 0 to 128",
+    ),
     "list": (f"{HEAD}    return [1, 2][node.depth] > 1", "4: mine: a kernel takes no memory"),
     "raises": (f"{HEAD}    raise ValueError", "5: mine: a kernel cannot raise exceptions"),
     "prints": (f"{HEAD}    print(node.depth)\n    return True", "5: mine: a kernel cannot print"),

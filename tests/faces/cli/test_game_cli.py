@@ -113,6 +113,18 @@ def test_in_virtual_time(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+def test_on_real_cores(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    words = ["speedup", "--game", TAKE_AWAY, "", "5. 5.", "--depth", "16", "--repeat", "1", "--json"]
+    assert cli.main([*words, "--log", str(log)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(row["threads"], row["positions"]) for row in found["rows"]] == [(2, 2)]
+    samples = [json.loads(line) for line in log.read_text().splitlines() if '"bestmove"' in line]
+    for position in ("take away", "5. 5."):
+        assert len({sample["score"] for sample in samples if sample["position"] == position}) == 1
+
+
+@pytest.mark.slow
 def test_in_virtual_time_under_a_policy_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--game", TAKE_AWAY, "--workers", "8", "--depth", "12", "--policy", f"ybw,{POLICY}", "--json"]
     assert cli.main(words) == 0

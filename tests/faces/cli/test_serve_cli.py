@@ -85,6 +85,22 @@ def test_a_signal_at_once(server: subprocess.Popen[str]) -> None:
 
 
 @needs_extra
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--game", "gone.py"], "cannot read the game 'gone.py'"),
+        (["--policy", "gone.py"], "cannot read the policy 'gone.py'"),
+        (["--policy", "magic"], "policy must be one of"),
+        (["--with", "gone.py"], "cannot read the file 'gone.py'"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_a_line(words: list[str], said: str) -> None:
+    done = run(*WORDS, "--port", "0", *words)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(f"psearch: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+@needs_extra
 def test_without_the_token_it_answers_nobody(server: subprocess.Popen[str]) -> None:
     base = address(server).partition("?")[0]
     for path in ("", "?token=guessed", "app.js", "socket"):

@@ -70,7 +70,13 @@ def gate() -> Gate:
 
 
 @pytest.fixture
-def client(gate: Gate, kernels: None) -> Iterator[TestClient]:
+def game() -> str:
+    """The file of `--game`."""
+    return ""
+
+
+@pytest.fixture
+def client(gate: Gate, kernels: None, game: str) -> Iterator[TestClient]:
     """A browser that has not opened the address yet."""
     if MISSING:
         pytest.skip(MISSING)
@@ -78,7 +84,7 @@ def client(gate: Gate, kernels: None) -> Iterator[TestClient]:
     from psearch.faces.web.pages import Pages
     from psearch.faces.web.server import make_app
 
-    app = make_app(gate, lambda: Pages(EngineSettings(threads=2, hash_mb=2)))
+    app = make_app(gate, lambda: Pages(EngineSettings(threads=2, hash_mb=2, game=game)))
     with TestClient(app, base_url=ADDRESS) as found:
         yield found
 

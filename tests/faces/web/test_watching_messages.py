@@ -11,9 +11,11 @@ from typing import Any
 
 import chess
 import pytest
+from paths import REPOSITORY
 
 import psearch
 from psearch.faces.web import laboratory_messages, workers_messages
+from psearch.faces.web.desk import EngineSettings
 from psearch.faces.web.laboratory_messages import LONGEST_PART
 from psearch.options import SearchOptions
 from psearch.results import PsearchError
@@ -30,6 +32,7 @@ class Page:
     def __init__(self, engine: psearch.AsyncEngine | None = None, fen: str = MIDDLE_GAME) -> None:
         self._engine = engine
         self.board = chess.Board(fen)
+        self.settings = EngineSettings(2, 1)
         self.is_open = True
         self.sent: list[tuple[str, Any]] = []
         self._at_close: list[Callable[[], None]] = []
@@ -128,6 +131,8 @@ def test_bad_wishes_are_refused(payload: dict[str, Any]) -> None:
         asyncio.run(workers_messages.watch(Page(), payload))
 
 
+POLICY_FILE = str(REPOSITORY / "docs" / "examples" / "my_policy.py")
+RULE_FILE = str(REPOSITORY / "docs" / "examples" / "my_rule.py")
 RUN = {"workers": 4, "first": "calibrated", "second": "ybw", "nodes": 10_000}
 
 
@@ -153,6 +158,27 @@ def test_an_experiment_runs_and_only_one_at_a_time() -> None:
         await laboratory_messages.stop(other, {})
         await other.wait_for("laboratory.stopped", seconds=20)
         await laboratory_messages.stop(other, {})
+
+    asyncio.run(main())
+
+
+@pytest.mark.slow
+def test_files_of_the_command_line_can_be_chosen() -> None:
+    async def main() -> None:
+        page = Page()
+        page.settings = EngineSettings(2, 1, policies=(POLICY_FILE,), rules=RULE_FILE)
+        await laboratory_messages.hello(page, {})
+        (choices,) = page.of("laboratory.choices")
+        assert choices["policies"][-1] == POLICY_FILE and choices["rules"] == ["", RULE_FILE]
+        await laboratory_messages.run(page, {**RUN, "second": POLICY_FILE})
+        assert await page.wait_for("laboratory.result", "laboratory.error") == "laboratory.result"
+        assert page.of("laboratory.result")[0]["runs"][1]["policy"] == POLICY_FILE
+        await laboratory_messages.run(page, {**RUN, "rules": RULE_FILE})
+        await page.until(lambda: len(page.of("laboratory.result")) == 2, seconds=240)
+        assert page.of("laboratory.result")[1]["pruning"] == "modern with my_rule.py"
+        await laboratory_messages.run(page, {**RUN, "first": POLICY_FILE, "rules": RULE_FILE})
+        await page.wait_for("laboratory.error")
+        assert "put both into one file" in page.of("laboratory.error")[0]["text"]
 
     asyncio.run(main())
 
@@ -185,6 +211,8 @@ def test_a_page_that_closes_ends_its_work() -> None:
         {**RUN, "nodes": 10**12},
         {**RUN, "first": "serial"},
         {**RUN, "second": ["ybw"]},
+        {**RUN, "first": POLICY_FILE},
+        {**RUN, "rules": POLICY_FILE},
         {**RUN, "pruning": "lmr=1"},
     ],
 )

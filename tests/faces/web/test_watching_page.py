@@ -261,6 +261,7 @@ CHOICES = {
     "most_workers": 64,
     "nodes": [20_000, 100_000],
     "pruning": ["modern"],
+    "rules": ["", "my_rule.py"],
 }
 
 
@@ -273,10 +274,12 @@ def test_two_policies_side_by_side(
         page.evaluate("choices => channel.announce('laboratory.choices', choices)", CHOICES)
         page.get_by_label("Virtual workers").select_option("8")
         page.get_by_label("against").select_option("lazy")
+        page.get_by_label("With").select_option("my_rule.py")
         page.get_by_role("button", name="Compare").click()
         type, payload = page.evaluate("channel.sent.at(-1)")
         assert type == "laboratory.run"
-        assert payload == {"workers": 8, "first": "calibrated", "second": "lazy", "nodes": 100_000, "pruning": "modern"}
+        chosen = {"first": "calibrated", "second": "lazy", "pruning": "modern", "rules": "my_rule.py"}
+        assert payload == {"workers": 8, "nodes": 100_000, **chosen}
         page.evaluate("channel.announce('laboratory.progress', { text: 'ybw', share: 0.5 })")
         assert page.locator("progress").evaluate("bar => bar.value") == 0.5
         page.evaluate("result => channel.announce('laboratory.result', result)", experiment)

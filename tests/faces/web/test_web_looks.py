@@ -116,8 +116,8 @@ DIALOGS: dict[str, Callable[[Any], str]] = {
 
 @pytest.fixture(scope="module")
 def opened(kernels: None) -> Iterator[tuple[Any, Server]]:
-    """A browser and a server."""
-    server = Server()
+    """A browser and a server, which has a game of the user's."""
+    server = Server("--game", str(REPOSITORY / "docs" / "examples" / "connect_four.py"))
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield browser, server
@@ -246,6 +246,18 @@ def split_nodes(page: Any) -> None:
     page.evaluate("document.querySelector('[role=treeitem]').classList.add('closed')")
 
 
+def own_game(page: Any) -> None:
+    """The workers' tab while a game of the user's is searched."""
+    page.click("#tab-workers")
+    page.get_by_label("connect_four.py, position").fill("44444")
+    while (button := page.locator(".own-game button")).inner_text() == "Search":
+        button.click()
+        time.sleep(0.5)  # it is refused until the search of the page before, which is gone, has ended
+    until(page, "document.querySelector('.own-game pre').textContent.includes('depth')")
+    until(page, "document.querySelectorAll('[role=treeitem]').length")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def play(page: Any) -> None:
     page.click("#tab-play")
     page.select_option("#clock", "180+2")
@@ -278,7 +290,7 @@ def note(page: Any) -> None:
     page.wait_for_selector("#notes p")
 
 
-PARTS = (rest, searching, split_nodes, play, reviewed, compared, note, *DIALOGS.values())
+PARTS = (rest, searching, split_nodes, own_game, play, reviewed, compared, note, *DIALOGS.values())
 AXE_RUN = """async () => (await axe.run(document)).violations.flatMap(({ id, nodes }) => nodes.map(
     (node) => `${id}: ${node.target}: ${[...node.any, ...node.all, ...node.none].map((check) => check.message)}`))"""
 

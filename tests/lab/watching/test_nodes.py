@@ -12,7 +12,7 @@ import pytest
 
 from psearch.core.records import CERTAIN, MAX_PLY
 from psearch.lab.watching import open_nodes as watched_nodes
-from psearch.lab.watching.node_lines import Lines, board_of
+from psearch.lab.watching.node_lines import ChessLines, board_of
 from psearch.lab.watching.open_nodes import MOST_NODES, OpenNodeTree, split_name
 from psearch.lab.watching.reading import Memory
 from psearch.lab.watching.watcher import WatchedSearch
@@ -134,10 +134,10 @@ def test_a_look_takes_no_longer_than_it_may(begun: Begin, monkeypatch: pytest.Mo
     memory = Memory(simulator.arena)
     board = board_of(memory.root())
     assert board is not None
-    nodes, hidden = OpenNodeTree().look(memory, Lines(board), budget_s=0.0)
+    nodes, hidden = OpenNodeTree().look(memory, ChessLines(board), budget_s=0.0)
     assert nodes == [] and hidden == len(open_frames(simulator)) > 0
     tree = OpenNodeTree()
-    while tree.look(memory, Lines(board), budget_s=0.001)[1] > max(0, hidden - MOST_NODES):
+    while tree.look(memory, ChessLines(board), budget_s=0.001)[1] > max(0, hidden - MOST_NODES):
         continue  # what was checked in one look is known at the next one
     assert hidden > 3
 

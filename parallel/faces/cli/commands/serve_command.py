@@ -8,7 +8,9 @@ import sys
 import threading
 
 from psearch.arena.control_groups import default_hash_mb
-from psearch.faces.cli.arguments import add_hash, add_threads, check_hash
+from psearch.defaults import DEFAULT_POLICY
+from psearch.faces.cli.arguments import add_hash, add_threads, add_with, check_hash
+from psearch.faces.cli.kernels import loaded_game
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, say
 from psearch.faces.cli.signals import Signals
@@ -19,14 +21,16 @@ _MOST_PORT = 65_535
 DESCRIPTION = """\
 Serve a page on this machine, and open it in a browser: a board to analyse and to play on,
 with the lines, the evaluation and the workers of the search, live. It listens on 127.0.0.1
-only, and the address has a token without which it answers nobody. Ctrl-C ends it.
+only, and the address has a token without which it answers nobody. Ctrl-C ends it. Files are
+what you name here: a page never does.
 It needs what `pip install starlette uvicorn websockets` installs."""
 
 EXAMPLES = """\
 examples:
   psearch serve
   psearch serve --threads 2 --hash 256
-  psearch serve --no-browser --port 0"""
+  psearch serve --no-browser --port 0
+  psearch serve --game my_game.py --policy my_policy.py --with my_rule.py"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,10 +45,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     add_threads(parser)
     add_hash(parser, default_hash_mb())
+    parser.add_argument("--game", metavar="FILE", default="", help="a game of your own, for the tab of the workers")
+    parser.add_argument(
+        "--policy",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a policy of your own, which the laboratory offers beside the package's; may be given again",
+    )
+    add_with(parser)
 
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
-    """Serve until a signal comes. Raises PsearchError when the extra is not installed, or the port is taken."""
+    """Serve until a signal comes. Raises PsearchError when the extra is not installed, when the port is taken, and for
+    a file that cannot be used."""
     from psearch.results import PsearchError
 
     if options.hash is not None:
@@ -60,11 +74,21 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
             raise
         raise PsearchError(f"{error.name} is not installed: pip install starlette uvicorn websockets") from None
 
+    if options.policy or options.with_:
+        from psearch.options import kernels_of
+
+        kernels_of(DEFAULT_POLICY, options.with_)
+        for policy in options.policy:
+            kernels_of(policy)
+    if options.game:
+        loaded_game(options.game)
+
     def open_pages():  # type: ignore[no-untyped-def]  # its type needs python-chess
         from psearch.faces.web.desk import EngineSettings
         from psearch.faces.web.pages import Pages
 
-        return Pages(EngineSettings(options.threads, options.hash))
+        named = options.game, tuple(options.policy), options.with_
+        return Pages(EngineSettings(options.threads, options.hash, *named))
 
     listener = listen(options.port)
     with listener:

@@ -6,7 +6,6 @@ Ctrl-C ends the study with a table of what is finished; a log, if one was asked 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -14,37 +13,35 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import DRIVERS, MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli.arguments import add_on, chosen_pruning
-from psearch.faces.cli.kernels import loaded_game, prepare_kernels
+from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
 from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import (
     StudyFound,
     about_now,
+    add_game,
     add_seed,
     add_study_options,
+    check_game,
     check_study,
-    kernels_of,
     left_out,
     policies,
     policy_files,
+    positions_and_kernels,
     raw_log,
     read_found,
-    read_positions,
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
 from psearch.searcher.declared import DEPTH, DRIVER, SPLIT_DEPTH
 
 if TYPE_CHECKING:
-    from psearch.core.toolchain.kernel_sets import KernelSet
-    from psearch.games.suite import GameSuitePosition
     from psearch.lab.studies.virtual_study import Share, Study
     from psearch.options import SearchOptions
     from psearch.simulation.costs import Costs
     from psearch.simulation.simulator import VirtualSample
     from psearch.terminal.status import StatusLine
-    from psearch.text.epd_text import SuitePosition
     from psearch.trace.recorder import Recorder
 
 _MAX_REPEATS = 1000
@@ -79,12 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=worker_counts, metavar="1,2,...,N", help=f"virtual workers, 1 to {MAX_THREADS}"
     )
     add_study_options(parser)
-    parser.add_argument(
-        "--game",
-        nargs="+",
-        metavar=("FILE", "POSITION"),
-        help="instead of --suite: a game of your own, from its beginning, or from positions of it",
-    )
+    add_game(parser)
     size = parser.add_mutually_exclusive_group()
     DEPTH.add_to(size, "plies, the same for all")
     size.add_argument(
@@ -149,10 +141,7 @@ def _add_scheduling(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Simulate, or read a log, and print the table."""
-    if options.game is not None and (options.suite is not None or options.on is not None):
-        refuse(f"--game is searched here, and has no suite: leave out {'--on' if options.suite is None else '--suite'}")
-    if options.game is not None and options.with_:
-        refuse("--with is for chess: a game of your own has its rules in its file")
+    check_game(options)
     check_study("simulate", options, ["workers"] if options.game is not None else ["workers", "suite"])
     if options.from_log is None and options.depth is None and options.tree_nodes is None:
         refuse("--depth or --tree-nodes is missing (see psearch simulate --help)")
@@ -263,11 +252,7 @@ def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Sha
 def _study(options: argparse.Namespace) -> Study:
     """What to search. Raises PsearchError for a suite, a policy, pruning or costs that are none."""
     names = policies(options.policy)
-    suite: Sequence[SuitePosition | GameSuitePosition]
-    if options.game is None:
-        suite, kernels = read_positions(options), kernels_of([*names, "serial"], options.with_)
-    else:
-        suite, kernels = _game_positions(options, names)
+    suite, kernels = positions_and_kernels(options, names)
     counts = {count for count in options.workers if count > 1} or {1}
     if options.trace is not None and not len(suite) == len(counts) == len(names) == options.repeat == 1:
         refuse(
@@ -290,17 +275,6 @@ def _study(options: argparse.Namespace) -> Study:
         validate=options.validate,
         kernels=kernels,
     )
-
-
-def _game_positions(
-    options: argparse.Namespace, names: Sequence[str]
-) -> tuple[list[GameSuitePosition], dict[str, KernelSet]]:
-    """Return the positions of a game, and its kernels under every policy. Raises PsearchError."""
-    file, *texts = options.game
-    from psearch.games.suite import game_kernels, game_suite
-
-    suite = game_suite(loaded_game(file), texts or [""])
-    return suite, game_kernels(suite, names)
 
 
 def _search_options(options: argparse.Namespace) -> SearchOptions:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,25 +21,27 @@ from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import (
     StudyFound,
     about_now,
+    add_game,
     add_seed,
     add_study_options,
+    check_game,
     check_study,
-    kernels_of,
     left_out,
     policies,
     policy_files,
+    positions_and_kernels,
     raw_log,
     read_found,
-    read_positions,
     show,
 )
 from psearch.searcher.declared import DEPTH
 
 if TYPE_CHECKING:
-    from psearch.core.chess.pruning.modes import Pruning
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
+    from psearch.games.suite import GameSuitePosition
     from psearch.lab.studies.speedup_study import Sample
+    from psearch.options import SearchOptions
     from psearch.text.epd_text import SuitePosition
 
 DEFAULT_SECONDS = 5.0
@@ -56,13 +59,14 @@ empty table and a history of small random numbers, another one for each search, 
 worker counts alternating. The table gives geometric means over the positions with a
 95% bootstrap interval, and the ceiling: what independent searches side by side reach on
 this machine. --log keeps every search; --from-log makes the table of a log again.
-Either --suite or --from-log is needed."""
+Either --suite, --game or --from-log is needed."""
 
 EXAMPLES = """\
 examples:
   psearch speedup --suite bratko_kopec_24.epd
   psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
   psearch speedup --suite suite.epd --log speedup.jsonl
+  psearch speedup --game my_game.py "" 44 4455
   psearch speedup --from-log speedup.jsonl --html speedup.html"""
 
 
@@ -72,6 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--threads", type=worker_counts, default=[1, 2], metavar="1,2", help="worker processes (default 1,2)"
     )
     add_study_options(parser)
+    add_game(parser)
     length = parser.add_mutually_exclusive_group()
     length.add_argument(
         "--seconds",
@@ -93,7 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure, or read a log, and print the table."""
-    check_study("speedup", options, ["suite"])
+    check_game(options)
+    check_study("speedup", options, ["suite"] if options.game is None else [])
     found = _read(options.from_log) if options.from_log is not None else _measure(options)
     most = show(options, found)
     if most > usable_cores() and options.from_log is None:
@@ -115,13 +121,15 @@ def _read(path: Path) -> StudyFound:
 
 def _measure(options: argparse.Namespace) -> StudyFound:
     """Search everything, each search in the log when it is finished, if there is one."""
-    suite = read_positions(options)
     chosen = policies(options.policy)
-    own = kernels_of([*chosen, "serial"], options.with_)
+    suite, own = positions_and_kernels(options, chosen)
     from psearch.lab.studies.depths import depth_rule, rule_name
+    from psearch.options import SearchOptions, options_with
     from psearch.scheduler.scheduler_entries import SEARCH
 
-    pruning = chosen_pruning(options)
+    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_)
+    if options.game is not None:
+        how = replace(how, aspiration=0)
     depths = rule_name(options.depth)
     ceilings: dict[int, float] = {}
     rule = depth_rule({"about": {"depths": depths}})
@@ -129,8 +137,8 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     with raw_log("speedup", options, depths=depths, **policy_files(own)) as log:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         try:
-            _time_searches(options, suite, chosen, own, pruning, found, log)
-            _measure_ceilings(options, suite, pruning, found.samples, ceilings)
+            _time_searches(options, suite, chosen, own, how, found, log)
+            _measure_ceilings(options, suite, options_with(how, "serial", own), found.samples, ceilings)
         except KeyboardInterrupt:
             found.interrupted = True
             return found
@@ -146,10 +154,10 @@ def _measure(options: argparse.Namespace) -> StudyFound:
 
 def _time_searches(
     options: argparse.Namespace,
-    suite: Sequence[SuitePosition],
+    suite: Sequence[SuitePosition | GameSuitePosition],
     names: Sequence[str],
     own: Mapping[str, KernelSet],
-    pruning: Pruning,
+    how: SearchOptions,
     found: StudyFound,
     log: RawLog | None,
 ) -> None:
@@ -172,12 +180,11 @@ def _time_searches(
             options.repeat,
             options.hash,
             depth=options.depth,
-            pruning=pruning,
+            options=how,
             progress=status,
             on_sample=keep,
             seed=options.seed,
             kernels=own,
-            with_=options.with_,
         )
     if not found.samples:
         raise PsearchError(f"no position takes one worker about {options.seconds:g} s at any depth")
@@ -185,8 +192,8 @@ def _time_searches(
 
 def _measure_ceilings(
     options: argparse.Namespace,
-    suite: Sequence[SuitePosition],
-    pruning: Pruning,
+    suite: Sequence[SuitePosition | GameSuitePosition],
+    how: SearchOptions,
     samples: Sequence[Sample],
     ceilings: dict[int, float],
 ) -> None:
@@ -199,6 +206,4 @@ def _measure_ceilings(
     with StatusLine() as status:
         for count in options.threads:
             if count > 1:
-                ceilings[count] = hardware_ceiling(
-                    suite, count, options.hash, seconds, _CEILING_ROUNDS, pruning, status
-                )
+                ceilings[count] = hardware_ceiling(suite, count, options.hash, seconds, _CEILING_ROUNDS, how, status)

@@ -60,6 +60,7 @@ class WorkersTab {
     this.chosen = null; // id of the node whose line is on the board
     this.build(root);
     channel.on("workers.look", (snapshot) => this.take(snapshot));
+    channel.on("game.state", (state) => this.showGame(state));
     channel.on("workers.error", ({ text }) => { this.status.textContent = text; });
     channel.on("channel.open", () => { if (this.isShown) this.ask(); });
   }
@@ -77,6 +78,7 @@ class WorkersTab {
 
   ask() {
     this.channel.send("workers.watch", { first: this.first });
+    this.channel.send("game.hello", {});
   }
 
   // -- building --------------------------------------------------------------------------------------------------------
@@ -110,8 +112,33 @@ class WorkersTab {
     this.tree = make("ul", { className: "split-tree", role: "tree", "aria-label": "Open split nodes" });
     this.tree.addEventListener("keydown", (event) => this.treeKey(event));
     this.treeNote = make("p", { className: "note" }, "Split nodes are shown here while workers share a search.");
-    root.append(make("section", { className: "workers" }, bar, this.says, this.tracksRoot, trackLegend(), this.load,
+    root.append(make("section", { className: "workers" }, this.gameForm(), bar, this.says, this.tracksRoot, trackLegend(), this.load,
       make("h2", {}, "Rates"), curves, make("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
+  }
+
+  /** A game of the user's, where the server was started with one: positions in, what is found out. */
+  gameForm() {
+    this.game = make("form", { className: "own-game", hidden: true });
+    this.gameName = make("span");
+    this.gamePosition = make("input", { type: "text", maxLength: 1000, autocomplete: "off", spellcheck: false });
+    this.gameButton = make("button", { type: "submit" }, "Search");
+    this.gameText = make("pre", { hidden: true });
+    this.game.append(make("label", {}, this.gameName, this.gamePosition), this.gameButton, this.gameText);
+    this.game.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.channel.send(...(this.gameIsRunning ? ["game.stop", {}] : ["game.search", { position: this.gamePosition.value }]));
+    });
+    return this.game;
+  }
+
+  showGame({ game, position, running, board, text }) {
+    if (this.game.hidden || running) this.gamePosition.value = position;
+    this.game.hidden = false;
+    this.gameName.textContent = `${game}, position`;
+    this.gamePosition.readOnly = this.gameIsRunning = running;
+    this.gameButton.textContent = running ? "Stop" : "Search";
+    this.gameText.textContent = [board, text].filter((part) => part).join("\n\n");
+    this.gameText.hidden = !this.gameText.textContent;
   }
 
   // -- what comes ------------------------------------------------------------------------------------------------------
@@ -274,7 +301,7 @@ class WorkersTab {
     if (focused !== null) (kept ?? rows[0] ?? this.tracksRoot).focus({ preventScroll: true });
     const hidden = sample.hidden ? `, and ${sample.hidden} more that are not shown` : "";
     this.treeNote.textContent = rows.length ? `${rows.length}${hidden}. The percentages are how likely it is that the node is needed, and that no move cuts it off. `
-      + "Choose one to see it on the board."
+      + (sample.fen ? "Choose one to see it on the board." : "")
       : sample.done ? "None: the search is over." : "None at this moment.";
   }
 
@@ -315,6 +342,7 @@ class WorkersTab {
       other.tabIndex = other === row ? 0 : -1;
     }
     row.focus({ preventScroll: true });
+    if (!node.fen) return; // of a game that has no picture
     const last = line.moves.filter((move) => move !== "0000").slice(-3);
     this.channel.announce("board.show", { fen: node.fen, last, title: `${node.type} node: ${line.words.join(" ") || "the root"}` });
   }
