@@ -15,9 +15,8 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE, VISIT_FULL
 from psearch.core.game import PICK_QUIETS
 from psearch.core.records import CERTAIN
 from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_store
-from psearch.core.toolchain.jit import kernel, limit_answers, replaces
+from psearch.core.toolchain.jit import kernel, replaces
 from psearch.core.views import Context, Node, boolean, header_of, i64
-from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.policy import (
     child_type,
     claim_depth,
@@ -36,10 +35,6 @@ from psearch.scheduler.prediction import (
     subtree_size,
 )
 from psearch.scheduler.words import idle_workers, word
-
-limit_answers(1, 2**31 - 1, open_priority)
-limit_answers(PV_NODE, ALL_NODE, child_type, null_child_type, refined_type)
-limit_answers(0, MAX_DEPTH, claim_depth)
 
 __all__ = [
     "ALL_NODE",

@@ -9,7 +9,7 @@ the main search and one of quiescence cost. So at equal N eight workers have the
 eight cores: each of its games takes eight times as long. Table and history are kept from move to move as in any engine.
 Costs are those of `psearch simulate`. Deterministic: the same moves in the same game, on every machine.
 
-Options: Threads, Hash (MiB), Policy. Of the protocol it knows what bench/match/match.py needs.
+Options: Threads, Hash (MiB), Policy, Driver. Of the protocol it knows what bench/match/match.py needs.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from psearch.faces.uci.position_command import CurrentPosition
 from psearch.options import SearchOptions
 from psearch.processes.words import to_score
 from psearch.results import PsearchError
-from psearch.searcher.declared import HASH, POLICY, THREADS
+from psearch.searcher.declared import DRIVER, HASH, POLICY, THREADS
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
-OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY)}
+OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY, DRIVER)}
 """By name; declared and read as in `psearch uci`."""
 
 
@@ -80,7 +80,7 @@ class VirtualEngine:
         if self._simulator is None:
             self._simulator = Simulator(self._values["Threads"], self._values["Hash"], Costs())
         seconds = self._simulator.costs.seconds_of(int(words[1]))
-        found = self._simulator.play(board, seconds, SearchOptions(policy=self._values["Policy"]))
+        found = self._simulator.play(board, seconds, self._options())
         move = to_chess_move(found.bestmove, board)
         score = to_score(found.score, board.turn).relative
         mate = score.mate()
@@ -88,6 +88,9 @@ class VirtualEngine:
         virtual_ms = round(found.seconds * 1000)
         yield f"info depth {found.depth} score {text} nodes {found.nodes} time {virtual_ms} pv {move.uci()}"
         yield f"bestmove {move.uci()}"
+
+    def _options(self) -> SearchOptions:
+        return SearchOptions(policy=self._values["Policy"], driver=self._values["Driver"])
 
     def close(self) -> None:
         """Give the memory back."""

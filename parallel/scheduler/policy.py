@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.constants import CUT_NODE
-from psearch.core.toolchain.jit import entry, hook, kernel
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.toolchain.jit import entry, hook, kernel, limit_answers
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
-from psearch.defaults import POLICY_NAMES
+from psearch.defaults import MAX_DEPTH, POLICY_NAMES
 from psearch.scheduler.policies.calibrated import find_least_depth
 from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
 from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
@@ -176,3 +176,9 @@ def update_prediction(ctx):
 def merge_now(context):
     """Call `update_prediction` for Python, after a search."""
     update_prediction(context_at(context))
+
+
+# here, where a file that replaces a hook has it from: no way of importing it goes round them
+limit_answers(1, 2**31 - 1, open_priority)
+limit_answers(PV_NODE, ALL_NODE, child_type, null_child_type, refined_type)
+limit_answers(0, MAX_DEPTH, claim_depth)

@@ -74,6 +74,7 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "toga2-5s-0.05s": lambda: _match("toga2-5s-0.05s"),
     "network-5a402e7-5s-0.05s": lambda: _match("network-5a402e7-5s-0.05s"),
     "network-stockfish6-5s-0.05s": lambda: _match("network-stockfish6-5s-0.05s"),
+    "network-two-processes-5s-0.05s": lambda: _match("network-two-processes-5s-0.05s"),
     "network-stockfish11-5s-0.05s": lambda: _match("network-stockfish11-5s-0.05s"),
     "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
     "default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),

@@ -270,6 +270,11 @@ MISTAKES = {
         HEAD.replace("may_open", "open_priority").replace(", ply", "") + "    return -1 if node.depth > 1 else 1",
         "5: mine: it returns -1: open_priority must answer with a number from 1 to 2147483647",
     ),
+    "answer_beside_own_policy": (
+        "from psearch.core.toolchain.jit import replaces\nfrom psearch.scheduler.policy import claim_depth\n\n"
+        "@replaces(claim_depth)\ndef mine(ctx):\n    return -1",
+        "6: mine: it returns -1: claim_depth must answer with a number from 0 to 100",
+    ),
     "answer_beside_own_rule": (
         "from psearch.core.chess.search.decisions import reduction_of\n"
         "from psearch.core.toolchain.jit import replaces\n\n"
