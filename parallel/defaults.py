@@ -41,7 +41,7 @@ DRIVERS = ("auto", "pvs", "null")
 """How the value of the root is found: by principal variation search, by null windows, or as the number of workers has
 it."""
 DEFAULT_DRIVER = "auto"
-PROVING_WORKERS = 4
+PROVING_WORKERS = 8
 """From so many on `auto` takes null windows, for one line."""
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"

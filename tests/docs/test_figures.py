@@ -77,6 +77,8 @@ MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
     "network-two-processes-5s-0.05s": lambda: _match("network-two-processes-5s-0.05s"),
     "network-stockfish11-5s-0.05s": lambda: _match("network-stockfish11-5s-0.05s"),
     "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
+    "null-windows-ecm24": lambda: _speedups("study-selective", "null-windows-ecm24", [8, 32, 64]),
+    "pvs-ecm24": lambda: _speedups("study-selective", "pvs-ecm24", [8, 32, 64]),
     "default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),
     "large": lambda: _speedups("study-selective", "large", [8, 16, 32, 64, 256], "tables"),
     "default-small": lambda: _speedups("study-selective", "default-small", [2, 8, 32], "tables"),

@@ -105,7 +105,7 @@ def test_a_limit_of_nodes_is_kept_by_one_worker() -> None:
 
 def test_who_proves() -> None:
     auto = SearchOptions(driver="auto")
-    assert not auto.proves(1, 1) and not auto.proves(2, 1)
+    assert not auto.proves(1, 1) and not auto.proves(7, 1)
     assert auto.proves(8, 1) and not auto.proves(8, 2)
     assert not SearchOptions(driver="auto", policy="lazy").proves(8, 1)
     assert not SearchOptions().proves(8, 1) and PROVED.proves(1, 3)
