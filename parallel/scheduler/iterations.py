@@ -43,7 +43,15 @@ from psearch.core.views import (
 )
 from psearch.scheduler.claims import clear_claims
 from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
-from psearch.scheduler.root_windows import bound_of, expected_type, is_first_proof, proves, searches_again, set_window
+from psearch.scheduler.root_windows import (
+    bound_of,
+    expected_type,
+    has_proof,
+    is_far,
+    proves,
+    searches_again,
+    set_window,
+)
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.scheduler.splitting import become_idle, free_stack, stop_all
 from psearch.scheduler.thread_vote import elected
@@ -257,16 +265,13 @@ def root_finished(ctx, wk):
     if splits_nothing(ctx):
         _keep_answer(ctx, wk, score, bound)
     node = frame_of(ctx, _root_of(wk.stack)).node
-    # of the many null windows those are shown that change what is known: another move, or that the score falls
-    is_news = not proves(stack) or (
-        is_first_proof(stack) if bound == BOUND_UPPER else node.best_move != stack.root_moves[stack.root_line]
-    )
+    is_news = bound != BOUND_EXACT and (not proves(stack) or is_far(ctx, stack, score, bound))
     if bound != BOUND_UPPER:
         _take_best_move(ctx, wk, score)
     if bound == BOUND_LOWER:
         node.pv_length = 1
         node.pv[0] = node.best_move
-    if main and bound != BOUND_EXACT and is_news:
+    if main and is_news:
         _report(ctx, score, bound)
     if searches_again(stack, score, bound):
         return _enter_root(ctx, wk)
@@ -286,7 +291,9 @@ def root_finished(ctx, wk):
 
 @kernel(i64(Context, Worker))
 def root_aborted(ctx, wk):
-    """End a search that was stopped inside an iteration: a move that has raised alpha by then is the better one."""
+    """End a search that was stopped inside an iteration: a move that has raised alpha by then is the better one, and so
+    is what null windows have proved of one."""
+    stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, _root_of(wk.stack)).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
@@ -299,6 +306,9 @@ def root_aborted(ctx, wk):
             node.pv_length = 1
             node.pv[0] = node.best_move
         _report(ctx, score, BOUND_LOWER)
+    elif wk.stack == _MAIN_ROOT and has_proof(stack):
+        node.pv_length = 0  # the move is known
+        _report(ctx, np.int64(stack.root_low), BOUND_LOWER)
     return _end_search(ctx, wk)
 
 

@@ -45,10 +45,22 @@ def proves(stack):
     return stack.root_beta - stack.root_alpha == 1
 
 
+@kernel(boolean(Context, Stack, i64, i64))
+def is_far(ctx, stack, score, bound):
+    """Tell whether a null window is the first at this depth to show that the value leaves the aspiration window around
+    the last one: what principal variation search would tell."""
+    hd = header_of(ctx)
+    before = np.int64(hd.line_scores[stack.root_line])
+    width = np.int64(hd.options.aspiration)
+    if bound == BOUND_UPPER:
+        return score <= before - width < stack.root_high
+    return score >= before + width > stack.root_low
+
+
 @kernel(boolean(Stack))
-def is_first_proof(stack):
-    """Tell whether nothing has been proved at this depth yet."""
-    return stack.root_low == -INFINITE and stack.root_high == INFINITE
+def has_proof(stack):
+    """Tell whether null windows have proved something from below at this depth."""
+    return proves(stack) and stack.root_low > -INFINITE
 
 
 @kernel(i64(Stack))
@@ -56,7 +68,7 @@ def expected_type(stack):
     """Return the type of the root for the policy: whether it will probably fail high, where the window is null."""
     if not proves(stack):
         return PV_NODE
-    return CUT_NODE if stack.root_low == -INFINITE else ALL_NODE
+    return ALL_NODE if has_proof(stack) else CUT_NODE
 
 
 @kernel(void(Stack, i64))

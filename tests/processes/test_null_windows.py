@@ -11,14 +11,18 @@ import pytest
 
 from psearch.arena import setup
 from psearch.arena.validate import leftovers
+from psearch.core.chess.board.bridge import from_chess_move
 from psearch.options import SearchOptions
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, PsearchError
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
+SWINGS = chess.Board("8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1")
 MATE_IN_3 = chess.Board("r1b1kb1r/pppp1ppp/5q2/4n3/3KP3/2N3PN/PPP4P/R1BQ1B1R b kq - 0 1")
 PROVED = SearchOptions(driver="null")
+ALONE = SearchOptions(driver="null", policy="serial")
+"""The same tree every time."""
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +31,16 @@ def engine() -> Iterator[Supervisor]:
         yield engine
 
 
-def searched(engine: Supervisor, board: chess.Board, limits: Limits, **request: object) -> list[Info]:
+def searched(
+    engine: Supervisor, board: chess.Board, limits: Limits, options: SearchOptions = PROVED, **request: object
+) -> list[Info]:
     """All that is told; the result is the last."""
     engine.forget()
     infos: list[Info] = []
     result = engine.search(
-        SearchRequest(board, limits, PROVED, on_info=infos.append, live_from_s=float("inf"), **request)  # type: ignore[arg-type]
+        SearchRequest(board, limits, options, on_info=infos.append, live_from_s=float("inf"), **request)  # type: ignore[arg-type]
     )
+    engine.settle()  # an answer does not wait for workers that notice the stop late
     assert leftovers(engine.arena) == []
     assert result.bestmove == result.info.pv[0]
     return [*infos, result.info]
@@ -57,15 +64,27 @@ def test_every_depth_ends_with_an_exact_score_and_a_line(engine: Supervisor) -> 
     assert len(infos) < 5 * 11, "most null windows are nobody's business"
 
 
-def test_what_is_told_meanwhile_is_another_move_or_a_fall(engine: Supervisor) -> None:
-    best, score = None, 0
-    for info in searched(engine, KIWIPETE, Limits(depth=12))[:-1]:
-        if info.depth > setup.PROVED_DEPTH:
-            assert info.bound != "lower" or info.pv[0] != best
-            assert info.bound != "upper" or info.score.relative.score() < score  # type: ignore[operator]
-        if info.bound != "upper":
-            best = info.pv[0]
+def test_what_is_told_meanwhile_leaves_the_aspiration_window(engine: Supervisor) -> None:
+    """The clock takes such a report for trouble, and gives the iteration its end."""
+    before = told = 0
+    for info in searched(engine, SWINGS, Limits(depth=13), ALONE)[:-1]:
         score = info.score.relative.score(mate_score=32000)
+        if info.bound == "exact":
+            before = score
+        elif info.depth > setup.PROVED_DEPTH:
+            told += 1
+            assert score >= before + 25 if info.bound == "lower" else score <= before - 25
+    assert told
+
+
+def test_a_stop_keeps_the_move_that_was_proved_last(engine: Supervisor) -> None:
+    """It was told to nobody while the search went on."""
+    lower = 0
+    for nodes in range(20_000, 60_000, 4_000):
+        infos = searched(engine, KIWIPETE, Limits(nodes=nodes), ALONE)
+        assert int(engine.arena.header[0]["best_move"]) == from_chess_move(infos[-1].pv[0], KIWIPETE)
+        lower += infos[-1].bound == "lower"
+    assert lower
 
 
 def test_a_mate_has_its_distance_and_its_line(engine: Supervisor) -> None:
