@@ -51,6 +51,7 @@ from psearch.scheduler.root_windows import (
     proves,
     searches_again,
     set_window,
+    take_extent,
 )
 from psearch.scheduler.scheduler_entries import SEARCH
 from psearch.scheduler.splitting import become_idle, free_stack, stop_all
@@ -239,7 +240,7 @@ def _next_depth(ctx, wk, score):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_line = 0
-    exhausted = is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack)))
+    exhausted = stack.root_whole != 0
     if wk.stack == _MAIN_ROOT:
         hd.exhausted = 1 if exhausted else 0
     if exhausted or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
@@ -273,6 +274,7 @@ def root_finished(ctx, wk):
         node.pv[0] = node.best_move
     if main and is_news:
         _report(ctx, score, bound)
+    take_extent(stack, is_exhausted(ctx, frame_of(ctx, _root_of(wk.stack))))
     if searches_again(stack, score, bound):
         return _enter_root(ctx, wk)
     if bound != BOUND_EXACT:

@@ -96,6 +96,7 @@ def set_window(ctx, stack_index, score):
     options = header_of(ctx).options
     width = np.int64(options.aspiration)
     is_mate = abs(score) >= MATE_IN_MAX_PLY
+    stack.root_whole = 1
     if options.null_windows and stack.root_depth >= options.null_windows and not is_mate:
         stack.root_window = _FIRST_STEP
         stack.root_low = -INFINITE
@@ -115,6 +116,13 @@ def bound_of(alpha, beta, score):
     if score <= alpha:
         return BOUND_UPPER
     return BOUND_LOWER if score >= beta else BOUND_EXACT
+
+
+@kernel(void(Stack, boolean))
+def take_extent(stack, exhausted):
+    """Take whether the last search rested on the whole of a game. A value proved by null windows does if all of them
+    did; one that was found between its bounds does if that search did."""
+    stack.root_whole = exhausted and (stack.root_whole != 0 or not proves(stack))
 
 
 @kernel(boolean(Stack, i64, i64))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from naive_game import is_whole, negamax, random_positions
 from paths import DATA, REPOSITORY
 from programs import descendants
 
+from psearch.arena import setup
 from psearch.defaults import POLICY_NAMES
 from psearch.games import Game, GamePosition, search
 from psearch.games.searching import options_for, search_with, supervisor_for
@@ -25,6 +27,7 @@ TIC_TAC_TOE = REPOSITORY / "docs" / "examples" / "tic_tac_toe.py"
 TAKE_AWAY = DATA / "games" / "take_away.py"
 _MOVES_BEFORE = {"tic-tac-toe": 5, "take away": 15}
 _MOST_DEPTH = 8
+_WHOLE_GAME = 64
 COUNTING = """
 from psearch.own_policy import atomic_add, may_open, replaces, word
 
@@ -77,6 +80,21 @@ def test_virtual_workers_find_it_too(policy: str, workers: int, game: Game) -> N
             assert sample.score == negamax(position, depth, known)
     finally:
         simulator.close()
+
+
+def test_null_windows_find_it_too(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of them shows may rest on the whole game, and the value not yet."""
+    monkeypatch.setattr(setup, "PROVED_DEPTH", 1)
+    known: dict[tuple[bytes, int], int] = {}
+    simulator = Simulator(8, 1, Costs())
+    for position, depth in some(game, 24):
+        found = simulator.search("", position, depth, replace(options_for(game, "calibrated"), driver="null"))
+        assert found.score == negamax(position, depth, known)
+        header = simulator.arena.header[0]
+        assert header["depth"] == depth or header["exhausted"]
+        if header["exhausted"]:
+            assert found.score == negamax(position, _WHOLE_GAME, known)
+    simulator.close()
 
 
 def test_a_policy_from_a_file_has_words_of_its_own(tic_tac_toe: Game, tmp_path: Path) -> None:

@@ -69,8 +69,9 @@ def reduction_of(cutoffs, pruning, learning, pos, node, visit, gives):
         return 0
     index = visit.index
     alpha = racing_alpha(node)
-    is_proved = node.kannan_type == PV_NODE and alpha == node.entry_alpha and node.pass_kind != PASS_SINGULAR
-    pv_node = node.beta - alpha > 1 or is_proved  # a null window on the line of first moves
+    # with null windows at the root the line of first moves has them, too, and is searched as PV nodes are
+    on_first_line = node.kannan_type == PV_NODE and alpha == node.entry_alpha and node.pass_kind != PASS_SINGULAR
+    pv_node = node.beta - alpha > 1 or on_first_line
     if index < (3 if pv_node else 2):
         return 0
     move = visit.move

@@ -37,7 +37,7 @@ class PageSession(Protocol):
 
     @property
     def settings(self) -> EngineSettings:
-        """What the command line has said."""
+        """Return what the command line has said, and pages have changed since."""
 
     @property
     def board(self) -> chess.Board:

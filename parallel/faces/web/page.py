@@ -81,7 +81,7 @@ class Page(Context):
 
     @property
     def settings(self) -> EngineSettings:
-        """What the command line has said, and pages have changed since."""
+        """Return what the command line has said, and pages have changed since."""
         return self.desk.settings
 
     @property

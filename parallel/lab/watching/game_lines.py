@@ -19,17 +19,17 @@ class GameLine(NamedTuple):
 
     @property
     def fen(self) -> str:
-        """Nothing: no board of chess can show it."""
+        """Return nothing: no board of chess can show it."""
         return ""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The moves: a game has one way to write them."""
+        """Return the moves: a game has one way to write them."""
         return self.moves
 
     @property
     def choices(self) -> int:
-        """Number of legal moves."""
+        """Return the number of legal moves."""
         return len(self.legal)
 
     def named(self, code: int) -> tuple[str, str] | None:

@@ -56,23 +56,23 @@ class NodeLine(Protocol):
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """Moves from the root, as the search has them."""
+        """Return the moves from the root, as the search has them."""
 
     @property
     def moves(self) -> tuple[str, ...]:
-        """The same for programs: UCI; 0000 is a null move."""
+        """Return the moves for programs: UCI; 0000 is a null move."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The same for people: SAN; -- is a null move."""
+        """Return the moves for people: SAN; -- is a null move."""
 
     @property
     def fen(self) -> str:
-        """The position; empty where it is none of chess."""
+        """Return the position; empty where it is none of chess."""
 
     @property
     def choices(self) -> int:
-        """Number of legal moves."""
+        """Return the number of legal moves."""
 
     def named(self, code: int) -> tuple[str, str] | None:
         """Return a move from here, for programs and for people; None if it is not legal."""
@@ -100,7 +100,7 @@ class ChessLine(NamedTuple):
 
     @property
     def choices(self) -> int:
-        """Number of legal moves."""
+        """Return the number of legal moves."""
         return len(self.legal)
 
     def named(self, code: int) -> tuple[str, str] | None:
