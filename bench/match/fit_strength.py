@@ -1,6 +1,6 @@
 """What psearch's `UCI_Elo` is worth, fitted to matches against Stockfish at its limited strengths.
 
-    python bench/match/fit_strength.py docs/measurements/strength/*.json [--plot FILE.png]
+    python bench/match/fit_strength.py docs/measurements/strength/*-first.json [--plot FILE.png]
 
 Each file is the summary of a match (PREFIX.json of match.py) in which both engines have `UCI_LimitStrength` and
 `UCI_Elo`. A level's rating is on the scale of Stockfish's `UCI_Elo` (60 s + 0.6 s, anchored to CCRL 40/4).

@@ -58,7 +58,10 @@ def run(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     openings = openings_of(options)
     with tempfile.TemporaryDirectory() as place:
-        sides = [_side(net, Path(place)) for net in (options.first, options.second)]
+        folders = [Path(place, side) for side in ("first", "second")]  # files of one name are two networks
+        for folder in folders:
+            folder.mkdir()
+        sides = [_side(net, folder) for net, folder in zip((options.first, options.second), folders, strict=True)]
         load_kernels()
         answers = share_out(partial(_make, sides, options.nodes), openings, options.jobs)
         return play_all(options, answers, _PAIRS_A_LINE)

@@ -195,6 +195,15 @@ def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> No
     )  # fmt: skip
     assert played.returncode == 0, played.stderr
     assert "4 games, pairs" in played.stdout
+    untaught = tmp_path / f"other/{NETWORK_HIDDEN}-600.npz"  # of the same name
+    untaught.parent.mkdir()
+    random_net(NETWORK_HIDDEN, 4).save(untaught)
+    played = run_bench(
+        "training/net_match.py", "--first", untaught, "--second", tmp_path / f"nets/{NETWORK_HIDDEN}-600.npz",
+        "--book", BOOK, "--games", "12", "--nodes", "150", "--jobs", "2",
+    )  # fmt: skip
+    assert played.returncode == 0, played.stderr
+    assert "pairs [0, 0, 6, 0, 0]" not in played.stdout
 
 
 def test_bad_input_is_one_line(games: Path, tmp_path: Path) -> None:

@@ -30,11 +30,11 @@ class Level(NamedTuple):
 
 LEVELS = (
     Level(1100, 80, 200),
-    Level(1300, 220, 100),
+    Level(1300, 325, 88),
     Level(1400, 430, 80),
     Level(1600, 850, 65),
-    Level(1850, 4500, 35),
-    Level(2100, 40_000, 0),
+    Level(1850, 2700, 35),
+    Level(2100, 14_000, 0),
 )
 """Measured. Between two of them the noise is interpolated, and the logarithm of the nodes."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
