@@ -31,7 +31,7 @@ stack_dtype = record(
         ("cutoffs_taken", "i4", (2,)),  # of the split node's stack, behind `base`, when they were last made one with it
         ("root_low", "i8"),  # by null windows: what has been proved of the root at this depth, -INFINITE nothing yet
         ("root_high", "i8"),  # INFINITE nothing yet
-        ("root_whole", "i8"),  # by null windows: whether all of them at this depth rested on the whole of a game
+        ("root_whole", "i8"),  # whether what is known of the root at this depth rests on the whole of a game
         ("pad", "i8"),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
         # at this ply, below the node two plies before it: how many nodes a move has cut off. The runner; a helper adds

@@ -240,10 +240,9 @@ def _next_depth(ctx, wk, score):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_line = 0
-    exhausted = stack.root_whole != 0
     if wk.stack == _MAIN_ROOT:
-        hd.exhausted = 1 if exhausted else 0
-    if exhausted or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+        hd.exhausted = stack.root_whole
+    if stack.root_whole != 0 or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
     set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))

@@ -87,14 +87,16 @@ def test_null_windows_find_it_too(game: Game, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(setup, "PROVED_DEPTH", 1)
     known: dict[tuple[bytes, int], int] = {}
     simulator = Simulator(8, 1, Costs())
-    for position, depth in some(game, 24):
-        found = simulator.search("", position, depth, replace(options_for(game, "calibrated"), driver="null"))
-        assert found.score == negamax(position, depth, known)
-        header = simulator.arena.header[0]
-        assert header["depth"] == depth or header["exhausted"]
-        if header["exhausted"]:
-            assert found.score == negamax(position, _WHOLE_GAME, known)
-    simulator.close()
+    try:
+        for position, depth in some(game, 24):
+            found = simulator.search("", position, depth, replace(options_for(game, "calibrated"), driver="null"))
+            assert found.score == negamax(position, depth, known)
+            header = simulator.arena.header[0]
+            assert header["depth"] == depth or header["exhausted"]
+            if header["exhausted"]:
+                assert found.score == negamax(position, _WHOLE_GAME, known)
+    finally:
+        simulator.close()
 
 
 def test_a_policy_from_a_file_has_words_of_its_own(tic_tac_toe: Game, tmp_path: Path) -> None:
