@@ -244,20 +244,17 @@ def withdraw(ctx, home):
 
 @kernel(void(Context, Worker, i64))
 def open_node(ctx, wk, home):
-    """Make the node of this worker's own frame a split node, with this worker inside."""
+    """Make the node of this worker's own frame a split node, with this worker inside, and keep it locked: the worker
+    takes a move first, then offers the node with the priority that it has behind that move."""
     node = frame_of(ctx, home).node
     acquire(ctx, wk, home)  # a worker with an old offer may be looking at this frame
-    node.inside = 0
     node.joined = 0
-    node.priority = open_priority(ctx, node)  # no move is under way yet
     node.inside = 1
     if ctx.trace != 0:
         trace_open(ctx, wk, home)
     atomic_store(closed_of(node), 0)
     preemption_point(ctx)
     atomic_store(open_of(node), 1)
-    offer(ctx, home)
-    release(ctx, wk, node)
     wk.counters.opens += 1
 
 

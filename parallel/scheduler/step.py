@@ -92,6 +92,7 @@ from psearch.scheduler.splitting import (
     is_dead,
     join,
     leave,
+    offer,
     open_node,
     preemption_point,
     raise_abort_epoch,
@@ -217,14 +218,14 @@ def _next_move(ctx, wk, frame):
     home = frame.visit.home
     split = frame_of(ctx, home)
     node = split.node
-    is_open = atomic_load(open_of(node)) != 0
-    if not is_open and opens(ctx, node, wk.ply):
-        open_node(ctx, wk, home)
-        is_open = True
-    if is_open:
+    was_open = atomic_load(open_of(node)) != 0
+    is_open = was_open or opens(ctx, node, wk.ply)
+    if was_open:
         acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
+    elif is_open:
+        open_node(ctx, wk, home)
     frame.visit.claim = np.uint64(0)
     move = next_move(ctx, wk, split.position, node, home)
     if move == NO_MOVE:
@@ -249,6 +250,8 @@ def _next_move(ctx, wk, frame):
             frame.visit.under_way = node.inside - 1
             count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
+        if not was_open:
+            offer(ctx, home)
         release(ctx, wk, node)
     return _start_move(ctx, wk, frame)
 

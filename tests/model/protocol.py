@@ -657,13 +657,14 @@ def open_node(s, wk, choice, c):
         return locked(s, wk, step.O_OPEN, not unlocked)
     if pc == step.O_OPEN:
         node.open = 1
-        return locked(s, wk, step.O_OFFER, not unlocked)
-    if pc == step.O_OFFER:
-        node.offered = 1
-        return locked(s, wk, step.N_LOCK if unlocked else step.O_RELEASE, not unlocked)
-    result = release(s, wk, step.N_LOCK)
-    wk.home = 0
-    return result
+        if unlocked:
+            return locked(s, wk, step.O_OFFER, False)
+        result = take_shared(s, wk, c)
+        if wk.pc == step.N_RELEASE:
+            wk.pc = step.O_OFFER
+        return result
+    node.offered = 1
+    return locked(s, wk, step.N_LOCK if unlocked else step.N_RELEASE, not unlocked)
 
 
 # -- after a child -----------------------------------------------------------------------------------------------------
@@ -1192,7 +1193,7 @@ def first_step(s, wk, choice, c):
         return enter(s, wk, choice, c)
     if pc <= step.N_RELEASE:
         return next_move(s, wk, choice, c)
-    if pc <= step.O_RELEASE:
+    if pc <= step.O_OFFER:
         return open_node(s, wk, choice, c)
     if pc <= step.C_RELEASE:
         return after_child(s, wk, choice, c)
@@ -1242,14 +1243,14 @@ def chooses_alone(s, worker):
 def goes_unseen(s, worker):
     """Whether nobody can see, or be in the way of, the worker's next step, so that it may as well be made at once.
 
-    To unlock: who waits for the lock cannot move before. `closed` and `open` of a node that is being opened, and `open`
-    of one that nobody is inside of any more: read under the lock alone. That a stack is parked, and that it is active
-    again: who looks for a free one passes over both.
+    To unlock: who waits for the lock cannot move before. `closed` and `open` of a node that is being opened, its first
+    move, and `open` of one that nobody is inside of any more: read under the lock alone. That a stack is parked, and
+    that it is active again: who looks for a free one passes over both.
     """
     pc = s.worker[worker].pc
     if pc == step.J_RELEASE or pc == step.J_FAIL_RELEASE or pc == step.N_RELEASE or pc == step.C_RELEASE:
         return True
-    if pc == step.O_CLOSED or pc == step.O_OPEN or pc == step.O_RELEASE:
+    if pc == step.O_CLOSED or pc == step.O_OPEN:
         return True
     return pc == step.L_OPEN or pc == step.L_PARK or pc == step.L_RELEASE or pc == step.L_ADOPT
 

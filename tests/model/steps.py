@@ -34,7 +34,6 @@ from __future__ import annotations
     O_CLOSED,
     O_OPEN,
     O_OFFER,
-    O_RELEASE,
     C_LOCK,
     C_UNLOCKED_REPORT,
     C_WITHDRAW,
@@ -63,7 +62,7 @@ from __future__ import annotations
     X_FREE,
     X_DONE,
     GONE,
-) = range(55)
+) = range(54)
 """EARLY, LATE and UNLOCKED are steps of mutations; GONE: the search is over and the worker has seen it."""
 
 ENTER, START, NEXT, POP, CHILD, LEAVE, FINISH, UNWIND, REST = range(100, 109)

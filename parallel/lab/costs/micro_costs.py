@@ -14,7 +14,7 @@ from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_st
 from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
 from psearch.lab.costs.cost_entries import MICRO_COSTS
-from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, open_node, release, unwind, withdraw
+from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, offer, open_node, release, unwind, withdraw
 from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
 
@@ -49,17 +49,20 @@ def time_polls(context, worker, rounds):
 
 @entry(i64(i64, i64, i64, i64), MICRO_COSTS)
 def time_opens(context, worker, home, rounds):
-    """Open a node, its lock included."""
+    """Open a node, its lock included, and offer it."""
     ctx = context_at(context)
     wk = worker_of(ctx, worker)
+    node = frame_of(ctx, home).node
     before = cycle_counter()
     for _ in range(rounds):
         open_node(ctx, wk, home)
+        offer(ctx, home)
+        release(ctx, wk, node)
     cycles = cycle_counter() - before
     acquire(ctx, wk, home)
     withdraw(ctx, home)
-    atomic_store(open_of(frame_of(ctx, home).node), 0)
-    release(ctx, wk, frame_of(ctx, home).node)
+    atomic_store(open_of(node), 0)
+    release(ctx, wk, node)
     return cycles
 
 
