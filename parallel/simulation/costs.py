@@ -25,7 +25,7 @@ _MOST_BYTES = 1 << 16
 """of a file"""
 _SHARES = ("jitter", "crowd")
 """Not nanoseconds, but shares of what something costs."""
-_DEFAULTS_MEASURED = "2026-11-22"
+_DEFAULTS_MEASURED = "2026-11-25"
 _LONGEST_NAME = 100
 """Characters: a file may say anything."""
 _ONE = 1 << 16
@@ -47,18 +47,19 @@ SHARING = (
 
 @dataclass(frozen=True)
 class Costs:
-    """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine."""
+    """Nanoseconds of each action. `psearch calibrate` measures them; the defaults are from the reference machine, what
+    memory costs between cores from an evening when its two were far apart (docs/design/simulator.md)."""
 
-    node: float = 450.0
+    node: float = 280.0
     """a node of the main search"""
-    qnode: float = 1090.0
+    qnode: float = 475.0
     """a node of quiescence"""
-    open: float = 20.0
+    open: float = 16.0
     join: float = 1630.0
     leave: float = 60.0
     lock: float = 20.0
-    poll: float = 440.0
-    poll_stack: float = 2.2
+    poll: float = 385.0
+    poll_stack: float = 0.9
     """more for each stack of the pool"""
     abort: float = 60.0
     claim: float = 110.0
