@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DRIVERS, MAX_DEPTH, MAX_THREADS
+from psearch.defaults import MAX_DEPTH, MAX_THREADS, STUDY_DRIVERS
 from psearch.faces.cli.arguments import add_on, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
@@ -95,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     DRIVER.add_to(
         parser,
         "how the value is found, by one worker, too: pvs (default), or null (null windows)",
-        choices=DRIVERS[1:],
-        default=DRIVERS[1],
+        choices=STUDY_DRIVERS,
+        default=STUDY_DRIVERS[0],
     )
     add_seed(parser)
     parser.add_argument(
