@@ -37,7 +37,9 @@ What judges predictions goes through this list."""
 DEFAULT_POLICY = "calibrated"
 DEFAULT_SPLIT_DEPTH = 1
 """Least depth of a node that may be opened."""
-DRIVERS = ("auto", "pvs", "null")
+STUDY_DRIVERS = ("pvs", "null")
+"""Those of studies, whose searches all have the same; the first unless told otherwise."""
+DRIVERS = ("auto", *STUDY_DRIVERS)
 """How the value of the root is found: by principal variation search, by null windows, or as the number of workers has
 it."""
 DEFAULT_DRIVER = "auto"

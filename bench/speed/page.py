@@ -55,7 +55,8 @@ async def measure(
         async def say(type: str, **payload: object) -> None:
             await socket.send(json.dumps({"type": type, "payload": payload}))
 
-        await say("analysis.configure", multipv=multipv, policy="calibrated", pruning="modern", evaluation="auto")
+        settings = {"policy": "calibrated", "pruning": "modern", "evaluation": "auto", "driver": "auto"}
+        await say("analysis.configure", multipv=multipv, **settings)
         await say("analysis.start")
         while (await hear("analysis.lines"))["depth"] < 8:  # type: ignore[operator]  # it is a number
             pass

@@ -39,6 +39,7 @@ from psearch.text.epd_text import SuitePosition, read_suite
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
 LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
 PAGE = DOCS / "study-selective" / "tables.md"
+_ECM = DOCS / "study-selective" / "ecm24.epd"
 _NODES_A_SECOND = 0.8e6
 """Of virtual time on one core, roughly."""
 _SURVEY = 1.5
@@ -59,6 +60,7 @@ class Table:
     share: float
     policies: tuple[str, ...] = ("calibrated",)
     pruning: str = "modern"
+    driver: str = "pvs"
     hash_mb: int = 16
 
     def nodes_a_position(self) -> float:
@@ -79,13 +81,17 @@ def _overhead(policy: str, workers: int) -> float:
 
 TABLES = (
     Table("default", "The default search, 2 to 64 workers", DOCS / "study" / "both.epd", 1_000_000, (2, 8, 32, 64),
-          share=0.25, hash_mb=64),
+          share=0.2, hash_mb=64),
+    Table("pvs-ecm24", "24 positions of ECM, principal variation search", _ECM, 1_000_000, (8, 32, 64),
+          share=0.1, hash_mb=64),
+    Table("null-windows-ecm24", "The same by null windows", _ECM, 1_000_000, (8, 32, 64),
+          share=0.1, driver="null", hash_mb=64),
     Table("large", "The default search on large trees, 8 to 256 workers", DOCS / "study" / "both.epd", 15_000_000,
-          (8, 16, 32, 64, 256), share=0.35, hash_mb=256),
+          (8, 16, 32, 64, 256), share=0.3, hash_mb=256),
     Table("default-small", "The default search on many small trees", DOCS / "study-selective" / "sts250.epd",
-          150_000, (2, 8, 32), share=0.15),
+          150_000, (2, 8, 32), share=0.1),
     Table("policies", "Every policy on the same trees", DOCS / "study-selective" / "sts125.epd", 150_000, (8, 32),
-          share=0.2, policies=_POLICIES),
+          share=0.15, policies=_POLICIES),
     Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.05,
           pruning="plain"),
 )  # fmt: skip
@@ -108,8 +114,8 @@ def measure(table: Table, minutes: float, folder: Path, jobs: int, status: Statu
     positions, repeats = table.size(minutes, len(suite))
     study = Study(
         spread(suite, positions), None, table.workers, table.policies, Costs(),
-        options=SearchOptions(pruning=pruning_named(table.pruning)), hash_mb=table.hash_mb,
-        tree_nodes=table.tree_nodes, repeats=repeats,
+        options=SearchOptions(pruning=pruning_named(table.pruning), driver=table.driver),
+        hash_mb=table.hash_mb, tree_nodes=table.tree_nodes, repeats=repeats,
     )  # fmt: skip
     about = {
         "study": "tables",
@@ -119,6 +125,7 @@ def measure(table: Table, minutes: float, folder: Path, jobs: int, status: Statu
             "workers": table.workers,
             "policies": table.policies,
             "pruning": table.pruning,
+            "driver": table.driver,
             "tree_nodes": table.tree_nodes,
             "repeat": repeats,
             "hash": table.hash_mb,
@@ -169,7 +176,8 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
     ]
     repeats = about["arguments"]["repeat"]
     searches = f", {repeats} searches of each" if repeats > 1 else ""
-    facts = f"`{table.name}`: {size}{searches}, of `{table.suite.name}`, pruning `{table.pruning}`"
+    how = f"pruning `{table.pruning}`, driver `{table.driver}`"
+    facts = f"`{table.name}`: {size}{searches}, of `{table.suite.name}`, {how}"
     return "\n".join(
         [
             f"## {table.title}\n",

@@ -12,9 +12,8 @@ from pack_logs import read_packed
 
 from psearch.text.epd_text import read_suite
 
-TOY = tables.Table(
-    "toy", "Toy", tables.DOCS / "study" / "twelve.epd", 2000, (2, 4), 1.0, ("calibrated", "lazy"), hash_mb=1
-)
+TOY = tables.Table("toy", "Toy", tables.DOCS / "study" / "twelve.epd", 2000, (2, 4), 1.0, ("calibrated", "lazy"),
+                   driver="null", hash_mb=1)  # fmt: skip
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> None:
@@ -32,11 +31,12 @@ def test_one_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     words = ["--minutes", "0.001", "--out", str(tmp_path / "out"), "--logs", str(logs), "--page", str(page)]
     run(monkeypatch, *words)
     text = page.read_text("utf-8")
-    assert "## Toy" in text and "depths: the nearest ones" in text
+    assert "## Toy" in text and "pruning `modern`, driver `null`;\ndepths: the nearest ones" in text
     rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| `")]
     assert [row[:2] for row in rows] == [[f"| `{name}`", n] for name in ("calibrated", "lazy") for n in "24"]
     (lines,) = read_packed(logs).values()
-    assert lines[0]["about"]["commit"] and len(lines) == 1 + 3 * (1 + 4)
+    about = lines[0]["about"]
+    assert about["commit"] and about["arguments"]["driver"] == "null" and len(lines) == 1 + 3 * (1 + 4)
 
     def refuse(*arguments: Any) -> None:
         raise AssertionError("searched again")

@@ -317,6 +317,7 @@ def test_the_same_bytes_every_time(tmp_path: Path) -> None:
     trace = Trace(text.decode())
     assert trace.workers == 8
     assert trace.facts["position"] == KIWIPETE and trace.facts["seed"] == 5 and trace.facts["depth"] == 6
+    assert trace.facts["driver"] == "pvs"
 
 
 @pytest.mark.parametrize(
@@ -686,6 +687,7 @@ def test_search_command(tmp_path: Path) -> None:
     report = json.loads(done.stdout)
     trace = Trace(path.read_text())
     assert trace.facts["position"] == KIWIPETE and trace.facts["policy"] == "calibrated"
+    assert trace.facts["driver"] == "auto"
     assert [len(trace.joins(number)) for number in range(2)] == [worker["joins"] for worker in report["workers"]]
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.json"]
 

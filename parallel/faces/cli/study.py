@@ -10,10 +10,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES
+from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES, STUDY_DRIVERS
 from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, add_with, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
+from psearch.searcher.declared import DRIVER
 from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     )
     add_pruning(parser)
     add_with(parser)
+    DRIVER.add_to(
+        parser,
+        "how the value is found, by one worker, too: pvs (default), or null (null windows)",
+        choices=STUDY_DRIVERS,
+        default=STUDY_DRIVERS[0],
+    )
     add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
@@ -221,6 +228,8 @@ class StudyFound:
 
     rule: str
     """by which the depths were chosen"""
+    driver: str
+    """of all searches; empty if their log does not say"""
     samples: list[Any] = field(default_factory=list)
     interrupted: bool = False
     about: dict[str, Any] = field(default_factory=dict)
@@ -238,13 +247,16 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
 
     samples, facts = read_log(path, kind)
     about = facts.get("about")
-    return StudyFound(depth_rule(facts), samples, about=about if isinstance(about, dict) else {}), facts
+    about = about if isinstance(about, dict) else {}
+    arguments = about.get("arguments")
+    driver = arguments.get("driver") if isinstance(arguments, dict) else None
+    return StudyFound(depth_rule(facts), driver if driver in STUDY_DRIVERS else "", samples, about=about), facts
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
     """Print the table, write `--plot` and `--html`; returns the most workers that share a tree."""
     from psearch.lab.studies.pairs import pair_lines, pair_objects
-    from psearch.lab.studies.speedup_study import legend, most_workers, summarise, table
+    from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
     from psearch.lab.studies.time_fit import fit_lines, fit_times
     from psearch.lab.studies.tree_sizes import scale, scale_line, searched, warnings
 
@@ -253,7 +265,6 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
     fits = [] if is_real else fit_times(rows)
     positions, nodes = searched(found.samples)
     most = most_workers(rows)
-    pruning = pruning_of(found.samples)
     if options.json:
         virtual = {"costs": found.costs, "fits": [asdict(fit) for fit in fits]}
         print_json(
@@ -261,7 +272,8 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
                 "rows": [asdict(row) for row in rows],
                 "positions": positions,
                 "tree_nodes": nodes,
-                "pruning": pruning,
+                "pruning": pruning_of(found.samples),
+                "driver": found.driver,
                 "depths": found.rule,
                 **({"ceilings": found.ceilings} if is_real else virtual),
                 "pairs": pair_objects(found.samples),
@@ -273,7 +285,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         notes = [pair_lines(found.samples), legend(rows, ceilings=is_real), fit_lines(fits) if fits else ""]
         below = "\n".join(filter(None, (found.rule, found.costs)))
         text, line = table(rows, found.ceilings), scale_line(positions, nodes)
-        print_table(text, line, pruning, *(notes if rows else []), depths=below)
+        print_table(text, line, how_searched(found.samples, found.driver), *(notes if rows else []), depths=below)
         report_log(options, found.interrupted)
     if rows:
         warn(positions, nodes, most)
@@ -281,7 +293,8 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 
         cautions = warnings(positions, nodes, most)
-        title = f"{'Time' if is_real else 'Virtual time'} to depth\n{scale(positions, nodes)}"
+        driver = f", driver {found.driver}" if found.driver else ""
+        title = f"{'Time' if is_real else 'Virtual time'} to depth{driver}\n{scale(positions, nodes)}"
         if found.ceilings is not None:
             plot_speedup(options.plot, found.samples, rows, found.ceilings, title, cautions)
         else:
@@ -299,7 +312,7 @@ def _write_html(options: argparse.Namespace, found: StudyFound, rows: Sequence[R
     from psearch.lab.studies.html_report import StudyReport, write_report
 
     how = "in virtual time" if found.ceilings is None else "with real worker processes"
-    facts = {name: getattr(found, name) for name in ("rule", "about", "ceilings", "costs", "interrupted")}
+    facts = {name: getattr(found, name) for name in ("rule", "driver", "about", "ceilings", "costs", "interrupted")}
     write_report(options.html, StudyReport(f"psearch: time to depth {how}", found.samples, rows, fits=fits, **facts))
     say(f"report: {options.html}")
 
@@ -309,10 +322,9 @@ def pruning_of(samples: Sequence[Any]) -> str:
     return str(samples[0].pruning) if samples else ""
 
 
-def print_table(text: str, scale: str, pruning: str, *notes: str, depths: str = "") -> None:
-    """Print the table on stdout, how much was searched with what pruning and to which depths, and notes on what it
-    shows."""
-    searched = f"{scale}; pruning {pruning}" if pruning else scale
+def print_table(text: str, scale: str, how: str, *notes: str, depths: str = "") -> None:
+    """Print the table on stdout, how much was searched, how, and to which depths, and notes on what it shows."""
+    searched = f"{scale}; {how}" if how else scale
     if depths:
         searched += f"\n{depths}"
     print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)

@@ -319,8 +319,8 @@ class Player:
 
         if Turn(go, values, debug, resources, self._report).run():
             # the next search has a clock that runs
-            policy = values.text("Policy")
-            resources.write_trace(board, policy, is_wanted=lambda: self.latest is go and not self._is_leaving)
+            how = {name.casefold(): values.text(name) for name in ("Policy", "Driver")}
+            resources.write_trace(board, how, is_wanted=lambda: self.latest is go and not self._is_leaving)
 
     def _answer_anything(self, go: Go) -> None:
         """All else has failed: a legal move, for a game is not to be lost for want of one."""

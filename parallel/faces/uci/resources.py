@@ -4,7 +4,7 @@ set."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -161,9 +161,9 @@ class Resources:
         """Return what the endgame tables say; None without them, or when they cannot say."""
         return self._prober.ask(lambda prober: prober.probe(board))
 
-    def write_trace(self, board: chess.Board, policy: str, is_wanted: Callable[[], bool]) -> None:
-        """Write the trace of the last search, of this position with this policy, if there is to be one, as long as
-        `is_wanted`. A failure is told once."""
+    def write_trace(self, board: chess.Board, how: Mapping[str, str], is_wanted: Callable[[], bool]) -> None:
+        """Write the trace of the last search, of this position, if there is to be one, as long as `is_wanted`. how:
+        what else the file says of it. A failure is told once."""
         path = self._trace.value
         if path is None or not self.searcher.are_there:
             return
@@ -173,7 +173,7 @@ class Resources:
             return
         self.is_writing_trace = True
         try:
-            recorder.write(path, {"position": board.fen(), "policy": policy}, is_wanted)
+            recorder.write(path, {"position": board.fen(), **how}, is_wanted)
         except Abandoned:
             self._notices.tell("Trace: not written, the next search did not wait")
         except OSError as error:

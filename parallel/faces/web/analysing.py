@@ -8,13 +8,13 @@ from typing import Any
 import chess
 import chess.engine
 
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
 from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Wanted
 from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
-from psearch.searcher.declared import EVALUATION, POLICY
+from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -32,6 +32,7 @@ class Analyst:
         self.pruning = DEFAULT_PRUNING
         self.policy = DEFAULT_POLICY
         self.evaluation = DEFAULT_EVALUATION
+        self.driver = DEFAULT_DRIVER
         self.state = "off"
         """`off`, or what `Wanted.tell` was told"""
         self.reason = ""
@@ -54,17 +55,20 @@ class Analyst:
             "pruning": self.pruning,
             "policy": self.policy,
             "evaluation": self.evaluation,
+            "driver": self.driver,
             "lines": self._latest,
         }
 
     def configure(self, payload: Mapping[str, Any]) -> None:
-        """Set other lines, policy, pruning, evaluation. Raises PsearchError."""
+        """Set other lines, policy, pruning, evaluation, driver. Raises PsearchError."""
         multipv = whole_of(payload, "multipv", 1, MOST_LINES)
         policy = choice_of(payload, "policy", POLICY.choices)
         pruning = text_of(payload, "pruning", _LONGEST_PRUNING).strip()
         evaluation = choice_of(payload, "evaluation", EVALUATION.choices)
+        driver = choice_of(payload, "driver", DRIVER.choices)
         pruning_named(pruning, evaluation)
-        self.multipv, self.policy, self.pruning, self.evaluation = multipv, policy, pruning, evaluation
+        self.multipv, self.policy, self.driver = multipv, policy, driver
+        self.pruning, self.evaluation = pruning, evaluation
         self._tell_state()
         if self.is_on:
             self.start()
@@ -85,7 +89,12 @@ class Analyst:
                 owner=self,
                 board=self._board,
                 multipv=self.multipv,
-                options={"Policy": self.policy, "Pruning": self.pruning, "Evaluation": self.evaluation},
+                options={
+                    "Policy": self.policy,
+                    "Pruning": self.pruning,
+                    "Evaluation": self.evaluation,
+                    "Driver": self.driver,
+                },
                 show=self._show,
                 tell=self._take_state,
             )

@@ -1,10 +1,10 @@
 """`laboratory.*` and `trace.*`: the position at hand in virtual time, and traces that the page sends.
 
     page                                            server
-    laboratory.hello {}                             laboratory.choices {policies, most_workers, nodes, pruning, rules},
-                                                    and again what was said last
+    laboratory.hello {}                             laboratory.choices {policies, most_workers, nodes, pruning, drivers,
+                                                    rules}, and again what was said last
     laboratory.run {workers, first, second, nodes,  laboratory.progress {text, share}, ...; at last one of
-                    pruning, rules}                 laboratory.result, laboratory.error {text}, laboratory.stopped {}
+                    pruning, driver, rules}         laboratory.result, laboratory.error {text}, laboratory.stopped {}
     laboratory.stop {}
     trace.begin {characters}                        the same, with trace. before it
     trace.part {text}, ...                          in order, until there are as many characters
@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from psearch.defaults import PRUNING_MODES
+from psearch.defaults import PRUNING_MODES, STUDY_DRIVERS
 from psearch.faces.web.handlers import PageSession, Payload, handles
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.lab.watching.job import BackgroundJob
@@ -117,6 +117,7 @@ async def hello(session: PageSession, payload: Payload) -> None:
             "most_workers": MOST_WORKERS,
             "nodes": list(_NODES),
             "pruning": list(PRUNING_MODES),
+            "drivers": list(STUDY_DRIVERS),
             "rules": _rules(session),
         },
     )
@@ -138,6 +139,7 @@ async def run(session: PageSession, payload: Payload) -> None:
         "policies": tuple(choice_of(payload, name, _policies(session)) for name in ("first", "second")),
         "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
         "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
+        "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
         "rules": choice_of(payload, "rules", _rules(session)) if "rules" in payload else "",
     }
     _work_of(session).begin("experiment", arguments, "laboratory")

@@ -13,7 +13,7 @@ from psearch.faces.web.handlers import Payload, handles
 from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import text_of, texts_of, whole_of
 from psearch.results import PsearchError
-from psearch.searcher.declared import EVALUATION, POLICY, PRUNING
+from psearch.searcher.declared import DRIVER, EVALUATION, POLICY, PRUNING
 from psearch.version import __version__
 
 _POSITIONS_960 = 960
@@ -34,6 +34,7 @@ async def tell_facts(page: Page, payload: Payload) -> None:
             "policies": POLICY.choices,
             "prunings": PRUNING.choices,
             "evaluations": EVALUATION.choices,
+            "drivers": DRIVER.choices,
             "elo": [MIN_ELO, MAX_ELO],
             "mostNodes": MOST_NODES,
         },
@@ -205,7 +206,7 @@ async def stop_analysis(page: Page, payload: Payload) -> None:
 
 @handles("analysis.configure")
 async def configure_analysis(page: Page, payload: Payload) -> None:
-    """Set how to search: `multipv`, `policy`, `pruning`, `evaluation`."""
+    """Set how to search: `multipv`, `policy`, `pruning`, `evaluation`, `driver`."""
     page.analyst.configure(payload)
 
 

@@ -20,7 +20,7 @@ from psearch.files.own_kind import check_replaceable
 from psearch.files.raw_log import machine_name
 from psearch.lab.studies.pairs import pair_lines, speedups
 from psearch.lab.studies.plots import check_matplotlib, describe, simulation_figure, speedup_figure, svg_text
-from psearch.lab.studies.speedup_study import Row, Samples, legend, mean_logs, most_workers, table_cells
+from psearch.lab.studies.speedup_study import Row, Samples, how_searched, legend, mean_logs, most_workers, table_cells
 from psearch.lab.studies.time_fit import Fit, fit_lines
 from psearch.lab.studies.tree_sizes import scale_line, searched, size_text, warnings
 from psearch.results import PsearchError
@@ -56,6 +56,8 @@ class StudyReport:
     rows: Sequence[Row]
     rule: str
     """by which the depths were chosen"""
+    driver: str = ""
+    """of all searches; empty if their log does not say"""
     about: Mapping[str, Any] = field(default_factory=dict)
     """as the first line of a raw log has it: `machine`, `commit`, `written`, `arguments`, `costs`"""
     ceilings: Mapping[int, float] | None = None
@@ -95,11 +97,11 @@ def page(report: StudyReport) -> str:
     """Return the whole file."""
     is_real = report.ceilings is not None
     positions, nodes = searched(report.samples)
-    pruning = getattr(report.samples[0], "pruning", "") if report.samples else ""
+    how = how_searched(report.samples, report.driver)
     pairs = pair_lines(report.samples)
     parts = [
         f"<h1>{escape(report.title)}</h1>",
-        f"<p>{escape(scale_line(positions, nodes))}{escape(f'; pruning {pruning}' if pruning else '')}.<br>",
+        f"<p>{escape(scale_line(positions, nodes))}{escape(f'; {how}' if how else '')}.<br>",
         *(f'<span class="note">{escape(text)}.</span><br>' for text in (report.rule, report.costs) if text),
         "</p>",
         *(f'<p class="note">{escape(text)}.</p>' for text in _cautions(report, positions, nodes)),
@@ -174,7 +176,8 @@ def _positions(report: StudyReport) -> str:
     )
 
 
-_SHOWN = ("policy", "hash", "pruning", "seed", "repeat", "seconds", "depth", "tree_nodes", "split_depth", "jitter")
+_SHOWN = ("policy", "hash", "pruning", "driver", "seed", "repeat", "seconds", "depth", "tree_nodes", "split_depth",
+          "jitter")  # fmt: skip
 """Arguments that are told; those with paths of this machine are not."""
 
 _LONGEST_FACT = 300

@@ -121,7 +121,8 @@ class _Searcher:
             return replace(sample, repeat=repeat)
         finally:
             if self._on_trace is not None and self._simulator.recorder is not None:
-                facts = {"position": fen, "policy": policy, "depth": depth, "seed": study.seed}
+                how = {"policy": policy, "driver": options.driver}
+                facts = {"position": fen, **how, "depth": depth, "seed": study.seed}
                 self._on_trace(self._simulator.recorder, facts)
 
     def _find_depth(self, board: chess.Board | Subject, wanted: int, options: SearchOptions, history: int) -> int:

@@ -16,6 +16,7 @@ import chess
 
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.constants import TYPE_NAMES
+from psearch.defaults import STUDY_DRIVERS
 from psearch.lab.studies.depths import is_decided, nearest_depth
 from psearch.lab.studies.prediction_study import bins_of
 from psearch.lab.studies.pruning_counts import collect, stats_object
@@ -59,6 +60,8 @@ class Experiment:
     nodes: int
     """of one worker, about"""
     pruning: str = "modern"
+    driver: str = STUDY_DRIVERS[0]
+    """of all three searches"""
     rules: str = ""
     """a file of the user's, for all three searches; empty: none"""
 
@@ -71,6 +74,8 @@ class Experiment:
             if policy not in SPLITTING_POLICIES and not is_own_policy(policy):
                 raise PsearchError(f"policy must be one of {', '.join(SPLITTING_POLICIES)}, not {policy[:40]!r}")
         pruning_named(self.pruning)
+        if self.driver not in STUDY_DRIVERS:
+            raise PsearchError(f"driver must be one of {', '.join(STUDY_DRIVERS)}, not {self.driver[:40]!r}")
 
     def board(self) -> chess.Board:
         """Return the position. Raises PsearchError when there is nothing to search."""
@@ -92,7 +97,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
     board = experiment.board()
     pruning = pruning_named(experiment.pruning)
     serial_options, *options = (
-        SearchOptions(policy=policy, pruning=pruning, with_=experiment.rules)
+        SearchOptions(policy=policy, driver=experiment.driver, pruning=pruning, with_=experiment.rules)
         for policy in ("serial", *experiment.policies)
     )
     load_kernels(*dict.fromkeys(each.kernels.group(VIRTUAL) for each in (serial_options, *options)))
@@ -115,6 +120,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         "workers": experiment.workers,
         "depth": depth,
         "pruning": serial_options.pruning_words,
+        "driver": experiment.driver,
         "warnings": [text[0].upper() + text[1:] + "." for text in warnings(1, serial["nodes"], experiment.workers)],
         "serial": serial,
         "runs": runs,

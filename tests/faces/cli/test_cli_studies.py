@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from programs import PSEARCH
 
+from psearch.faces.cli.commands import speedup_command
+from psearch.lab.studies import plots
 from psearch.results import PsearchError
 
 ROW_FIELDS = {
@@ -210,9 +212,9 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
     status, out, err = run("speedup", *words, "--json")
     assert status == 0, err
     report = json.loads(out)
-    fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "ceilings", "pairs", "log", "interrupted"}
-    assert set(report) == fields
-    assert (report["positions"], report["log"]) == (2, log) and report["tree_nodes"] > 100
+    fields = {"rows", "positions", "tree_nodes", "pruning", "driver", "depths", "ceilings", "pairs", "log"}
+    assert set(report) == {*fields, "interrupted"}
+    assert (report["positions"], report["driver"], report["log"]) == (2, "pvs", log) and report["tree_nodes"] > 100
     (row,) = report["rows"]
     assert set(row) == ROW_FIELDS
     assert (row["policy"], row["threads"], row["positions"]) == ("calibrated", 2, 2), "the third position is the first"
@@ -241,7 +243,10 @@ def test_speedup(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path:
         "joins",
         "aborted",
     }
-    assert "\n\n2 positions, " in out and "pruning modern\ndepths: the same for all; histories perturbed\n" in out
+    assert (
+        "\n\n2 positions, " in out
+        and "pruning modern, driver pvs\ndepths: the same for all; histories perturbed\n" in out
+    )
 
 
 def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path) -> None:
@@ -262,7 +267,7 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
         status, out, err = run("simulate", *words, "--log", log, "--json", *more)
         assert status == 0, err
         report = json.loads(out)
-        fields = {"rows", "positions", "tree_nodes", "pruning", "depths", "costs", "pairs", "fits", "log"}
+        fields = {"rows", "positions", "tree_nodes", "pruning", "driver", "depths", "costs", "pairs", "fits", "log"}
         assert set(report) == {*fields, "interrupted"}
         compared = [(pair["policy"], pair["over"], pair["threads"], pair["positions"]) for pair in report["pairs"]]
         assert compared == [("calibrated", "ybw", count, 2) for count in (2, 4, 8)], (
@@ -288,6 +293,34 @@ def test_simulate(run: Callable[..., tuple[int, str, str]], suite: str, tmp_path
     assert out.count("/P: a speedup of at most ") == 2 and "T(P)/T(1) = c + w/P" in out
     assert explained(out) >= {"speedup", "95% interval", "nps", "nodes", "idle", "splits", "joins", "aborted"}
     assert "ceiling" not in out
+
+
+@pytest.mark.parametrize("study", ["speedup", "simulate"])
+def test_the_driver_is_named_wherever_figures_are(
+    run: Callable[..., tuple[int, str, str]],
+    suite: str,
+    study: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of the searches that were made, and of their log."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(speedup_command, "_CEILING_ROUNDS", 1)
+    monkeypatch.setattr(speedup_command, "_CEILING_S", (0.01, 0.01))
+    titles: list[str] = []
+    monkeypatch.setattr(plots, "_save", lambda figure, *rest: titles.append(figure.axes[0].get_title()))
+    words = ["--workers", "2"] if study == "simulate" else ["--threads", "2", "--repeat", "1"]
+    words += ["--suite", suite, "--positions", "1", "--depth", "7", "--hash", "1"]
+    logs = [Path("pvs.jsonl"), Path("null.jsonl")]
+    assert "driver pvs" in run(study, *words, "--log", str(logs[0]))[1]
+    for how in ([*words, "--driver", "null", "--log", str(logs[1])], ["--from-log", str(logs[1])]):
+        status, out, err = run(study, *how, "--html", "a.html", "--plot", "a.png")
+        assert status == 0, err
+        html = Path("a.html").read_text("utf-8")
+        assert [text.count("driver null") for text in (out, titles.pop(), html)] == [1, 1, 2]
+    assert json.loads(run(study, "--from-log", str(logs[1]), "--json")[1])["driver"] == "null"
+    first, other = (json.loads(log.read_text().splitlines()[1])["nodes"] for log in logs)
+    assert first != other  # of one worker, which searches the same every time
 
 
 @pytest.mark.parametrize("study", ["speedup", "simulate"])

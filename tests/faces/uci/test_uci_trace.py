@@ -55,7 +55,7 @@ def test_each_search_replaces_the_file(engine: Client, tmp_path: Path) -> None:
     engine.go("depth 7", f"position fen {MIDDLE_GAME}")
     assert engine.ready() == ["readyok"]
     facts = read(path)["otherData"]
-    assert facts["position"] == MIDDLE_GAME and facts["policy"] == "calibrated"
+    assert facts["position"] == MIDDLE_GAME and (facts["policy"], facts["driver"]) == ("calibrated", "auto")
     assert facts["workers"] == 2 and facts["finished"] and facts["dropped_events"] == 0
     assert iterations(path)[-1] == "depth 7"
     assert workers(path) == {"worker 0", "worker 1"}

@@ -214,6 +214,7 @@ def test_a_page_that_closes_ends_its_work() -> None:
         {**RUN, "first": POLICY_FILE},
         {**RUN, "rules": POLICY_FILE},
         {**RUN, "pruning": "lmr=1"},
+        {**RUN, "driver": "auto"},
     ],
 )
 def test_bad_experiments_are_refused(payload: dict[str, Any]) -> None:

@@ -261,6 +261,7 @@ CHOICES = {
     "most_workers": 64,
     "nodes": [20_000, 100_000],
     "pruning": ["modern"],
+    "drivers": ["pvs", "null"],
     "rules": ["", "my_rule.py"],
 }
 
@@ -274,12 +275,13 @@ def test_two_policies_side_by_side(
         page.evaluate("choices => channel.announce('laboratory.choices', choices)", CHOICES)
         page.get_by_label("Virtual workers").select_option("8")
         page.get_by_label("against").select_option("lazy")
+        page.get_by_label("Driver").select_option("null")
         page.get_by_label("With").select_option("my_rule.py")
         page.get_by_role("button", name="Compare").click()
         type, payload = page.evaluate("channel.sent.at(-1)")
         assert type == "laboratory.run"
-        chosen = {"first": "calibrated", "second": "lazy", "pruning": "modern", "rules": "my_rule.py"}
-        assert payload == {"workers": 8, "nodes": 100_000, **chosen}
+        chosen = {"first": "calibrated", "second": "lazy", "pruning": "modern", "driver": "null"}
+        assert payload == {"workers": 8, "nodes": 100_000, "rules": "my_rule.py", **chosen}
         page.evaluate("channel.announce('laboratory.progress', { text: 'ybw', share: 0.5 })")
         assert page.locator("progress").evaluate("bar => bar.value") == 0.5
         page.evaluate("result => channel.announce('laboratory.result', result)", experiment)
@@ -291,7 +293,7 @@ def test_two_policies_side_by_side(
         assert painted(page, "--searching") > 1000
         assert page.locator(".reliability svg").count() == 2
         text = page.locator(".laboratory").inner_text()
-        assert "Where they differ" in text and "null move" in text
+        assert "driver pvs" in text and "Where they differ" in text and "null move" in text
         assert "few positions" in text.lower() and "small trees" in text.lower()
         assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 

@@ -464,11 +464,14 @@ def test_what_is_refused_does_not_stay(page: Any) -> None:
         page.keyboard.press("Enter")
         until(page, f"document.querySelector('#{field}').value === '{kept}'")
         until(page, f"document.querySelector('#notes').textContent.includes('{said}')")
+    page.select_option("#driver", "null")
     page.select_option("#evaluation", "net")
     page.fill("#pruning", "sound")
     page.keyboard.press("Enter")
     until(page, "document.querySelector('#pruning').value === 'modern'")
     assert page.locator("#evaluation").input_value() == "net"  # which was taken with the former pruning
+    page.reload()
+    until(page, "document.querySelector('#driver').value === 'null'")
 
 
 def test_a_server_that_is_gone(browser: Any) -> None:

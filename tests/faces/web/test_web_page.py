@@ -19,12 +19,15 @@ pytest.importorskip("starlette", reason="starlette is not installed (pip install
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
 from psearch.faces.web import page as page_module
+from psearch.faces.web import reviewing
 from psearch.faces.web.page import SHOW_S
+from psearch.options import SearchOptions
 
 Connect = Callable[..., Any]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
 MATED_SOON = "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
+HOW = {"multipv": 2, "policy": "ybw", "pruning": "ael", "evaluation": "classic", "driver": "null"}
 
 
 def workers() -> list[int]:
@@ -72,7 +75,7 @@ def test_chess960(talk: Any) -> None:
 
 
 def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
-    talk.say("analysis.configure", multipv=2, policy="ybw", pruning="ael", evaluation="auto")
+    talk.say("analysis.configure", **HOW)
     talk.say("analysis.start")
     found = talk.hear("analysis.lines", lambda found: found["depth"] >= 5 and len(found["lines"]) == 2)
     board = chess.Board()
@@ -91,10 +94,25 @@ def test_an_analysis_begins_goes_on_and_ends(talk: Any) -> None:
     assert state["state"] == "off"
 
 
+def test_how_to_search_is_shown_and_reaches_the_search(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[SearchOptions] = []
+    proves = SearchOptions.proves
+    monkeypatch.setattr(SearchOptions, "proves", lambda how, *seen: begun.append(how) or proves(how, *seen))
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    assert begun[-1].driver == "auto"
+    talk.say("analysis.configure", **HOW)
+    assert HOW.items() <= talk.hear("analysis.state", lambda state: state["driver"] == "null").items()
+    talk.hear("analysis.lines", lambda found: len(found["lines"]) == 2)
+    assert (begun[-1].policy, begun[-1].evaluation, begun[-1].driver) == ("ybw", "classic", "null")
+    talk.say("analysis.configure", **{**HOW, "driver": "mtd"})
+    assert talk.hear("analysis.error")["text"] == "driver must be one of auto, pvs, null, not 'mtd'"
+
+
 def test_no_file_is_a_policy_there(talk: Any) -> None:
     """Whoever opens the page would have it read, or run."""
     for policy in ("/dev/zero", str(REPOSITORY / "docs" / "examples" / "my_policy.py")):
-        talk.say("analysis.configure", multipv=1, policy=policy, pruning="modern", evaluation="auto")
+        talk.say("analysis.configure", **{**HOW, "policy": policy})
         assert "policy must be one of serial, " in talk.hear("analysis.error")["text"]
 
 
@@ -358,7 +376,10 @@ def test_a_move_is_taken_back(talk: Any) -> None:
 # -- reviews -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_game_is_looked_through(talk: Any) -> None:
+def test_a_game_is_looked_through(talk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    drivers = []
+    make_crew = reviewing.make_crew
+    monkeypatch.setattr(reviewing, "make_crew", lambda n, how: drivers.append(how.options.driver) or make_crew(n, how))
     talk.say("board.pgn", text=FOOLS_MATE)
     talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
     talk.say("review.start", kind="depth", amount=8)
@@ -370,6 +391,7 @@ def test_a_game_is_looked_through(talk: Any) -> None:
     talk.say("board.export")
     pgn = talk.hear("board.exported")["pgn"]
     assert "g4 $4" in pgn and "[%eval" in pgn and "psearch" in pgn
+    assert drivers == ["auto"]  # as `psearch analyse` has it
 
 
 def test_marks_are_those_of_the_command_and_final_when_they_are_shown(talk: Any) -> None:

@@ -137,9 +137,10 @@ def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None
     ]
 
 
-def configuring(multipv: str, policy: str, pruning: str, evaluation: str) -> str:
+def configuring(multipv: str, policy: str, pruning: str, evaluation: str, driver: str = '"null"') -> str:
     """A message of the page about how to search; values as JSON has them."""
-    settings = {"multipv": multipv, "policy": policy, "pruning": pruning, "evaluation": evaluation}
+    search = {"policy": policy, "pruning": pruning, "evaluation": evaluation, "driver": driver}
+    settings = {"multipv": multipv, **search}
     payload = ", ".join(f'"{name}": {value}' for name, value in settings.items())
     return f'{{"type": "analysis.configure", "payload": {{{payload}}}}}'
 
@@ -192,6 +193,8 @@ MALFORMED = [
     configuring("1", '["ybw"]', '"modern"', '"auto"'),
     configuring("1", '"ybw"', '"modern,lmr=9"', '"auto"'),
     configuring("1", '"ybw"', '"sound"', '"net"'),
+    configuring("1", '"ybw"', '"modern"', '"auto"', '"mtd"'),
+    configuring("1", '"ybw"', '"modern"', '"auto"', "null"),
     '{"type": "engine.configure", "payload": {"threads": 0, "hash": 1}}',
     '{"type": "engine.configure", "payload": {"threads": 100000, "hash": 1}}',
     '{"type": "engine.configure", "payload": {"threads": 1, "hash": 16777216}}',

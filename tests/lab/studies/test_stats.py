@@ -87,11 +87,12 @@ def test_stats_of_a_search(run: Run, threads: str) -> None:
 
 
 def test_the_table_names_what_was_on(run: Run) -> None:
-    words = ("--depth", "7", "--threads", "1", "--hash", "4", "--pruning", "ael,futility_margin=250", "--policy", "ybw")
+    how = ("--pruning", "ael,futility_margin=250", "--policy", "ybw", "--driver", "null")
+    words = ("--depth", "7", "--threads", "1", "--hash", "4", *how)
     status, out, _ = run("stats", *words, "startpos")
     assert status == 0
     head, *lines = out.splitlines()
-    assert "pruning ael,futility_margin=250" in head and "policy ybw" in head and "threads 1" in head
+    assert "pruning ael,futility_margin=250" in head and "policy ybw  driver null  threads 1" in head
     names = [line.split()[0] for line in lines if line]
     assert "extended_futility" in names and "null_move" in names and "lmr" not in names
     assert names[-7:-4] == ["PV", "CUT", "ALL"]
@@ -168,7 +169,7 @@ def test_studies_say_what_was_pruned(run: Run, tmp_path: Path) -> None:
         nodes.append(lines[1]["nodes"])
     assert nodes[0] != nodes[1]
     status, out, _ = run("simulate", "--from-log", str(log))
-    assert status == 0 and "; pruning modern\n" in out
+    assert status == 0 and "; pruning modern, driver pvs\n" in out
     status, out, _ = run("speedup", *common, "--repeat", "1", "--hash", "1", "--log", str(log), "--threads", "1")
     assert status == 0 and "pruning ael,null_move=0" in out
     status, out, _ = run("predict", *common, "--json")

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,13 @@ def test_the_same_experiment_gives_the_same_answer(result: dict[str, Any]) -> No
     assert run(SMALL, lambda text, share: None) == result
 
 
+def test_the_driver_is_that_of_every_search(result: dict[str, Any]) -> None:
+    found = run(replace(SMALL, driver="null"), lambda text, share: None)
+    assert (result["driver"], found["driver"]) == ("pvs", "null")
+    for one, other in zip((result["serial"], *result["runs"]), (found["serial"], *found["runs"]), strict=True):
+        assert one["nodes"] != other["nodes"]
+
+
 def test_what_has_far_more_nodes_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     from psearch.lab.watching import laboratory
     from psearch.simulation import simulator
@@ -88,6 +96,7 @@ def test_what_has_far_more_nodes_is_stopped(monkeypatch: pytest.MonkeyPatch) -> 
         ({"policies": ("calibrated", "serial")}, "policy must be"),
         ({"policies": ("magic", "ybw")}, "policy must be"),
         ({"pruning": "magic"}, "magic"),
+        ({"driver": "auto"}, "driver must be one of pvs, null"),
     ],
 )
 def test_what_cannot_be_is_refused(changes: dict[str, Any], said: str) -> None:

@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         print_json({**facts, "rules": as_json(reports), "interrupted": interrupted})
     elif reports:
         searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
-        print_table(table(reports), searched, pruned, legend())
+        print_table(table(reports), searched, f"pruning {pruned}", legend())
     if reports:
         warn(len(positions), nodes, WORKERS)
     if interrupted:

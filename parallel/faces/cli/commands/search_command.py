@@ -184,7 +184,8 @@ def searched(
     """
     hash_mb = hash_or_default(options)
     how = search_options(options)
-    facts = {"position": board.fen(), "policy": options.policy, "pruning": options.pruning}
+    facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
+    facts["position"] = board.fen()
     with ready_engine(
         threads=options.threads, hash_mb=hash_mb, trace=trace is not None, kernels=how.kernels
     ) as searcher:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DRIVERS, MAX_DEPTH, MAX_THREADS
+from psearch.defaults import MAX_DEPTH, MAX_THREADS
 from psearch.faces.cli.arguments import add_on, chosen_pruning
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.numbers import decimal_number, whole_number, worker_counts
@@ -34,7 +34,7 @@ from psearch.faces.cli.study import (
     show,
 )
 from psearch.faces.cli.traces import add_trace, report_trace
-from psearch.searcher.declared import DEPTH, DRIVER, SPLIT_DEPTH
+from psearch.searcher.declared import DEPTH, SPLIT_DEPTH
 
 if TYPE_CHECKING:
     from psearch.lab.studies.virtual_study import Share, Study
@@ -91,12 +91,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=1,
         metavar="R",
         help="searches of each position with each count, each with luck of its own (default 1)",
-    )
-    DRIVER.add_to(
-        parser,
-        "how the value is found, by one worker, too: pvs (default), or null (null windows)",
-        choices=DRIVERS[1:],
-        default=DRIVERS[1],
     )
     add_seed(parser)
     parser.add_argument(
@@ -192,7 +186,8 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     study = _study(options)
     depths = rule_name(options.depth)
     costs = asdict(study.costs)
-    found = StudyFound(depth_rule({"about": {"depths": depths}}), about=about_now(options, costs=costs))
+    rule = depth_rule({"about": {"depths": depths}})
+    found = StudyFound(rule, options.driver, about=about_now(options, costs=costs))
     file = {} if options.costs is None else {"file": options.costs.name}
     found.costs = study.costs.told(machine_name(machine()), **file)
     with raw_log("simulate", options, costs=costs, depths=depths, **policy_files(study.kernels)) as log:

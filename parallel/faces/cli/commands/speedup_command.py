@@ -127,13 +127,13 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     from psearch.options import SearchOptions, options_with
     from psearch.scheduler.scheduler_entries import SEARCH
 
-    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_)
+    how = SearchOptions(pruning=chosen_pruning(options), with_=options.with_, driver=options.driver)
     if options.game is not None:
         how = replace(how, aspiration=0)
     depths = rule_name(options.depth)
     ceilings: dict[int, float] = {}
     rule = depth_rule({"about": {"depths": depths}})
-    found = StudyFound(rule, about=about_now(options), ceilings=ceilings)
+    found = StudyFound(rule, options.driver, about=about_now(options), ceilings=ceilings)
     with raw_log("speedup", options, depths=depths, **policy_files(own)) as log:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         try:

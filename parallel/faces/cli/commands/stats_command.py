@@ -76,9 +76,9 @@ def _search(options: argparse.Namespace, signals: Signals, words: list[str]) -> 
         counted = collect(engine.arena)
         pruning = search_options(options).pruning_words
         if options.json:
-            facts = {"position": board.fen(), "policy": options.policy, "pruning": pruning}
+            how = {"policy": options.policy, "driver": options.driver, "pruning": pruning}
             answer = json_object(board, result, options.threads)
-            print_json({**facts, **answer, "stats": stats_object(counted)})
+            print_json({"position": board.fen(), **how, **answer, "stats": stats_object(counted)})
         else:
             print(f"{_answer_line(board, options, result, pruning)}\n\n{stats_table(counted)}", flush=True)
     return signals.exit_status
@@ -92,5 +92,5 @@ def _answer_line(board: chess.Board, options: argparse.Namespace, result: Result
     return (
         f"depth {info.depth}/{info.seldepth}  best {best} {score_text(info.score, board, info.bound)}  "
         f"nodes {info.nodes:,} in {info.time_s:.2f} s  pruning {pruning}  policy {options.policy}  "
-        f"threads {options.threads}"
+        f"driver {options.driver}  threads {options.threads}"
     )

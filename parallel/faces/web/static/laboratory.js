@@ -61,13 +61,15 @@ class Laboratory {
     this.second = choice("laboratory-second");
     this.nodes = choice("laboratory-nodes");
     this.pruning = choice("laboratory-pruning");
+    this.driver = choice("laboratory-driver");
     this.rules = choice("laboratory-rules");
     this.runButton = make("button", { type: "submit", disabled: true }, "Compare");
     this.stopButton = make("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
     const labelled = (text, control) => make("label", {}, text, control);
     this.form = make("form", { "aria-label": "Experiment" },
       labelled("Virtual workers", this.workers), labelled("Policy", this.first), labelled("against", this.second),
-      labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), labelled("With", this.rules), this.runButton, this.stopButton);
+      labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), labelled("Driver", this.driver), labelled("With", this.rules),
+      this.runButton, this.stopButton);
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
     this.bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.status = make("p", { className: "note", role: "status" },
@@ -78,7 +80,7 @@ class Laboratory {
       make("label", {}, "Open a trace (psearch --trace FILE)", this.file), this.result));
   }
 
-  offer({ policies, most_workers: most, nodes, pruning, rules }) {
+  offer({ policies, most_workers: most, nodes, pruning, drivers, rules }) {
     const fill = (select, values, chosen, name = String) => {
       select.replaceChildren(...values.map((value) => make("option", { value, selected: value === chosen }, name(value))));
       select.disabled = false;
@@ -88,6 +90,7 @@ class Laboratory {
     fill(this.second, policies, "ybw");
     fill(this.nodes, nodes, nodes[1], (value) => value.toLocaleString("en"));
     fill(this.pruning, pruning, "modern");
+    fill(this.driver, drivers, "pvs");
     fill(this.rules, rules, "", (file) => file || "nothing");
     this.rules.parentElement.hidden = rules.length === 1;
     this.runButton.disabled = this.isBusy;
@@ -128,6 +131,7 @@ class Laboratory {
       second: this.second.value,
       nodes: Number(this.nodes.value),
       pruning: this.pruning.value,
+      driver: this.driver.value,
       rules: this.rules.value,
     });
   }
@@ -184,7 +188,7 @@ class Laboratory {
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
     const head = ["figure", "one worker", ...names];
     this.result.replaceChildren(
-      make("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}`),
+      make("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}, driver ${result.driver}`),
       ...result.warnings.map((text) => make("p", { className: "note warnings" }, text)),
       table(head, [
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],

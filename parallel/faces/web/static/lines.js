@@ -2,7 +2,7 @@
 
 import { byId, el, grouped, seconds, setText, short } from "./dom.js";
 
-const SEARCH_FIELDS = ["multipv", "policy", "pruning", "evaluation"];
+const SEARCH_FIELDS = ["multipv", "policy", "pruning", "evaluation", "driver"];
 
 const STATES = {
   off: "",
@@ -76,7 +76,7 @@ export class Lines {
   }
 
   takeFacts(facts) {
-    for (const [id, names] of [["policy", facts.policies], ["evaluation", facts.evaluations]]) {
+    for (const [id, names] of [["policy", facts.policies], ["evaluation", facts.evaluations], ["driver", facts.drivers]]) {
       byId(id).replaceChildren(...names.map((name) => el("option", { value: name }, name)));
       if (this.state[id]) byId(id).value = this.state[id];
     }
@@ -93,8 +93,8 @@ export class Lines {
   }
 
   configure() {
-    const [multipv, policy, pruning, evaluation] = SEARCH_FIELDS.map((id) => byId(id).value);
-    this.channel.send("analysis.configure", { multipv: Number(multipv), policy, pruning, evaluation });
+    const values = Object.fromEntries(SEARCH_FIELDS.map((id) => [id, byId(id).value]));
+    this.channel.send("analysis.configure", { ...values, multipv: Number(values.multipv) });
   }
 
   configureEngine() {
