@@ -33,11 +33,11 @@ from psearch.text.wdl import expected_points, material
 
 LEAST_LOSS = 0.05
 """Expected points (0 to 1) from which on a loss is worth a mark."""
-LEAST_SEEMING_LOSS = 0.03
+LEAST_SEEMING_LOSS = 0.04
 """So much a move must seem to have lost, by the scores of two positions, to be suspected of a mistake."""
-_LEAST_SMALL_LOSS = 0.05
+_LEAST_SMALL_LOSS = 0.07
 """So much it must have lost at one of the last two depths of a comparison in small, if it is not."""
-_DOUBTFUL_LOSS = 0.08
+_DOUBTFUL_LOSS = 0.11
 """A comparison in which a move lost so much, and without noise less, is done again."""
 _NODES_PER_MS = 500
 """What a worker searches, about. A time is a number of nodes here: of the same time each search makes another one."""
@@ -60,10 +60,10 @@ _DEEPER = _Effort(1 / 2, 0, 2, 2)
 MOST_BEHIND = 4
 """Positions that followed: as in the whole game, they show what a move led to."""
 _HASH_MB = 16
-_NOISE_CP = (65, 50, 32)
+_NOISE_CP = (55, 42, 27)
 """By so much a good move may seem worse than another at one depth, at each of the last two, of the last three: moves of
 known openings do (docs/guides/analyse.md)."""
-_NOISE_IN_OPENINGS_CP = 16
+_NOISE_IN_OPENINGS_CP = 14
 """It is so much more while nearly everything is on the board: the evaluation knows no openings."""
 _OPENING_UNITS = 74
 """From so much material on (`psearch.text.wdl.material`; 78 in the initial position) it is an opening."""

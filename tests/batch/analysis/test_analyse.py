@@ -403,10 +403,10 @@ def test_marks_follow_the_loss_of_expected_points(
     [
         (None, None),  # nothing was compared
         (compared("d2d4", cp=300, played=0), "??"),
-        (compared("d2d4", cp=53, played=0), None),  # noise
-        (compared("d2d4", cp=103, played=0), "?!"),
-        (compared("d2d4", cp=86, played=0, depths=1), None),
-        (compared("d2d4", cp=141, played=0, depths=1), "?!"),
+        (compared("d2d4", cp=46, played=0), None),  # noise
+        (compared("d2d4", cp=73, played=0), "?!"),
+        (compared("d2d4", cp=74, played=0, depths=1), None),
+        (compared("d2d4", cp=101, played=0, depths=1), "?!"),
         (compared("d2d4", cp=None, mate=3, played=0), "??"),
         (compared("d2d4", cp=-900, played=-1200), None),
         (compared("e2e4", cp=20, played=20), None),

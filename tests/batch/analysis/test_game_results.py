@@ -38,7 +38,7 @@ def judged(text: str = GAME) -> JudgedGame:
         cp = SCORES.get(task.ply, 0)
         best = "d8h4" if cp is None else next(iter(task.board.legal_moves)).uci()
         choices = [Choice(best, 0.1, 9, 100)]
-        lost = {0: (-100, None), 2: (None, -1)}.get(task.ply)
+        lost = {0: (-64, None), 2: (None, -1)}.get(task.ply)
         compared = None if lost is None else Comparison(12, 3, best, cp, None, *lost, [best])
         mate = 1 if cp is None else None
         answers[task.ply] = PositionAnswer(best, cp, mate, 9, 12, 100, 0.2, [best], choices, compared=compared)
@@ -53,16 +53,16 @@ def read_back(text: str) -> chess.pgn.Game:
 
 
 def test_tags_name_the_annotator_and_the_players_accuracy() -> None:
-    """White loses 11.86% and 40.23% of its chances: accuracies 59.38 and 15.73, weights 5.03 and 12; the weighted mean
-    is 28.62, the harmonic one 24.87."""
+    """White loses 8.62% and 40.23% of its chances: accuracies 68.70 and 15.73, weights 5.03 and 12; the weighted mean
+    is 31.37, the harmonic one 25.59."""
     written = annotate(judged(), ANNOTATOR)
     assert written.split("\n\n")[0].splitlines() == [
         '[White "Fool"]',
         '[Black "Mate"]',
         '[Result "0-1"]',
         f'[Annotator "{ANNOTATOR}"]',
-        '[WhiteAccuracy "26.7"]',
-        '[WhiteACPL "525"]',
+        '[WhiteAccuracy "28.5"]',
+        '[WhiteACPL "507"]',
         '[BlackAccuracy "100.0"]',
         '[BlackACPL "0"]',
     ]
@@ -100,9 +100,9 @@ def test_json_of_a_game() -> None:
     assert values["headers"] == {"White": "Fool", "Black": "Mate", "Result": "0-1"}
     white = values["players"]["white"]
     assert {name: white[name] for name in ("moves", "average_loss", "inaccuracies", "mistakes", "blunders")} == {
-        "moves": 2, "average_loss": 525.0, "inaccuracies": 0, "mistakes": 1, "blunders": 1,
+        "moves": 2, "average_loss": 507.0, "inaccuracies": 0, "mistakes": 1, "blunders": 1,
     }  # fmt: skip
-    assert white["accuracy"] == pytest.approx(26.7, abs=0.1)
+    assert white["accuracy"] == pytest.approx(28.5, abs=0.1)
     positions = values["positions"]
     assert [position["ply"] for position in positions] == [0, 1, 2, 3, 4]
     assert positions[0] == {
@@ -110,10 +110,10 @@ def test_json_of_a_game() -> None:
         "nodes": 100, "time": 0.2, "tbhits": 0, "pv": ["g1h3"], "move": "f2f3", "san": "f3", "mark": "?",
         "loss": positions[0]["loss"],
         "compared": {
-            "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -100}, "pv": ["g1h3"],
+            "depth": 12, "depths": 3, "bestmove": "g1h3", "score": {"cp": 30}, "played": {"cp": -64}, "pv": ["g1h3"],
         },
     }  # fmt: skip
-    assert 0.15 <= positions[0]["loss"] < 0.18
+    assert 0.21 <= positions[0]["loss"] < 0.24
     assert (positions[3]["score"], positions[3]["mark"], positions[3]["loss"]) == ({"mate": 1}, None, 0)
     assert (positions[4]["result"], set(positions[4])) == ("checkmate", {"ply", "fen", "result"})
 
@@ -145,7 +145,7 @@ def test_totals_and_plurals() -> None:
 def test_the_table_of_players() -> None:
     assert PLAYER_COLUMNS == ("player", "accuracy", "loss, cp", "?!", "?", "??")
     assert player_rows(judged()) == [
-        ["White, Fool", "26.7%", "525", "0", "1", "1"],
+        ["White, Fool", "28.5%", "507", "0", "1", "1"],
         ["Black, Mate", "100.0%", "0", "0", "0", "0"],
     ]
     assert player_rows(judged('[White "?"]\n\n1. e4 *'))[0][0] == "White"

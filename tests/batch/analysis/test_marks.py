@@ -22,8 +22,7 @@ A_FIFTH_OF_A_SECOND = ("--nodes", "100000")
 """What is compared with such a limit of time; with a second, the default, fewer are missed (docs/guides/analyse.md)."""
 NOT_SEEN = {"9... b5", "19... Qxf3", "7... h6", "29... Bxh2", "8... Na5", "10... O-O-O", "7... O-O"}
 """What refutes them is deeper, or what they lost is less than noise."""
-NOT_SEEN_BY_THE_NETWORK = (NOT_SEEN - {"9... b5"}) | {"11... cxb5", "13. O-O-O", "16... c6"}
-"""See decision 026, "With the network": it was one fewer before the search of decision 031."""
+NOT_SEEN_BY_THE_NETWORK = (NOT_SEEN - {"9... b5", "19... Qxf3"}) | {"13. O-O-O", "16... c6"}
 
 
 def games_of(path: Path) -> list[chess.pgn.Game]:
