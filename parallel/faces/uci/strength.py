@@ -33,10 +33,10 @@ LEVELS = (
     Level(1300, 325, 88),
     Level(1400, 430, 80),
     Level(1600, 850, 65),
-    Level(1850, 2700, 35),
-    Level(2100, 14_000, 0),
+    Level(1850, 2250, 35),
+    Level(2100, 11_000, 0),
 )
-"""Measured, or (1300, 1850 and 2100) between two that were. Between two of them the noise is interpolated, and the
+"""Measured, or (1850 and 2100) on a line through several that were. Between two of them the noise is interpolated, and the
 logarithm of the nodes."""
 MIN_ELO, MAX_ELO = LEVELS[0].elo, LEVELS[-1].elo
 MOST_LINES = 4
