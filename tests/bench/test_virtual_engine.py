@@ -39,7 +39,7 @@ def test_time_is_kept_to_within_some_nodes(eight: Simulator, limit: float) -> No
     eight.forget()
     nodes, seconds, depth, _ = play(eight, MIDDLE_GAME, limit)
     assert limit <= seconds < limit + 0.2 * MILLISECOND
-    assert depth > 1 and 0.5 * 8 * limit < nodes * 750e-9 <= 8 * seconds * 1.1
+    assert depth > 1 and 0.5 * 8 * limit < Costs().seconds_of(nodes) <= 8 * seconds * 1.1
 
 
 def test_no_worker_searches_on_after_the_answer(eight: Simulator) -> None:
@@ -84,7 +84,7 @@ def test_a_conversation() -> None:
         "isready",
         "ucinewgame",
         "position startpos moves e2e4 e7e5",
-        "go nodes 2000",
+        "go nodes 4000",
         "",
         "quit",
         "uci",
@@ -92,7 +92,7 @@ def test_a_conversation() -> None:
     assert said[0].startswith("id name psearch") and "uciok" in said and said.count("uciok") == 1
     info, answer = said[-2:]
     found = re.fullmatch(r"info depth \d+ score cp -?\d+ nodes (\d+) time 2 pv \w+", info)
-    assert found and 4000 < int(found[1]) < 10_000, "four workers, 2,000 nodes of time each"
+    assert found and 8000 < int(found[1]) < 20_000, "four workers, 4,000 nodes of time each"
     board = chess.Board()
     board.push_san("e4")
     board.push_san("e5")
