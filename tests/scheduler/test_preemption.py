@@ -40,6 +40,13 @@ def test_every_mutation_of_the_model_has_a_twin_here() -> None:
     assert named == set(kernel_mutations.MUTATIONS) | set(kernel_mutations.ONLY_IN_THE_MODEL)
 
 
+@pytest.mark.parametrize("name", kernel_mutations.MUTATIONS)
+def test_a_mutation_fits_the_source(name: str) -> None:
+    """Whether it is noticed takes minutes; that it still says what it changes is seen at once."""
+    for source in kernel_mutations.changed_sources(name).values():
+        compile(source, name, "exec")
+
+
 @pytest.fixture(scope="module")
 def mutated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all mutations, compiled."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -33,19 +34,25 @@ class Change:
         return f"{self.module}.{self.kernel}"
 
 
-_TAKE_LOCK = """    if is_open:
+_TAKE_LOCK = """    if was_open:
         acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             return leave(ctx, wk, home)
+    elif is_open:
+        open_node(ctx, wk, home)
     frame.visit.claim"""
-_TAKE_WITHOUT_LOCK = """    if is_open:
-        if atomic_load(closed_of(node)) != 0:
-            acquire(ctx, wk, home)
-            return leave(ctx, wk, home)
+_TAKE_WITHOUT_LOCK = """    if was_open and atomic_load(closed_of(node)) != 0:
+        acquire(ctx, wk, home)
+        return leave(ctx, wk, home)
+    if is_open:
+        if not was_open:
+            open_node(ctx, wk, home)
+            release(ctx, wk, node)
         cursor = node.cursor
         preemption_point(ctx)
         node.cursor = cursor
     frame.visit.claim"""
+_OPEN = "        open_node(ctx, wk, home)\n"
 _REPORT_LOCK = """        acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
             if ctx.trace"""
@@ -116,13 +123,13 @@ MUTATIONS = {
     ],
     "OPEN_WITHOUT_LOCK": [
         Change("open_node", "    acquire(ctx, wk, home)"),
-        Change("open_node", "    release(ctx, wk, node)\n"),
+        Change("_next_move", _OPEN, _OPEN + "        offer(ctx, home)\n        acquire(ctx, wk, home)\n", _STEP),
     ],
     "OPEN_STAYS_CLOSED": [Change("open_node", "    atomic_store(closed_of(node), 0)\n")],
     "TAKE_WITHOUT_LOCK": [
-        Change("_next_move", _TAKE_LOCK, _TAKE_WITHOUT_LOCK, _STEP),
-        Change("_next_move", "        withdraw(ctx, home)\n", "        acquire(ctx, wk, home)\n", _STEP),
         Change("_next_move", "        release(ctx, wk, node)\n", "", _STEP),
+        Change("_next_move", "        withdraw(ctx, home)\n", "        acquire(ctx, wk, home)\n", _STEP),
+        Change("_next_move", _TAKE_LOCK, _TAKE_WITHOUT_LOCK, _STEP),
     ],
     "REPORT_WITHOUT_LOCK": [Change("_after_child", _REPORT_LOCK, _REPORT_WITHOUT_LOCK, _STEP)],
     "UNWIND_NOT_CLOSED": [Change("unwind", "        atomic_store(closed_of(node), CLOSED_ABORTED)\n")],
@@ -154,20 +161,28 @@ globals().update({{name: value for name, value in vars(_original).items() if not
 """
 
 
-def _write(folder: Path, name: str, changes: list[Change]) -> dict[str, str]:
-    """A module for each that is changed; gives what replaces what."""
+def changed_sources(name: str) -> dict[str, str]:
+    """The kernels of one mutation with its changes made; an `AssertionError` where the source has become another."""
     sources: dict[str, str] = {}
-    for change in changes:
+    for change in MUTATIONS[name]:
         if change.symbol not in sources:
             kernel = getattr(import_module(change.module), change.kernel)
             sources[change.symbol] = inspect.getsource(kernel.py_func)
         if sources[change.symbol].count(change.before) != 1:
             raise AssertionError(f"{name}: not once in {change.symbol}: {change.before!r}")
         sources[change.symbol] = sources[change.symbol].replace(change.before, change.after)
+    return sources
+
+
+def _write(folder: Path, name: str) -> dict[str, str]:
+    """A module for each kernel that is changed; gives what replaces what.
+
+    Its name has a checksum: the cache of kernels knows a module by name, and takes that of an older folder for it.
+    """
     replaced = {}
-    for number, (symbol, source) in enumerate(sources.items()):
+    for symbol, source in changed_sources(name).items():
         module, _, kernel = symbol.rpartition(".")
-        own = f"mutated_{name.lower()}_{number}"
+        own = f"mutated_{name.lower()}_{zlib.crc32(source.encode()):08x}"
         (folder / f"{own}.py").write_text(_HEAD.format(module=module) + source)
         replaced[symbol] = f"{own}.{kernel}"
     return replaced
@@ -175,7 +190,7 @@ def _write(folder: Path, name: str, changes: list[Change]) -> dict[str, str]:
 
 def groups(folder: Path, names: Iterable[str]) -> dict[str, Group]:
     """The group of each mutation; its modules are written into the folder, which must be on `sys.path`."""
-    return {name: group_of(f"mutated_{name.lower()}", _write(folder, name, MUTATIONS[name])) for name in names}
+    return {name: group_of(f"mutated_{name.lower()}", _write(folder, name)) for name in names}
 
 
 if __name__ == "__main__":
