@@ -99,5 +99,6 @@ context_dtype = record(
         # in virtual time only
         ("lock_times", "i8"),  # address of a `lock_dtype` for each frame
         ("clock", "i8"),  # of the worker whose turn it is
+        ("has_read_idle", "i8"),  # 1: it has looked whether somebody is idle
     ]
 )

@@ -39,6 +39,7 @@ prediction_dtype = record(
         ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
         ("join_cost", "i8"),  # nodes that a worker could search in the time a join takes, measured
         ("least_depth", "i8"),  # of a node that `calibrated` may open while all are busy: below it moves are too small
+        ("least_depth_idle", "i8"),  # the same while a worker is idle
         ("fresh", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS, 2)),  # `ended` of all workers; zero but during a merge
         # for the study of predictions: what no merge forgets
         ("all_seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),

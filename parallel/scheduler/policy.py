@@ -21,7 +21,7 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.toolchain.jit import entry, hook, kernel, limit_answers
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.scheduler.policies.calibrated import find_least_depth
+from psearch.scheduler.policies.calibrated import find_least_depths
 from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
 from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
 from psearch.scheduler.policies.felten import refined_type as felten_type
@@ -169,7 +169,7 @@ def open_priority(ctx, node):
 def update_prediction(ctx):
     """Bring the predictions, and what is computed from them in advance, up to date. Only while no worker searches."""
     merge_outcomes(ctx)
-    find_least_depth(ctx)
+    find_least_depths(ctx)
 
 
 @entry(void(i64), PREDICTION)

@@ -46,6 +46,8 @@ _MOST_COUNTED = (1 << 31) - 1
 """What a counter of `ended` holds. A worker reaches it after some hours of a single iteration."""
 _MOST_JUDGED = 1 << 46
 """Nodes from which a bin of the reliability curves takes no more: the sums of their predictions fit into 64 bits."""
+_QUIESCENCE_SIZE = 2
+"""Nodes of a move into quiescence, which are not counted (`RECORD_DEPTH`)."""
 _MOST_SIZE = 1 << 40
 """Nodes that a subtree is expected to have at most. Times CERTAIN, that fits into 64 bits."""
 
@@ -232,7 +234,7 @@ def _merge_class(prediction, expected_type, bound):
 def _merge_sizes(ctx):
     hd = header_of(ctx)
     prediction = hd.prediction
-    size = np.int64(4)
+    size = np.int64(0)
     for depth in range(DEPTHS):
         total = prediction.size_sum[depth] >> _DECAY_SHIFT
         count = prediction.size_count[depth] >> _DECAY_SHIFT
@@ -245,7 +247,8 @@ def _merge_sizes(ctx):
         prediction.size_sum[depth] = total
         prediction.size_count[depth] = count
         # a depth not seen yet: three times the one below
-        size = min(max(total // count, size) if count > 0 else size * 3, _MOST_SIZE)
+        seen = max(total // count, size) if count > 0 else max(size * 3, _QUIESCENCE_SIZE)
+        size = min(seen, _MOST_SIZE)
         prediction.size[depth] = size
 
 

@@ -6,7 +6,7 @@ the same position, depth, workers, policy, costs and seed give the same node cou
 
 What is modelled: the time of nodes, joins, leaves, opens and polls; waiting for a node's lock, which is held by one
 worker after another for as long as what is done under it takes; the delay until an idle worker sees a new offer; cache
-lines that another worker has written: after a join, at a lock that another one has held, in polls, and of the two words
+lines that another worker has written: after a join, at a lock that another one has held, in polls, and of the words
 that all read. What is not: several sockets, and the scheduler of the operating system. See docs/design/simulator.md.
 
 A search in virtual time ends like a real one: at its depth, at its number of nodes, or when time is up, which every
@@ -45,7 +45,7 @@ from psearch.core.views import (
 from psearch.scheduler.splitting import stop_all
 from psearch.scheduler.step import step
 from psearch.scheduler.trace_log import begin_turn, settle_turn
-from psearch.scheduler.words import closed_of, done_of, idle_workers, mask_of, stop_of
+from psearch.scheduler.words import closed_of, done_of, idle_workers_of, mask_of, stop_of
 from psearch.simulation.simulation_entries import VIRTUAL
 
 _MOST_TRANSITIONS = 256
@@ -142,6 +142,18 @@ def _offers(ctx):
 def is_held_by_clock(ctx, home):
     """Stand in for `is_held`: no lock is held between two turns, but for some time on the clock."""
     return np.int64(lock_at(ctx.lock_times + _LOCK_SIZE * home).free) > ctx.clock
+
+
+@kernel(i64(Context))
+def _idle_now(ctx):
+    return atomic_load(idle_workers_of(header_of(ctx)))
+
+
+@kernel(i64(Context))
+def idle_workers_noted(ctx):
+    """Stand in for `idle_workers`: who reads the word pays for it if another worker has written it."""
+    ctx.has_read_idle = 1
+    return _idle_now(ctx)
 
 
 @kernel(i64(Context, Simulation))
@@ -261,7 +273,7 @@ def _cost_of_nodes(ctx, sim, wk, nodes):
     searched = wk.counters.qnodes - sim.before.qnodes
     cost = searched * costs.qnode + (nodes - searched) * costs.node
     worker = wk.index
-    busy = header_of(ctx).worker_count - idle_workers(ctx)
+    busy = header_of(ctx).worker_count - _idle_now(ctx)
     if busy > 1:
         cost += (cost * costs.crowd >> 16) * 2 * (busy - 1) // busy
     if wk.counters.joins != sim.before.joins:
@@ -286,10 +298,10 @@ def _cost_of_others(sim, now):
     return cost + (now.aborts - before.aborts) * costs.abort + (now.claims - before.claims) * costs.claim
 
 
-@kernel(i64(Simulation, Worker, i64, i64, boolean))
-def _cost_of_words(sim, wk, nodes, epoch, was_idle):
-    """Return the cost of the words that workers read at every node, if another one has written them: the abort epoch,
-    and, in the main search, how many workers are idle.
+@kernel(i64(Context, Simulation, Worker, i64, i64, boolean))
+def _cost_of_words(ctx, sim, wk, nodes, epoch, was_idle):
+    """Return the cost of the words that many workers read, if another one has written them: the abort epoch, at every
+    node, and how many workers are idle, where the policy asks.
 
     nodes: entered since `sim.before`; epoch: that the worker had seen then; was_idle: it had no work then.
     """
@@ -297,7 +309,7 @@ def _cost_of_words(sim, wk, nodes, epoch, was_idle):
     cost = np.int64(0)
     if nodes > 0 and wk.seen_epoch != epoch and epoch >= 0:
         cost += sim.costs.transfer
-    if nodes > wk.counters.qnodes - sim.before.qnodes and sim.idle_seen[worker] != sim.idle_changes:
+    if ctx.has_read_idle != 0 and sim.idle_seen[worker] != sim.idle_changes:
         cost += sim.costs.transfer
         sim.idle_seen[worker] = sim.idle_changes
     if was_idle != (wk.state == STATE_IDLE) or wk.counters.joins != sim.before.joins:
@@ -355,11 +367,12 @@ def _turn(ctx, sim, worker, clock, locks):
     nodes, epoch = wk.nodes, wk.seen_epoch
     copy_record(before, now)
     ctx.clock = begun
+    ctx.has_read_idle = 0
     first_event = begin_turn(ctx, worker, begun) if ctx.trace != 0 else 0
     clock = _run_turn(ctx, sim, worker, clock, locks)
     nodes = wk.nodes - nodes
     cost = _cost_of_nodes(ctx, sim, wk, nodes) + _cost_of_others(sim, now)
-    cost += _cost_of_words(sim, wk, nodes, epoch, was_idle)
+    cost += _cost_of_words(ctx, sim, wk, nodes, epoch, was_idle)
     is_idle = wk.state == STATE_IDLE
     if is_idle and not was_idle:
         cost += sim.costs.leave

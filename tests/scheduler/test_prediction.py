@@ -15,7 +15,7 @@ from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.policies.calibrated import GAIN_BUSY
+from psearch.scheduler.policies.calibrated import GAIN_BUSY, GAIN_IDLE
 from psearch.scheduler.scheduler_entries import merge_now
 from psearch.simulation.simulation_entries import step_worker
 
@@ -172,9 +172,10 @@ def test_below_the_least_depth_no_move_is_worth_the_joins(arena: Arena) -> None:
     work_alone(arena)
     merge_now(arena.context)
     prediction = arena.header[0]["prediction"]
-    least = int(prediction["least_depth"])
     sizes = [int(size) for size in prediction["size"]]
     assert len(sizes) == DEPTHS and sizes == sorted(sizes)
-    assert 1 < least < 9 and PROGRESS == 8
-    assert all(size < GAIN_BUSY * JOIN_COST for size in sizes[: least - 1]), "a node's moves are a ply smaller than it"
-    assert sizes[least - 1] >= GAIN_BUSY * JOIN_COST
+    assert sizes[0] < sizes[1], "quiescence is not thought larger than a node of depth 1"
+    for least, gain in ((prediction["least_depth"], GAIN_BUSY), (prediction["least_depth_idle"], GAIN_IDLE)):
+        assert 1 < least < 9 and PROGRESS == 8
+        assert all(size < gain * JOIN_COST for size in sizes[: least - 1]), "a node's moves are a ply smaller than it"
+        assert sizes[least - 1] >= gain * JOIN_COST

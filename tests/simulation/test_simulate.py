@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from statistics import geometric_mean
 from typing import Any
 
 import chess
@@ -182,11 +183,16 @@ def test_a_seed_changes_the_interleaving_only_with_jitter(simulators: dict[int, 
 
 
 def test_eight_workers_are_faster(simulators: dict[int, Simulator]) -> None:
-    alone = search(simulators[1], MIDDLE_GAME, 13, "serial")
-    shared = search(simulators[8], MIDDLE_GAME, 13)
-    assert alone.seconds / shared.seconds > 2
-    assert shared.joins > 0 and shared.splits > 0
-    assert shared.aborted_nodes < shared.nodes
+    """In the mean of some trees: one of them is easily 1.5 times as long by luck."""
+    speedups = []
+    for fen in (MIDDLE_GAME, KIWIPETE):
+        for depth in (12, 13):
+            alone = search(simulators[1], fen, depth, "serial")
+            shared = search(simulators[8], fen, depth)
+            assert shared.joins > 0 and shared.splits > 0
+            assert shared.aborted_nodes < shared.nodes
+            speedups.append(alone.seconds / shared.seconds)
+    assert geometric_mean(speedups) > 2
 
 
 @pytest.mark.parametrize("policy", OTHERS)

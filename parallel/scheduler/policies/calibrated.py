@@ -12,8 +12,10 @@ from psearch.scheduler.prediction import expected_gain, finished_moves, join_cos
 from psearch.scheduler.words import idle_workers
 
 GAIN_BUSY = 64
-"""While all are busy: the expected gain, in joins, from which a node opens. A worker that is already idle has nothing
-better to do than to join, so while there is one no gain is too small."""
+"""While all are busy: the expected gain, in joins, from which a node opens."""
+GAIN_IDLE = 3
+"""While a worker is idle: the size of a move, in joins. It has nothing better to do than to join, but the node's owner
+pays, too: for the lock, and for cache lines that the helper has written."""
 _UNPROVED_SHIFT = 4
 """A node none of whose moves is finished is offered for 1/16 of its gain. Its first move may still cut, and its
 successors search blind to each other's refutations: a reserve for helpers that find nothing else."""
@@ -22,15 +24,23 @@ _MAX_PRIORITY = (1 << 30) - 1
 
 @kernel(boolean(Context, Node))
 def _is_worth_opening(ctx, node):
-    """Probably needed and worth some joins; while a worker is idle, only the former, and less of it."""
+    """Probably needed and worth some joins; less of both while a worker is idle.
+
+    Whether one is, others write all the time: it is asked only where the answer depends on it.
+    """
     hd = header_of(ctx)
-    if idle_workers(ctx) > 0:
-        return p_next_move_needed(ctx, node) * 100 >= hd.options.open_idle * CERTAIN
-    if node.depth < hd.prediction.least_depth:
+    if node.depth < hd.prediction.least_depth_idle:
         return False  # so it is with most nodes, and this costs least to see
-    if p_next_move_needed(ctx, node) * 100 < hd.options.open_busy * CERTAIN:
-        return False
-    return expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
+    percent = p_next_move_needed(ctx, node) * 100
+    while_idle = percent >= hd.options.open_idle * CERTAIN
+    while_busy = (
+        node.depth >= hd.prediction.least_depth
+        and percent >= hd.options.open_busy * CERTAIN
+        and expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
+    )
+    if while_idle == while_busy:
+        return while_idle
+    return while_idle if idle_workers(ctx) > 0 else while_busy
 
 
 @kernel(boolean(Context, Node, i64))
@@ -51,10 +61,13 @@ def open_priority(ctx, node):
 
 
 @kernel(void(Context))
-def find_least_depth(ctx):
-    """Find the least depth at which a move is big enough for `GAIN_BUSY` joins if it is needed for certain."""
+def find_least_depths(ctx):
+    """Find the least depths at which a move is big enough, if it is needed for certain."""
     prediction = header_of(ctx).prediction
     depth = np.int64(1)
+    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_IDLE * join_cost(ctx):
+        depth += 1
+    prediction.least_depth_idle = depth
     while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
         depth += 1
     prediction.least_depth = depth
