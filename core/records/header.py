@@ -96,9 +96,9 @@ context_dtype = record(
         # memory of kernels that stand in for others: what it holds is theirs to say
         ("plug_in", "i8"),
         ("plug_in_words", "i8"),  # of 64 bits, one at least
+        ("has_read_idle", "i8"),  # 1: a worker has asked how many are idle; virtual time charges for it
         # in virtual time only
         ("lock_times", "i8"),  # address of a `lock_dtype` for each frame
         ("clock", "i8"),  # of the worker whose turn it is
-        ("has_read_idle", "i8"),  # 1: it has looked whether somebody is idle
     ]
 )

@@ -27,7 +27,9 @@ claims_of = field_address(Header, "claims")
 
 @kernel(i64(Context))
 def idle_workers(ctx):
-    """Return workers without a stack at this moment."""
+    """Return workers without a stack at this moment. It is noted that this process has asked: virtual time charges for
+    it."""
+    ctx.has_read_idle = 1
     return atomic_load(idle_workers_of(header_of(ctx)))
 
 

@@ -8,10 +8,7 @@ VIRTUAL = Group(
     "virtual",
     "psearch.scheduler.iterations",
     "psearch.simulation.virtual_driver",
-    replaced={
-        "psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock",
-        "psearch.scheduler.words.idle_workers": "psearch.simulation.virtual_driver.idle_workers_noted",
-    },
+    replaced={"psearch.scheduler.splitting.is_held": "psearch.simulation.virtual_driver.is_held_by_clock"},
 )
 """Its entries are called by `Simulator`, which may be given a group with other kernels in their places."""
 

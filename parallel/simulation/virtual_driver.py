@@ -144,18 +144,6 @@ def is_held_by_clock(ctx, home):
     return np.int64(lock_at(ctx.lock_times + _LOCK_SIZE * home).free) > ctx.clock
 
 
-@kernel(i64(Context))
-def _idle_now(ctx):
-    return atomic_load(idle_workers_of(header_of(ctx)))
-
-
-@kernel(i64(Context))
-def idle_workers_noted(ctx):
-    """Stand in for `idle_workers`: who reads the word pays for it if another worker has written it."""
-    ctx.has_read_idle = 1
-    return _idle_now(ctx)
-
-
 @kernel(i64(Context, Simulation))
 def _look(ctx, sim):
     """What a look for work costs a worker that looks again and again: it reads the lines anew that were written since.
@@ -273,7 +261,8 @@ def _cost_of_nodes(ctx, sim, wk, nodes):
     searched = wk.counters.qnodes - sim.before.qnodes
     cost = searched * costs.qnode + (nodes - searched) * costs.node
     worker = wk.index
-    busy = header_of(ctx).worker_count - _idle_now(ctx)
+    hd = header_of(ctx)
+    busy = hd.worker_count - atomic_load(idle_workers_of(hd))
     if busy > 1:
         cost += (cost * costs.crowd >> 16) * 2 * (busy - 1) // busy
     if wk.counters.joins != sim.before.joins:
