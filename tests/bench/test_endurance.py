@@ -18,6 +18,7 @@ MEASURED = {"processes", "threads", "descriptors", "program_kb", "workers_kb", "
 COUNTED = {"processes", "threads", "descriptors"}
 
 
+@pytest.mark.slow
 def test_a_short_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Every part with both engines: what is counted is the same at every measurement."""
     log = tmp_path / "endurance.jsonl"

@@ -26,6 +26,7 @@ PATIENCE = 20
 """Tests run beside others."""
 
 
+@pytest.mark.slow
 def test_thousands_of_mutated_inputs() -> None:
     fuzzer = Fuzzer(seed=13, chosen=TARGETS, patience=PATIENCE)
     for number in range(2_000):

@@ -94,6 +94,7 @@ def test_a_file_keeps_what_its_log_tells_of(tmp_path: Path) -> None:
     assert read_labels(path)["score"].tolist() == [1, 1, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_the_command_adds_what_is_not_there(games: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.samples"
     words = ["training/label.py", path, games, "--nodes", "60", "--most", "1", "--jobs", "2"]

@@ -312,6 +312,7 @@ def test_psearch_against_itself(tmp_path: Path) -> None:
         assert all(node.eval() is not None and node.eval_depth() for node in played)
 
 
+@pytest.mark.slow
 def test_psearch_keeps_its_clock(tmp_path: Path) -> None:
     status, out, err = match(tmp_path, "--tc", "3+0.1", "--games", "2", "--most-moves", "12", "--out", "m")
     assert (status, err) == (0, "")

@@ -167,6 +167,7 @@ def test_the_search_evaluates_by_the_net(samples: np.ndarray, tmp_path: Path) ->
     assert compared > 10
 
 
+@pytest.mark.slow
 def test_the_command_trains_saves_and_reports(games: Path, tmp_path: Path) -> None:
     rows = tmp_path / "rows.jsonl"
     done = run_bench(

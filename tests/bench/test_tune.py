@@ -100,6 +100,7 @@ def test_the_gradient_is_one(data: tuple[Data, list[chess.Board]]) -> None:
     traced.scales[:] = whole
 
 
+@pytest.mark.slow
 def test_a_fit_from_end_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

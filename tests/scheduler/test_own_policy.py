@@ -68,6 +68,7 @@ def opened(method: str, options: SearchOptions = OPTIONS) -> tuple[int, int]:
         return int(worker["counters"]["opens"]), int(worker["nodes"])
 
 
+@pytest.mark.slow
 def test_it_shares_the_work_in_another_way_than_the_default() -> None:
     mine, usual = (simulated(8, options) for options in (OPTIONS, SearchOptions()))
     assert mine.joins > 0

@@ -97,6 +97,7 @@ def nodes(options: SearchOptions, depth: int = 7, fen: str = KIWIPETE) -> int:
         arena.close()
 
 
+@pytest.mark.slow
 def test_stand_ins_that_only_forward_change_nothing(write: Write) -> None:
     options = serial(write(FORWARDS))
     assert set(options.kernels.hooks.split()) == RULE_HOOKS
@@ -137,6 +138,7 @@ def test_two_workers_have_it_and_count_together() -> None:
     assert mine.name == "my_rule.py" and mine.tried > mine.pruned > 0
 
 
+@pytest.mark.slow
 def test_what_a_file_counts_is_the_last_row(everything: str) -> None:
     arena = arena_after(serial(everything), depth=4)
     counted = collect(arena)

@@ -106,6 +106,7 @@ def test_a_game_of_ones_own_has_no_rules_of_chess(run: Run) -> None:
     assert status == 2 and "--with is for chess" in err
 
 
+@pytest.mark.slow
 def test_studies_search_with_it_also_by_one_worker(run: Run, suite: str, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     common = ("--suite", suite, "--depth", "8", "--hash", "1", "--with", FILE, "--json", "--log", str(log))

@@ -126,6 +126,7 @@ def test_the_engine_goes_on_without_a_cluster(two: Path) -> None:
         client.answer()
 
 
+@pytest.mark.slow
 def test_the_engine_does_not_wait_for_cores_that_are_taken(two: Path) -> None:
     two.write_text("here 1\nthere 1 busy\n")
     with Client("uci") as client:
@@ -150,6 +151,7 @@ def silent_head(two: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         yield f"127.0.0.1:{server.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_the_engine_searches_while_it_connects(two: Path, silent_head: str) -> None:
     given_up = f"info string Cluster: no Ray cluster can be had at {silent_head}: no answer within 15 s"
     with Client("uci") as client:

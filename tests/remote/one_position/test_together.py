@@ -8,6 +8,7 @@ import pytest
 from programs import run_bench
 
 
+@pytest.mark.slow
 def test_a_row_for_each_time_alone_and_together(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake_ray.write_text("here 1\nthere 1\n")
     monkeypatch.setenv("FAKE_RAY_OURS", "here")

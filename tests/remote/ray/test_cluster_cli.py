@@ -137,6 +137,7 @@ def test_what_is_of_this_machine_only(fake_ray: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "") and "leave them out with --on" in done.stderr
 
 
+@pytest.mark.slow
 def test_no_node_can_work(fake_ray: Path) -> None:
     fake_ray.write_text("one 1\n")
     done = run("analyse", "--on", "auto", "--hash", "4096", "--nodes", "10", "-", text=SUITE)
