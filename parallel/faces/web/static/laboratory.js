@@ -69,7 +69,7 @@ class Laboratory {
     this.form = make("form", { "aria-label": "Experiment" },
       labelled("Virtual workers", this.workers), labelled("Policy", this.first), labelled("against", this.second),
       labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), labelled("Driver", this.driver), labelled("With", this.rules),
-      this.runButton, this.stopButton);
+      make("div", { className: "watch-bar" }, this.runButton, this.stopButton));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
     this.bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
     this.status = make("p", { className: "note", role: "status" },
