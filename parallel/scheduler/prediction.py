@@ -234,8 +234,9 @@ def _merge_class(prediction, expected_type, bound):
 def _merge_sizes(ctx):
     hd = header_of(ctx)
     prediction = hd.prediction
-    size = np.int64(0)
-    for depth in range(DEPTHS):
+    size = np.int64(_QUIESCENCE_SIZE)
+    prediction.size[0] = size
+    for depth in range(RECORD_DEPTH, DEPTHS):
         total = prediction.size_sum[depth] >> _DECAY_SHIFT
         count = prediction.size_count[depth] >> _DECAY_SHIFT
         for i in range(hd.worker_count):
@@ -247,8 +248,7 @@ def _merge_sizes(ctx):
         prediction.size_sum[depth] = total
         prediction.size_count[depth] = count
         # a depth not seen yet: three times the one below
-        seen = max(total // count, size) if count > 0 else max(size * 3, _QUIESCENCE_SIZE)
-        size = min(seen, _MOST_SIZE)
+        size = min(max(total // count, size) if count > 0 else size * 3, _MOST_SIZE)
         prediction.size[depth] = size
 
 
