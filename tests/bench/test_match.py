@@ -256,14 +256,15 @@ def match(folder: Path, *arguments: str) -> tuple[int, str, str]:
 
 
 def engines_left(folder: Path) -> list[str]:
-    """Command lines of fake engines that still run, wherever: they are in groups of their own."""
+    """Command lines of fake engines that still run, wherever: they are in groups of their own. The runner names them in
+    its own command line, and is none."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if str(FAKE) in line and (entry / "cwd").resolve() == folder.resolve():
-                    found.append(line)
+                words = (entry / "cmdline").read_text(errors="replace").split("\0")
+                if str(FAKE) in words and (entry / "cwd").resolve() == folder.resolve():
+                    found.append(" ".join(words))
             except OSError:
                 continue
     return found
