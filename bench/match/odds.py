@@ -5,13 +5,13 @@
     python bench/match/odds.py --first 2x8,root+entries --second 8 --odds 1.25,1.5,2 ...
     python bench/match/odds.py --from-log LOG.jsonl [LOG.jsonl.xz#RUN ...]
 
-A side is WORKERS or WORKERS,POLICY, or MACHINESxWORKERS,MODE: several machines, and whether they exchange entries of
-their tables (`root+entries`) or not (`root`). For each move the first has the virtual time in which one worker searches
-so many nodes, the second k times that, for each k of --odds; both are in this process, with a table and
-history each (for each machine), kept from move to move. Nothing depends on how fast the machine is, or on what else it
-does: the same games every time. Costs are those of `psearch simulate`. A game takes the time of all its nodes on one
-core. Machines have the network of `Network` there, whose latency and period are shrunk as the time of the first side's
-move is shorter than --move-ms: in a move they hear of each other as often as they would in one so long.
+A side is WORKERS or WORKERS,POLICY, whose driver is `auto`, or MACHINESxWORKERS,MODE: several machines, and whether
+they exchange entries of their tables (`root+entries`) or not (`root`). For each move the first has the virtual time in
+which one worker searches so many nodes, the second k times that, for each k of --odds; both are in this process, with a
+table and history each (for each machine), kept from move to move. Nothing depends on how fast the machine is, or on
+what else it does: the same games every time. Costs are those of `psearch simulate`. A game takes the time of all its
+nodes on one core. Machines have the network of `Network` there, whose latency and period are shrunk as the time of the
+first side's move is shorter than --move-ms: in a move they hear of each other as often as they would in one so long.
 
 Every opening is played twice with colours changed; an opening is used once only with the same k. Games end as those of
 `quick.py`. --games is for each k; they are played in turn, so that a run that is cut short has as many of each.
@@ -74,13 +74,17 @@ class Side:
     machines: int = 1
     mode: str = ""
     """how machines work together; of one: nothing"""
+    driver: str = "pvs"
+    """of one machine's workers; older logs do not name it"""
 
     def __str__(self) -> str:
         if self.machines > 1:
             return f"{self.machines} machines of {self.workers} ({self.mode})"
         if self.workers == 1:
             return "1 worker"
-        return f"{self.workers} workers" + ("" if self.policy == DEFAULT_POLICY else f" ({self.policy})")
+        names = [] if self.policy == DEFAULT_POLICY else [self.policy]
+        names += [] if self.driver == "auto" else [self.driver]
+        return f"{self.workers} workers" + (f" ({', '.join(names)})" if names else "")
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class VirtualPlayer:
 
     def __init__(self, side: Side, hash_mb: int) -> None:
         self._simulator = Simulator(side.workers, hash_mb, Costs())
-        self._options = SearchOptions(policy=side.policy)
+        self._options = SearchOptions(policy=side.policy, driver=side.driver)
         self.nodes = 1.0
         """that one worker searches in the time for a move"""
 
@@ -259,7 +263,7 @@ def _side(text: str) -> Side:
     number = whole_number(1, MAX_THREADS)(workers)
     if policy and policy not in POLICY_NAMES:
         raise argparse.ArgumentTypeError(f"the policy is one of {', '.join(POLICY_NAMES)}, not {policy[:40]!a}")
-    return Side(number, policy or DEFAULT_POLICY)
+    return Side(number, policy or DEFAULT_POLICY, driver="auto")
 
 
 def _odds(text: str) -> list[float]:
@@ -275,8 +279,8 @@ def _odds(text: str) -> list[float]:
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
     side = {"type": _side, "metavar": "[MACHINESx]WORKERS[,POLICY|,MODE]"}
-    parser.add_argument("--first", default=Side(8, DEFAULT_POLICY), help="(8)", **side)
-    parser.add_argument("--second", default=Side(1, DEFAULT_POLICY), help="(1)", **side)
+    parser.add_argument("--first", default=_side("8"), help="(8)", **side)
+    parser.add_argument("--second", default=_side("1"), help="(1)", **side)
     parser.add_argument("--odds", type=_odds, default=[3.0, 4.5, 6.0], metavar="K,K..", help="(3,4.5,6)")
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=10_000, metavar="N", help="(10000)")
     parser.add_argument("--games", type=whole_number(2, 10**6), default=200, metavar="N", help="for each k (200)")
@@ -315,9 +319,9 @@ def _tasks(openings: dict[float, list[Opening]], played: Iterable[Game]) -> list
 
 
 def _facts(side: Side) -> dict[str, Any]:
-    """As logs have it; those from before there were machines, too."""
-    facts = asdict(side)
-    return facts if side.machines > 1 else {"workers": facts["workers"], "policy": facts["policy"]}
+    """As logs have it: of machines, or of workers."""
+    names = ("workers", "policy", "machines", "mode") if side.machines > 1 else ("workers", "policy", "driver")
+    return {name: getattr(side, name) for name in names}
 
 
 def _settings(options: argparse.Namespace) -> dict[str, Any]:

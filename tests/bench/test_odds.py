@@ -71,7 +71,7 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
     status, out, err = odds(*words, "--games", "4")
     assert (status, err) == (0, "") and "| x1 | 4 |" in out and "| x4 | 4 |" in out
     about, *games = map(json.loads, log.read_text().splitlines())
-    assert about["about"]["first"] == {"workers": 2, "policy": "calibrated"} and about["about"]["nodes"] == 200
+    assert about["about"]["first"] == {"workers": 2, "policy": "calibrated", "driver": "auto"} and about["about"]["nodes"] == 200
     assert [(game["odds"], game["pair"], game["white"]) for game in games] == [
         (k, pair, white) for pair in (0, 1) for k in (1.0, 4.0) for white in (0, 1)
     ]
@@ -127,7 +127,7 @@ def test_machines_play(kernels: None, book: Path, tmp_path: Path) -> None:
     assert (status, err) == (0, "") and "2 machines of 1 (root+entries) against 1 worker" in out
     about = json.loads(log.read_text().splitlines()[0])["about"]
     assert about["first"] == {"workers": 1, "policy": "calibrated", "machines": 2, "mode": "root+entries"}
-    assert about["second"] == {"workers": 1, "policy": "calibrated"} and about["move_ms"] == 1000
+    assert about["second"] == {"workers": 1, "policy": "calibrated", "driver": "auto"} and about["move_ms"] == 1000
     status, out, err = odds("--from-log", str(log))
     assert status == 0 and "2 machines of 1 (root+entries)" in out
     for side in ("2x1", "2x1,x", "0x1,root", "2x,root"):
