@@ -71,7 +71,8 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
     status, out, err = odds(*words, "--games", "4")
     assert (status, err) == (0, "") and "| x1 | 4 |" in out and "| x4 | 4 |" in out
     about, *games = map(json.loads, log.read_text().splitlines())
-    assert about["about"]["first"] == {"workers": 2, "policy": "calibrated", "driver": "auto"} and about["about"]["nodes"] == 200
+    assert about["about"]["first"] == {"workers": 2, "policy": "calibrated", "driver": "auto"}
+    assert about["about"]["nodes"] == 200
     assert [(game["odds"], game["pair"], game["white"]) for game in games] == [
         (k, pair, white) for pair in (0, 1) for k in (1.0, 4.0) for white in (0, 1)
     ]
