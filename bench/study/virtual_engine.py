@@ -9,7 +9,7 @@ the main search and one of quiescence cost. So at equal N eight workers have the
 eight cores: each of its games takes eight times as long. Table and history are kept from move to move as in any engine.
 Costs are those of `psearch simulate`. Deterministic: the same moves in the same game, on every machine.
 
-Options: Threads, Hash (MiB), Policy, Driver. Of the protocol it knows what bench/match/match.py needs.
+Options: Threads, Hash (MiB), Policy, Pruning, Driver. Of the protocol it knows what bench/match/match.py needs.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from typing import Any
 
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.faces.uci.position_command import CurrentPosition
-from psearch.options import SearchOptions
+from psearch.options import SearchOptions, pruning_named
 from psearch.processes.words import to_score
 from psearch.results import PsearchError
-from psearch.searcher.declared import DRIVER, HASH, POLICY, THREADS
+from psearch.searcher.declared import DRIVER, HASH, POLICY, PRUNING, THREADS
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 
-OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY, DRIVER)}
-"""By name; declared and read as in `psearch uci`."""
+_ANY_PRUNING = replace(PRUNING, kind="string", check=pruning_named)
+OPTIONS = {option.name: option for option in (THREADS, replace(HASH, default=16), POLICY, _ANY_PRUNING, DRIVER)}
+"""By name; declared and read as in `psearch uci`, but Pruning takes changes to a mode, too."""
 
 
 class VirtualEngine:
@@ -90,7 +91,9 @@ class VirtualEngine:
         yield f"bestmove {move.uci()}"
 
     def _options(self) -> SearchOptions:
-        return SearchOptions(policy=self._values["Policy"], driver=self._values["Driver"])
+        return SearchOptions(
+            policy=self._values["Policy"], pruning=pruning_named(self._values["Pruning"]), driver=self._values["Driver"]
+        )
 
     def close(self) -> None:
         """Give the memory back."""

@@ -99,6 +99,12 @@ def test_a_conversation() -> None:
     assert board.is_legal(chess.Move.from_uci(answer.removeprefix("bestmove ")))
 
 
+def test_a_change_to_a_pruning_mode() -> None:
+    change = "setoption name Pruning value modern,null_move=0"
+    as_it_is, changed = (converse(*lines, "position startpos", "go nodes 4000") for lines in ((), (change,)))
+    assert as_it_is != changed
+
+
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
@@ -110,6 +116,7 @@ def test_a_conversation() -> None:
             "move 1, 'e2e5', is not legal in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq",
         ),
         ("position fen nonsense", "FEN"),
+        ("setoption name Pruning value modern,lmr_under=3", "no pruning parameter is called 'lmr_under'"),
     ],
 )
 def test_what_it_cannot_obey(line: str, complaint: str) -> None:
