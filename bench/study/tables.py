@@ -39,7 +39,6 @@ from psearch.text.epd_text import SuitePosition, read_suite
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "measurements"
 LOGS = DOCS / "study-selective" / "tables.jsonl.xz"
 PAGE = DOCS / "study-selective" / "tables.md"
-_ECM = DOCS / "study-selective" / "ecm24.epd"
 _NODES_A_SECOND = 0.8e6
 """Of virtual time on one core, roughly."""
 _SURVEY = 1.5
@@ -79,24 +78,20 @@ def _overhead(policy: str, workers: int) -> float:
     return workers**0.7 if policy in ("abdada", "lazy") else 1.0 + 0.25 * log2(workers)
 
 
+_BOTH = DOCS / "study" / "both.epd"
 TABLES = (
-    Table("default", "The default search, 2 to 64 workers", DOCS / "study" / "both.epd", 1_000_000, (2, 8, 32, 64),
-          share=0.2, hash_mb=64),
-    Table("pvs-ecm24", "24 positions of ECM, principal variation search", _ECM, 1_000_000, (8, 32, 64),
-          share=0.1, hash_mb=64),
-    Table("null-windows-ecm24", "The same by null windows", _ECM, 1_000_000, (8, 32, 64),
-          share=0.1, driver="null", hash_mb=64),
-    Table("large", "The default search on large trees, 8 to 256 workers", DOCS / "study" / "both.epd", 15_000_000,
-          (8, 16, 32, 64, 256), share=0.3, hash_mb=256),
-    Table("default-small", "The default search on many small trees", DOCS / "study-selective" / "sts250.epd",
-          150_000, (2, 8, 32), share=0.1),
+    Table("default", "Principal variation search, 2 to 64 workers", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3,
+          hash_mb=64),
+    Table("null-windows", "The same positions by null windows", _BOTH, 1_000_000, (2, 8, 32, 64), share=0.3,
+          driver="null", hash_mb=64),
+    Table("default-small", "Principal variation search on many small trees", DOCS / "study-selective" / "sts250.epd",
+          150_000, (2, 8, 32), share=0.12),
     Table("policies", "Every policy on the same trees", DOCS / "study-selective" / "sts125.epd", 150_000, (8, 32),
-          share=0.15, policies=_POLICIES),
-    Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.05,
+          share=0.2, policies=_POLICIES),
+    Table("plain", "Nothing pruned", DOCS / "study-selective" / "sts125.epd", 150_000, (2, 8, 32), share=0.08,
           pruning="plain"),
 )  # fmt: skip
-"""The trees of `default` have work for 64 workers (10,000 nodes for each, and more), those of `large` for 256; the
-others compare."""
+"""The trees of the first two have work for 64 workers (10,000 nodes for each, and more); the others compare."""
 
 
 def spread(suite: Sequence[SuitePosition], count: int) -> list[SuitePosition]:
