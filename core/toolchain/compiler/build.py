@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gc
 import hashlib
 import json
 import signal
@@ -191,6 +192,8 @@ class Build:
             if self._is_users(kernel):
                 raise mistake_in(kernel, error) from error
             raise
+        finally:
+            gc.collect(0)  # what this kernel has left, and nothing older
 
     def try_out(self, made: Object) -> None:
         """Have the user's functions run for a while, where they are such as can be. Raises PlugInError."""
@@ -222,6 +225,7 @@ def main(
     """
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
+    gc.disable()  # what numba keeps is looked at again and again, a tenth of the time; see `front_end`
     with open(descriptor, "w", encoding="ascii") as pipe:
         try:
             _build(None if folder is None else Folder(folder, "the cache"), groups, plug_in, most_processes, pipe)
