@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,43 +16,44 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 STUDY = ROOT / "docs" / "studies" / "study.md"
 MEASUREMENTS = ROOT / "docs" / "measurements"
+NAMED = r"\[`(.*)`\]\[(games|suites|logs|tables)\]"
+"""A log, and the kind of file that it lies in."""
 
 Line = dict[str, Any]
 
 
-def _figures() -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of the log and the numbers that were measured, of each row that names a log."""
+def _readme_rows() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield of each row the log that it names, where that lies, and the numbers that were measured."""
     section = README.split("## Figures\n", 1)[1].split("\n## ", 1)[0]
     for row in re.findall(r"^\| (.*) \|$", section, re.MULTILINE)[1:]:
         _, measured, log = row.split(" | ")
-        yield re.findall(r"\[`(.*)`\]", log)[0], re.findall(r"\d+(?:\.\d+)?", measured)
-    for log, cells in _study_rows():
-        yield log, [number for number in cells.values() if number]
+        yield *re.findall(NAMED, log)[0], re.findall(r"\d+(?:\.\d+)?", measured)
 
 
-def _study_rows() -> Iterator[tuple[str, dict[int, str]]]:
-    """Yield the run of each row of the study's first table that names one, and its number for each worker count."""
+def _study_rows() -> Iterator[tuple[str, str, dict[int, str]]]:
+    """Yield the same of each row of the study's first table that names a log, its numbers by their worker counts."""
     head, _, *rows = re.findall(r"^\|.*\|$", STUDY.read_text("utf-8").split("\n## ", 1)[0], re.MULTILINE)
     counts = [int(cell.replace(",", "")) for cell in head.split("|")[2:-2]]
     for row in rows:
-        if names := re.findall(r"\[`(.*)`\]", row):
+        if named := re.findall(NAMED, row):
             cells = [cell.strip(" *") for cell in row.split("|")[2:-2]]
-            yield names[0], dict(zip(counts, cells, strict=True))
+            yield *named[0], {count: cell for count, cell in zip(counts, cells, strict=True) if cell}
 
 
-def _speedups(study: str, run: str, workers: list[int], logs: str = "logs") -> list[float]:
-    """Of each count: the mean over positions of the time of one worker over the time of this count."""
-    samples = [line for line in read_packed(MEASUREMENTS / study / f"{logs}.jsonl.xz")[run] if "position" in line]
-
-    def seconds(count: int) -> dict[str, float]:
-        times: dict[str, list[float]] = {}
-        for sample in samples:
-            if sample["threads"] == count:
-                times.setdefault(sample["fen"], []).append(sample["seconds"])
-        return {fen: statistics.geometric_mean(values) for fen, values in times.items()}
-
-    alone = seconds(1)
-    return [statistics.geometric_mean(alone[fen] / taken for fen, taken in seconds(count).items()) for count in workers]
+def _speedups(lines: list[Line]) -> dict[int, float]:
+    """By count: the mean over positions of the time of one worker over the time of so many."""
+    times: dict[int, dict[str, list[float]]] = {}
+    for line in lines:
+        if "position" in line:
+            times.setdefault(line["threads"], {}).setdefault(line["fen"], []).append(line["seconds"])
+    seconds = {
+        count: {fen: statistics.geometric_mean(values) for fen, values in row.items()} for count, row in times.items()
+    }
+    alone = seconds.pop(1)
+    return {
+        count: statistics.geometric_mean(alone[fen] / taken for fen, taken in row.items())
+        for count, row in sorted(seconds.items())
+    }
 
 
 def _match(name: str) -> list[int]:
@@ -60,50 +61,35 @@ def _match(name: str) -> list[int]:
     return [result["wins"], result["draws"], result["losses"]]
 
 
-def _suite(name: str) -> list[float]:
+def _suite(lines: list[Line]) -> list[float]:
     """Solved, all, million nodes a second."""
-    lines = read_packed(MEASUREMENTS / "suites" / "logs.jsonl.xz")[name]
     rows = [line for line in lines if "id" in line]
     solved = sum(row["result"] == "right" for row in rows)
     return [solved, len(rows), sum(row["nodes"] for row in rows) / sum(row["time"] for row in rows) / 1e6]
 
 
-MEASURED: dict[str, Callable[[], list[float] | list[int]]] = {
-    "wac_300_arasan_wacnew": lambda: _suite("wac_300_arasan_wacnew"),
-    "glaurung-5s-0.05s": lambda: _match("glaurung-5s-0.05s"),
-    "toga2-5s-0.05s": lambda: _match("toga2-5s-0.05s"),
-    "network-5a402e7-5s-0.05s": lambda: _match("network-5a402e7-5s-0.05s"),
-    "network-stockfish6-5s-0.05s": lambda: _match("network-stockfish6-5s-0.05s"),
-    "network-two-processes-5s-0.05s": lambda: _match("network-two-processes-5s-0.05s"),
-    "network-stockfish11-5s-0.05s": lambda: _match("network-stockfish11-5s-0.05s"),
-    "speedup-2-ecm440": lambda: _speedups("study-selective", "speedup-2-ecm440", [2]),
-    "null-windows-ecm24": lambda: _speedups("study-selective", "null-windows-ecm24", [8, 32, 64], "tables"),
-    "null-windows-large": lambda: _speedups("study-selective", "null-windows-large", [8, 16, 64, 256]),
-    "pvs-ecm24": lambda: _speedups("study-selective", "pvs-ecm24", [8, 32, 64], "tables"),
-    "default": lambda: _speedups("study-selective", "default", [2, 8, 32, 64], "tables"),
-    "large": lambda: _speedups("study-selective", "large", [8, 16, 32, 64, 256], "tables"),
-    "default-small": lambda: _speedups("study-selective", "default-small", [2, 8, 32], "tables"),
-    "plain": lambda: _speedups("study-selective", "plain", [2, 8, 32], "tables"),
-}
+def _lines(log: str, where: str) -> list[Line]:
+    folder = "suites" if where == "suites" else "study-selective"
+    return read_packed(MEASUREMENTS / folder / f"{'tables' if where == 'tables' else 'logs'}.jsonl.xz")[log]
 
 
-def test_every_figure_has_a_log() -> None:
-    logs = [log for log, _ in _figures()]
-    assert sorted(set(logs)) == sorted(MEASURED)
+def _agree(said: list[str], found: list[float] | list[int]) -> bool:
+    decimals = [len(number.partition(".")[2]) for number in said]
+    return said == [f"{value:.{places}f}" for value, places in zip(found, decimals, strict=True)]
 
 
-@pytest.mark.parametrize(("log", "said"), list(_figures()))
-def test_figure(log: str, said: list[str]) -> None:
-    found = MEASURED[log]()
-    assert len(said) == len(found)
-    for number, value in zip(said, found, strict=True):
-        decimals = len(number.partition(".")[2])
-        assert f"{value:.{decimals}f}" == number
+@pytest.mark.parametrize(("log", "where", "said"), list(_readme_rows()))
+def test_a_figure_of_the_readme(log: str, where: str, said: list[str]) -> None:
+    if where == "games":
+        assert _agree(said, _match(log))
+    elif where == "suites":
+        assert _agree(said, _suite(_lines(log, where)))
+    else:
+        assert _agree(said, list(_speedups(_lines(log, where)).values()))
 
 
-@pytest.mark.parametrize(("log", "cells"), list(_study_rows()))
-def test_figures_stand_under_their_worker_counts(log: str, cells: dict[int, str]) -> None:
-    logs = "logs" if log in ("speedup-2-ecm440", "null-windows-large") else "tables"
-    lines = read_packed(MEASUREMENTS / "study-selective" / f"{logs}.jsonl.xz")[log]
-    counts = {line["threads"] for line in lines if "position" in line} - {1}
-    assert counts == {count for count, number in cells.items() if number}
+@pytest.mark.parametrize(("log", "where", "cells"), list(_study_rows()))
+def test_the_figures_of_a_run_of_the_study(log: str, where: str, cells: dict[int, str]) -> None:
+    found = _speedups(_lines(log, where))
+    assert list(cells) == list(found)
+    assert _agree(list(cells.values()), list(found.values()))
