@@ -122,20 +122,21 @@ def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -
     samples = read(files, Filter(), most=1_200_000).training[:1_000_000]
     assert len(samples) == 1_000_000
     evaluator = Evaluator(tables)
-    addresses = [array.ctypes.data for array in (tables, evaluator.scratch, evaluator.position)]
+    positions = np.zeros(2_000, position_dtype)
     network = default_network().record[0]
-    for begin in range(0, len(samples), 10_000):
-        codes = board_codes(samples[begin : begin + 10_000])
-        bits = [np.bitwise_or.reduce(np.where(codes == code, SQUARES, np.uint64(0)), axis=1) for code in CODES]
-        found = []
-        for i in range(len(codes)):
-            place = evaluator.position[0]
-            place["board"] = codes[i]
-            for piece in range(6):
-                place["piece_bb"][piece] = bits[piece][i] | bits[piece + 6][i]
-            place["color_bb"][0] = np.bitwise_or.reduce([bits[piece][i] for piece in range(6)])
-            place["color_bb"][1] = np.bitwise_or.reduce([bits[piece + 6][i] for piece in range(6)])
-            found.append(value_by_network(*addresses, i))
+    for begin in range(0, len(samples), len(positions)):
+        codes = board_codes(samples[begin : begin + len(positions)])
+        positions["board"] = codes
+        for piece, code in enumerate(CODES):
+            bits = np.bitwise_or.reduce(np.where(codes == code, SQUARES, np.uint64(0)), axis=1)
+            positions["piece_bb"][:, piece % 6] = bits if piece < 6 else positions["piece_bb"][:, piece % 6] | bits
+            color = positions["color_bb"][:, piece // 6]
+            color[:] = bits if piece % 6 == 0 else color | bits
+        first, tables_at, scratch_at = (array.ctypes.data for array in (positions, tables, evaluator.scratch))
+        found = [
+            value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i)
+            for i in range(len(positions))
+        ]
         wanted = naive_network.values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64))
         assert found == wanted.tolist()
 

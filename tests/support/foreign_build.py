@@ -1,18 +1,18 @@
 """Run by the tests of other processors in a process of its own: what LLVM makes of the kernels for them, as JSON.
 
-    python foreign_build.py TRIPLE GROUP,GROUP CPU[:FEATURE,FEATURE] [CPU ...]
+    python foreign_build.py TRIPLE GROUP,GROUP CPU[:FEATURE,FEATURE] [CPU ...] [--objects FOLDER]
 
 For each processor and group: how often each instruction occurs, the operands of those that read system registers, and
-the functions that are called without being there.
+the functions that are called without being there. --objects: those for the first processor go there, as `GROUP.o`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
-import sys
 from collections import Counter, deque
-from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -41,8 +41,9 @@ def facts(assembly: str) -> dict[str, Any]:
     }
 
 
-def pretend(triple: str) -> None:
-    """From now on the process is told that it runs on another kind of processor."""
+def pretend(triple: str, objects: list[bytes] | None) -> None:
+    """From now on the process is told that it runs on another kind of processor. What LLVM seems to make is assembly;
+    the objects go to a list, if there is one."""
     assert cpu_target.target_context  # numba asks once, for itself, and goes on compiling for this one
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
@@ -59,30 +60,48 @@ def pretend(triple: str) -> None:
 
     def target_machine() -> Any:
         machine = machine_for()
-        machine.emit_object = lambda module: machine.emit_assembly(module).encode()
+        emit_object = machine.emit_object
+
+        def emit(module: Any) -> bytes:
+            assembly: str = machine.emit_assembly(module)
+            if objects is not None:
+                objects.append(emit_object(module))
+            return assembly.encode()
+
+        machine.emit_object = emit
         return machine
 
     back_end.target_machine = target_machine
 
 
-def main(triple: str, groups: Sequence[str], processors: Sequence[str]) -> None:
+def main() -> None:
     """Compile, print."""
-    pretend(triple)
-    build = Build(None, {name: (GROUPS[name].modules, {}) for name in groups}, lambda line: None, most_processes=8)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("triple")
+    parser.add_argument("groups", type=lambda text: text.split(","))
+    parser.add_argument("processors", nargs="+")
+    parser.add_argument("--objects", type=Path)
+    options = parser.parse_args()
+    objects: list[bytes] | None = None if options.objects is None else []
+    pretend(options.triple, objects)
+    recipes = {name: (GROUPS[name].modules, {}) for name in options.groups}
+    build = Build(None, recipes, lambda line: None, most_processes=8)
     found: dict[str, Any] = {}
-    for number, processor in enumerate(processors):
+    for number, processor in enumerate(options.processors):
         name, _, features = processor.partition(":")
         on = FeatureMap({feature: True for feature in features.split(",") if feature})
         llvm.get_host_cpu_name = lambda name=name: name
         llvm.get_host_cpu_features = lambda on=on: on
         if number == 0:
             deque(build.run(), maxlen=0)
-        for group in groups:
+        for group in options.groups:
             bitcodes = [build.bitcodes[symbol] for symbol in sorted(build.closures[group])]
             assembly = back_end.object_code(bitcodes, build.entries[group]).decode()
             found[f"{processor} {group}"] = facts(assembly)
+            if number == 0 and options.objects is not None:
+                (options.objects / f"{group}.o").write_bytes(objects[-1])
     print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2].split(","), sys.argv[3:])
+    main()

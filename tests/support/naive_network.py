@@ -22,8 +22,8 @@ def sums_of(network: np.void, codes: np.ndarray, side: int) -> np.ndarray:
     """Return a side's sums of (n, 64) boards, (n, hidden units)."""
     kings = np.argmax(codes == side * 8 + 6, axis=1)
     flips = 56 * side ^ np.where(kings & 4, 7, 0)
-    sums = np.tile(network["bias"].astype(np.int64), (len(codes), 1))
-    rows = network["rows"].astype(np.int64)
+    sums = np.tile(network["bias"].astype(np.int32), (len(codes), 1))
+    rows = network["rows"].astype(np.int32)
     for square in range(64):
         code = codes[:, square]
         there = code > 0
@@ -35,7 +35,7 @@ def sums_of(network: np.void, codes: np.ndarray, side: int) -> np.ndarray:
 def values_of(network: np.void, codes: np.ndarray, movers: np.ndarray) -> np.ndarray:
     """Return the values of (n, 64) boards in centipawns for the side to move, 0 White or 1 Black."""
     both = np.stack([sums_of(network, codes, side) for side in (0, 1)])
-    units = np.clip(both, 0, ROW_ONE) ** 2
+    units = np.clip(both, 0, ROW_ONE).astype(np.int64) ** 2
     places = np.arange(len(codes))
     bucket = ((codes > 0).sum(axis=1) - 1) // 4
     out = network["out"].astype(np.int64)[bucket]

@@ -3,7 +3,8 @@
     python old_processor.py NAME FEATURES FOLDER
 
 NAME, and FEATURES with commas, as LLVM has them: what the compiler is told of this processor. Writes the objects into
-the folder, and prints the nodes of the benchmark.
+the folder, and prints the nodes of the benchmark. Bitcode is the same for all processors but where a kernel asks for an
+instruction: it comes from the cache of this one, as far as it is there.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ def pretend(name: str, features: list[str]) -> None:
 
 
 def main(name: str, features: str, folder: str) -> None:
+    from psearch.core.toolchain import kernel_cache
+    from psearch.core.toolchain.groups import key
+
+    key_here = key()
     pretend(name, features.split(","))
 
     from psearch.core.chess.chess_entries import CHESS
@@ -34,10 +39,11 @@ def main(name: str, features: str, folder: str) -> None:
     from psearch.scheduler.scheduler_entries import SEARCH
 
     groups = {group.name: group for group in (CHESS, SEARCH)}
-    build = Build(None, {name: (group.modules, {}) for name, group in groups.items()}, lambda line: None, 16)
-    for made in build.run():
-        (Path(folder) / made.name).write_bytes(made.code)
-        groups[made.name.rpartition("-")[0]]._take(made)
+    with kernel_cache.open_to_write(key_here, []) as (_, cache):
+        build = Build(cache, {name: (group.modules, {}) for name, group in groups.items()}, lambda line: None, 16)
+        for made in build.run():
+            (Path(folder) / made.name).write_bytes(made.code)
+            groups[made.name.rpartition("-")[0]]._take(made)
 
     from psearch.bench import run_bench
 

@@ -44,11 +44,13 @@ def check_arm(group: dict[str, Any], shares: bool, has_lse: bool) -> None:
     if not shares:
         return
     assert group["system"], "the clock is read"
-    assert {"ldar", "stlr"} <= instructions or {"ldapr", "stlr"} <= instructions
+    counts = group["instructions"]
+    assert counts.get("ldar", 0) + counts.get("ldapr", 0) > 50 and counts["stlr"] > 30
+    assert counts["isb"] > 0, "spin loops"
     if has_lse:
         assert {"casal", "ldaddal"} <= instructions and not {"ldaxr", "stlxr"} & instructions
     else:
-        assert {"ldaxr", "stlxr"} <= instructions
+        assert counts["ldaxr"] == counts["stlxr"] > 20, "read-modify-write acquires and releases"
     assert not {"cas", "casa", "casl", "ldadd", "ldset", "ldclr", "ldxr", "stxr"} & instructions, "of a weaker order"
 
 
