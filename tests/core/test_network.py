@@ -134,8 +134,7 @@ def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -
             color[:] = bits if piece % 6 == 0 else color | bits
         first, tables_at, scratch_at = (array.ctypes.data for array in (positions, tables, evaluator.scratch))
         found = [
-            value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i)
-            for i in range(len(positions))
+            value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i) for i in range(len(positions))
         ]
         wanted = naive_network.values_of(network, codes.astype(np.int64), np.zeros(len(codes), np.int64))
         assert found == wanted.tolist()

@@ -62,7 +62,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("aarch64")
     script = [sys.executable, str(SUPPORT / "foreign_build.py"), "aarch64-unknown-linux-gnu", "search", "generic"]
     environment = {**os.environ, "PSEARCH_NO_PEXT": "1"}
-    subprocess.run([*script, "--objects", str(folder)], check=True, timeout=800, env=environment, stdout=subprocess.PIPE)
+    words = [*script, "--objects", str(folder)]
+    subprocess.run(words, check=True, timeout=800, env=environment, stdout=subprocess.PIPE)
     return folder / "search.o"
 
 
