@@ -73,7 +73,7 @@ def test_random_games_are_read_as_python_chess_writes_them(reader: PgnReader) ->
         fen = board.fen()
         words, wanted, expected = [], [], set()
         while not board.is_game_over() and len(words) < 200:
-            line, after = [], board.copy()
+            line, after = [], board.copy(stack=False)
             for ply in range(6):
                 legal = sorted(after.legal_moves, key=str)
                 if not legal:
