@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, Command, load, parser_of
 from psearch.faces.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
 from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
-from psearch.faces.cli.output import complain, refuse, say, steady_streams
+from psearch.faces.cli.output import abandon, complain, refuse, say, steady_streams
 from psearch.faces.cli.signals import Signals
 
 
@@ -86,7 +86,8 @@ def _guarded(command: Command, options: argparse.Namespace, signals: Signals) ->
         return signals.exit_status or EXIT_SIGNAL + signal.SIGINT
     except OSError as error:
         reader_left = isinstance(error, BrokenPipeError) and _stdout_has_no_reader()
-        _abandon_stdout()
+        if sys.stdout is not None:
+            abandon(sys.stdout)
         if signals.received is not None:
             return signals.exit_status  # the terminal is gone, and the signal said so
         if reader_left:
@@ -113,9 +114,3 @@ def _stdout_has_no_reader() -> bool:
     poll = select.poll()
     poll.register(sys.stdout.fileno(), select.POLLOUT)
     return any(event & select.POLLERR for _, event in poll.poll(0))
-
-
-def _abandon_stdout() -> None:
-    """stdout cannot be written: keep the interpreter from complaining when it flushes at exit."""
-    if sys.stdout is not None:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

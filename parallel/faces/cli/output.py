@@ -38,10 +38,16 @@ class _Messages:
         return getattr(self._stream, name)
 
 
+def abandon(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere, for it cannot be written: flushed in vain at exit, it would be the
+    interpreter that gives the status."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 @contextmanager
 def steady_streams() -> Iterator[None]:
     """Keep the streams steady: inside, no text fails for its letters, stderr never fails, and no file takes the number
-    of a closed stream."""
+    of a closed stream. stderr that has been lost does not fail at exit either."""
     for number in range(3):
         try:
             os.fstat(number)
@@ -57,6 +63,11 @@ def steady_streams() -> Iterator[None]:
         yield
     finally:
         sys.stderr = messages
+        if messages is not None:
+            try:
+                messages.flush()
+            except OSError:
+                abandon(messages)
 
 
 def print_json(facts: Mapping[str, Any]) -> None:

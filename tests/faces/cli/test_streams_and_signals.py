@@ -92,7 +92,8 @@ def on_terminal(words: list[str], columns: int = 100) -> tuple[subprocess.Popen[
 
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     environment = {**os.environ, "TERM": "xterm"}
-    for name in ("COLUMNS", "LINES", "XTERM_VERSION"):
+    # without buffers there is nothing to be lost at exit
+    for name in ("COLUMNS", "LINES", "XTERM_VERSION", "PYTHONUNBUFFERED"):
         environment.pop(name, None)
     running = subprocess.Popen(
         words, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, preexec_fn=take_terminal
