@@ -35,24 +35,40 @@ def _fresh_pawn_slot(tb, ev, pos):  # type: ignore[no-untyped-def]  # numba find
 
 
 @numba.njit
-def _trace(
-    tables: int, evaluation: int, positions: int, pairs: Array, units: Array, phase: Array, scales: Array
-) -> None:
-    """What the kernels make of every position: `terms_of`; the danger that each side is to the other's king; phase (1
-    all pieces, 0 none); and the scale if White or if Black is ahead (1 full, 0 a draw).
-
-    One function, for LLVM is as long at it as at the whole evaluation.
-    """
+def _trace_terms(tables: int, evaluation: int, positions: int, count: int, pairs: Array) -> None:
+    """`terms_of` every position."""
     tb = tables_at(tables)
     ev = evaluation_at(evaluation)
-    for i in range(len(pairs)):
+    for i in range(count):
         pos = position_at(positions + i * POSITION_SIZE)
         slot = _fresh_pawn_slot(tb, ev, pos)
         pairs[i] = terms_of(tb, ev, pos, slot)
+
+
+@numba.njit
+def _trace_units(tables: int, evaluation: int, positions: int, count: int, units: Array) -> None:
+    """The danger that each side is to the other's king."""
+    tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
+    for i in range(count):
+        pos = position_at(positions + i * POSITION_SIZE)
+        slot = _fresh_pawn_slot(tb, ev, pos)
+        terms_of(tb, ev, pos, slot)
+        for side in range(2):
+            units[i, side] = danger_units(tb, ev, ev.pawns[slot], pos, side)
+
+
+@numba.njit
+def _trace_rest(tables: int, evaluation: int, positions: int, count: int, phase: Array, scales: Array) -> None:
+    """Phase (1 all pieces, 0 none), and the scale if White or if Black is ahead (1 full, 0 a draw)."""
+    tb = tables_at(tables)
+    ev = evaluation_at(evaluation)
+    for i in range(count):
+        pos = position_at(positions + i * POSITION_SIZE)
+        slot = pawn_slot(tb, ev, pos)
         points = min(np.int64(pos.phase), PHASE_MAX)
         phase[i] = points / PHASE_MAX
         for side in range(2):
-            units[i, side] = danger_units(tb, ev, ev.pawns[slot], pos, side)
             whole = points > SCALING_PHASE
             scales[i, side] = 1.0 if whole else scale(tb, pos, side, ev.pawns[slot].passed) / SCALE_FULL
 
@@ -103,26 +119,24 @@ def features(positions: Array, tables: Array) -> dict[str, Array]:
     }
     own = tables.copy()
     evaluation = np.zeros(1, evaluation_dtype)
-    pairs, counts = np.zeros(n, np.int64), np.zeros((n, 2), np.int64)
-
-    def trace() -> None:
-        addresses = own.ctypes.data, evaluation.ctypes.data, positions.ctypes.data
-        _trace(*addresses, pairs, counts, made["phase"], made["scales"])
-
+    addresses = own.ctypes.data, evaluation.ctypes.data, positions.ctypes.data, n
+    _trace_rest(*addresses, made["phase"], made["scales"])
     _list_squares(positions, made["index"], made["value"], made["used"])
+    pairs = np.zeros(n, np.int64)
     columns = [column for column in range(TERM_COUNT) if not DANGER <= column < DANGER + DANGER_STEPS]
     own["units"] = 0
     for first in range(0, len(columns), _DIGITS):
         some = np.array(columns[first : first + _DIGITS])
         own["terms"] = 0
         own["terms"][0, some] = 1024 ** np.arange(len(some))
-        trace()
+        _trace_terms(*addresses, pairs)
         _list_terms(pairs, some + N_PSQT, made["index"], made["value"], made["used"])
+    counts = np.zeros((n, 2), np.int64)
     for first in range(0, UNIT_COUNT, _DIGITS):
         own["units"] = 0
         width = min(_DIGITS, UNIT_COUNT - first)
         own["units"][0, first : first + width] = 1024 ** np.arange(width)
-        trace()
+        _trace_units(*addresses, counts)
         for digit in range(width):
             made["units"][:, :, first + digit] = (counts >> (10 * digit)) & 1023
     if made["used"].max() > MOST_FEATURES:
