@@ -127,11 +127,11 @@ def test_twins_agree_on_a_million_positions(kernels: None, tables: np.ndarray) -
     for begin in range(0, len(samples), len(positions)):
         codes = board_codes(samples[begin : begin + len(positions)])
         positions["board"] = codes
-        for piece, code in enumerate(CODES):
-            bits = np.bitwise_or.reduce(np.where(codes == code, SQUARES, np.uint64(0)), axis=1)
-            positions["piece_bb"][:, piece % 6] = bits if piece < 6 else positions["piece_bb"][:, piece % 6] | bits
-            color = positions["color_bb"][:, piece // 6]
-            color[:] = bits if piece % 6 == 0 else color | bits
+        bits = [np.bitwise_or.reduce(np.where(codes == code, SQUARES, np.uint64(0)), axis=1) for code in CODES]
+        for piece in range(6):
+            positions["piece_bb"][:, piece] = bits[piece] | bits[piece + 6]
+        for color in range(2):
+            positions["color_bb"][:, color] = np.bitwise_or.reduce(bits[6 * color : 6 * color + 6])
         first, tables_at, scratch_at = (array.ctypes.data for array in (positions, tables, evaluator.scratch))
         found = [
             value_by_network(tables_at, scratch_at, first + i * positions.itemsize, i) for i in range(len(positions))

@@ -98,7 +98,7 @@ def main() -> None:
             bitcodes = [build.bitcodes[symbol] for symbol in sorted(build.closures[group])]
             assembly = back_end.object_code(bitcodes, build.entries[group]).decode()
             found[f"{processor} {group}"] = facts(assembly)
-            if number == 0 and options.objects is not None:
+            if number == 0 and objects is not None:
                 (options.objects / f"{group}.o").write_bytes(objects[-1])
     print(json.dumps(found))
 
