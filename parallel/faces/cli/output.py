@@ -39,8 +39,8 @@ class _Messages:
 
 
 def abandon(stream: TextIO) -> None:
-    """Let what a stream still holds go nowhere, for it cannot be written: flushed in vain at exit, it would be the
-    interpreter that gives the status."""
+    """Send what a stream still holds nowhere, for it cannot be written: the interpreter flushes it at exit, and if that
+    fails gives a status of its own."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
