@@ -108,4 +108,4 @@ def mistake_of(error: BaseException, file: str) -> PlugInError:
 
 
 def _shown(value: object) -> str:
-    return ascii(value)[:40]
+    return repr(value)[:40]

@@ -31,7 +31,7 @@ from psearch.defaults import (
     PRUNING_MODES,
 )
 from psearch.text.policy_names import is_own_policy
-from psearch.text.values import text_of, whole, whole_number
+from psearch.text.values import quoted, text_of, whole, whole_number
 
 if TYPE_CHECKING:
     import chess.engine
@@ -39,16 +39,6 @@ if TYPE_CHECKING:
 Value = int | bool | str | None
 EMPTY = "<empty>"
 """How UCI writes a string without characters."""
-_LONGEST_QUOTE = 80
-
-
-def quoted(text: str) -> str:
-    """Quote what a user or a GUI wrote, for a message: in ASCII, and not endless.
-
-    >>> quoted("a" * 1000)[-9:]
-    "aaaaa...'"
-    """
-    return ascii(text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 3] + "...")
 
 
 @dataclass(frozen=True)
@@ -177,7 +167,7 @@ class Option:
         try:
             return self._read(text)
         except LookupError:
-            raise argparse.ArgumentTypeError(f"must be {self.wanted}, not {text[:40]!a}") from None
+            raise argparse.ArgumentTypeError(f"must be {self.wanted}, not {quoted(text, 40)}") from None
 
 
 # -- what an engine is set to ------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import shutil
 import textwrap
 from typing import TextIO
 
+from psearch.text.values import escaped
+
 
 def is_terminal(stream: TextIO | None) -> bool:
     """Tell whether someone watches this stream (it is None when the shell closed it)."""
@@ -27,9 +29,7 @@ def printable(text: str) -> str:
     >>> printable("a\x1b[31mb\nc\u202ed")
     'a\\x1b[31mb\nc\\u202ed'
     """
-    if text.isprintable():
-        return text
-    return "".join(mark if mark.isprintable() or mark == "\n" else ascii(mark)[1:-1] for mark in text)
+    return escaped(text, kept="\n")
 
 
 def folded(text: str, stream: TextIO | None, indent: int) -> str:

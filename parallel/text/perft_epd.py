@@ -13,6 +13,7 @@ from psearch.defaults import MAX_DEPTH
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
 from psearch.text.source import Source, parse_lines, read_source
+from psearch.text.values import quoted
 
 _COUNT = re.compile(r"D([0-9]{1,3})\s+([0-9]{1,40})", re.IGNORECASE)
 _MOST_PIECES = 16
@@ -83,7 +84,7 @@ def _parse_line(line: str) -> tuple[chess.Board, dict[int, int]]:
     for operation in filter(None, map(str.strip, operations)):
         match = _COUNT.fullmatch(operation)
         if match is None:
-            raise PsearchError(f"expected a count like D4 197281, not {operation[:60]!a}")
+            raise PsearchError(f"expected a count like D4 197281, not {quoted(operation, 60)}")
         depth, count = int(match[1]), int(match[2])
         if not 1 <= depth <= MAX_DEPTH:
             raise PsearchError(f"depth {depth} is not in 1 to {MAX_DEPTH}")

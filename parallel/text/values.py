@@ -12,6 +12,27 @@ _LONGEST_SHOWN = 40
 """characters"""
 
 
+def escaped(text: str, kept: str = "") -> str:
+    r"""Write out what does not print, and leave the rest as it is; kept: other characters to leave.
+
+    >>> print(escaped("é\x1b[31m\\"))
+    é\x1b[31m\
+    """
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() or mark in kept else ascii(mark)[1:-1] for mark in text)
+
+
+def quoted(text: str, most: int = 80) -> str:
+    """Quote what a user or a program wrote, on one line, as it was written, in at most so many characters.
+
+    >>> quoted("a" * 1000)[-9:]
+    "aaaaa...'"
+    """
+    mark = '"' if "'" in text else "'"
+    return mark + escaped(text if len(text) <= most else text[: most - 3] + "...") + mark
+
+
 def shown(value: object) -> str:
     """Shorten a wrong argument to one line for a message."""
     try:

@@ -24,16 +24,16 @@ def parse_pruning(text: str) -> Pruning:
     user."""
     mode, *changes = [word.strip() for word in text.split(",")]
     if mode not in MODES:
-        raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!a}")
+        raise ValueError(f"pruning must begin with one of {', '.join(MODES)}, not {mode[:40]!r}")
     values = {}
     for change in changes:
         name, _, value = change.partition("=")
         if name not in PARAMETERS:
-            raise ValueError(f"no pruning parameter is called {name[:40]!a}; `psearch stats --parameters` lists them")
+            raise ValueError(f"no pruning parameter is called {name[:40]!r}; `psearch stats --parameters` lists them")
         _, least, most = PARAMETERS[name]
         if not re.fullmatch("[+-]?[0-9]{1,6}", value) or not least <= int(value) <= most:
             wanted = f"a whole number from {least} to {most}"
-            raise ValueError(f"pruning parameter {name} must be {wanted}, not {value[:40]!a}")
+            raise ValueError(f"pruning parameter {name} must be {wanted}, not {value[:40]!r}")
         values[name] = int(value)
     return replace(MODES[mode], **values)
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from psearch.defaults import MAX_CORE, MAX_THREADS
 from psearch.text import values
+from psearch.text.values import quoted
 
 _DECIMAL = re.compile(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _TIME = re.compile(rf"({_DECIMAL.pattern})(ms|s|min|m|h)")
@@ -31,7 +32,7 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
     def convert(text: str) -> int:
         number = values.whole_number(text)
         if number is None or not low <= number <= high:
-            raise ArgumentTypeError(f"must be a whole number from {low} to {high}, not {text[:40]!a}")
+            raise ArgumentTypeError(f"must be a whole number from {low} to {high}, not {quoted(text, 40)}")
         return number
 
     return convert
@@ -42,7 +43,7 @@ def decimal_number(low: float, high: float) -> Callable[[str], float]:
 
     def convert(text: str) -> float:
         if not _DECIMAL.fullmatch(text) or not low <= float(text) <= high:
-            raise ArgumentTypeError(f"must be a number from {low:g} to {high:g}, not {text[:40]!a}")
+            raise ArgumentTypeError(f"must be a number from {low:g} to {high:g}, not {quoted(text, 40)}")
         return float(text)
 
     return convert
@@ -57,9 +58,9 @@ def duration(low_ms: int, high_ms: int) -> Callable[[str], Duration]:
         if match is not None:
             number = round(float(match[1]) * _MILLISECONDS[text.lstrip("0123456789.")])
         elif number is None:
-            raise ArgumentTypeError(f"must be a time like 1500 (milliseconds), 1.5s or 2m, not {text[:40]!a}")
+            raise ArgumentTypeError(f"must be a time like 1500 (milliseconds), 1.5s or 2m, not {quoted(text, 40)}")
         if not low_ms <= number <= high_ms:
-            raise ArgumentTypeError(f"must be from {low_ms} to {high_ms} milliseconds, not {text[:40]!a}")
+            raise ArgumentTypeError(f"must be from {low_ms} to {high_ms} milliseconds, not {quoted(text, 40)}")
         return Duration(number, match is not None)
 
     return convert
@@ -74,7 +75,7 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
             return decimal_number(low, high)(text)
         number = float(match[1]) * _MILLISECONDS[text.lstrip("0123456789.")] / 1000
         if not low <= number <= high:
-            raise ArgumentTypeError(f"must be from {low:g} to {high:g} seconds, not {text[:40]!a}")
+            raise ArgumentTypeError(f"must be from {low:g} to {high:g} seconds, not {quoted(text, 40)}")
         return number
 
     return convert
@@ -89,7 +90,7 @@ def core_list(text: str) -> list[int]:
         begin = core(first)
         end = core(last) if dash else begin
         if end < begin:
-            raise ArgumentTypeError(f"{word.strip()[:40]!a} goes down")
+            raise ArgumentTypeError(f"{quoted(word.strip(), 40)} goes down")
         cores.update(range(begin, end + 1))
     return sorted(cores)
 
@@ -97,7 +98,7 @@ def core_list(text: str) -> list[int]:
 def worker_counts(text: str) -> list[int]:
     """Convert `1,2,4,...,64` to rising numbers; dots between two numbers mean doubling."""
     count = whole_number(1, MAX_THREADS)
-    misplaced_dots = ArgumentTypeError(f"the dots stand between two numbers, not as in {text[:40]!a}")
+    misplaced_dots = ArgumentTypeError(f"the dots stand between two numbers, not as in {quoted(text, 40)}")
     counts: list[int] = []
     doubling = False
     for word in (word.strip() for word in text.split(",")):
@@ -110,7 +111,7 @@ def worker_counts(text: str) -> list[int]:
         while doubling and counts[-1] < number:
             counts.append(2 * counts[-1])
         if doubling and counts[-1] != number:
-            raise ArgumentTypeError(f"doubling does not lead to {number} in {text[:40]!a}")
+            raise ArgumentTypeError(f"doubling does not lead to {number} in {quoted(text, 40)}")
         doubling = False
         counts.append(number)
     if doubling:

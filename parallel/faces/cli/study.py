@@ -16,6 +16,7 @@ from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
 from psearch.searcher.declared import DRIVER
 from psearch.text.policy_names import SPLITTING_POLICIES, is_own_policy
+from psearch.text.values import quoted
 
 if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
@@ -153,7 +154,7 @@ def policies(text: str) -> list[str]:
     names = list(dict.fromkeys(word.strip() for word in text.split(",")))
     for name in names:
         if name not in SPLITTING_POLICIES and not is_own_policy(name):
-            raise PsearchError(f"no policy is called {name[:40]!a}; there are {', '.join(SPLITTING_POLICIES)}")
+            raise PsearchError(f"no policy is called {quoted(name, 40)}; there are {', '.join(SPLITTING_POLICIES)}")
     return names
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from psearch.text.values import escaped
+
 Say = Callable[[str], None]
 """Prints whole lines, given without the last line's end; may be called from any thread."""
 
@@ -19,4 +21,4 @@ def info_string(text: str) -> str:
     """
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 3] + "..."
-    return "info string " + "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in text)
+    return "info string " + escaped(text)

@@ -27,6 +27,7 @@ from psearch.remote.one_position.machine_messages import HEAD_BYTES, MachineRepo
 from psearch.results import PsearchError
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import TICKS_PER_SECOND, Simulator
+from psearch.text.values import quoted
 
 _TICKS_PER_NS = TICKS_PER_SECOND // 10**9
 _STOPPING = 10_000 * _TICKS_PER_NS
@@ -69,7 +70,7 @@ def exchanges_entries(mode: str) -> bool:
     Raises PsearchError for anything else.
     """
     if mode not in _MODES:
-        raise PsearchError(f"machines search {' or '.join(_MODES)}, not {mode[:40]!a}")
+        raise PsearchError(f"machines search {' or '.join(_MODES)}, not {quoted(mode, 40)}")
     return _MODES[mode]
 
 
