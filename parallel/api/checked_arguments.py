@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import chess
 
 from psearch.results import PsearchError
-from psearch.text.fen import check_position, checked_moves, parse_position
+from psearch.text.fen import check_position, checked_moves, drop_impossible, parse_position
 from psearch.text.values import shown
 
 if TYPE_CHECKING:
@@ -30,8 +30,10 @@ def board_of(position: Place) -> chess.Board:
     board = board_of_node(position)
     if not isinstance(board, chess.Board):
         raise PsearchError(f"a position is a chess.Board, a FEN or 'startpos', not {shown(position)}")
+    board = board.copy()
+    drop_impossible(board)
     check_position(board)
-    return board.copy()
+    return board
 
 
 def board_of_node(position: object) -> object:

@@ -1,4 +1,4 @@
-"""Positions as the user writes them: FEN, X-FEN, Shredder-FEN, quoted or as bare words."""
+"""Positions as users and programs write them: FEN, X-FEN, Shredder-FEN, the first fields of an EPD."""
 
 from __future__ import annotations
 
@@ -8,18 +8,38 @@ from collections.abc import Iterable, Sequence
 import chess
 
 from psearch.results import PsearchError
+from psearch.text.values import quoted
 
 _MAX_CLOCK = 10_000
 """Largest half-move clock or move number accepted; no game is longer, and kernels hold these in few bits."""
 
 _RANKS = 8
+_FILES = 8
 _LEAST_FIELDS = 2
-_DEFAULT_FIELDS = ("", "", "-", "-", "0", "1")
-"""What stands for a field that is left out; piece placement and side to move cannot be."""
 
-CASTLING = re.compile(r"-|[KQA-H]{0,2}[kqa-h]{0,2}")
-EN_PASSANT = re.compile(r"-|[a-h][36]")
-_NUMBER = re.compile(r"[0-9]{1,9}")
+_READ_AS = {
+    **dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›[]_"), " "),  # noqa: RUF001  # quotes, and the blanks of an address
+    **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),  # noqa: RUF001
+    **dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060")),  # nobody sees them
+}
+"""What stands around a FEN in programs, files and mails, and what word processors make of a dash."""
+_LABEL = re.compile(r"\s*(?:(?:position|fen)\b\s*[:=]?\s*)*", re.IGNORECASE)
+
+CASTLING = re.compile(r"[-KQkqA-Ha-h]{1,16}")
+EN_PASSANT = re.compile(r"-+|[a-hA-H][1-8]")
+_NUMBER = re.compile(r"-+|[+-]?[0-9]{1,30}(?:\.[0-9]*)?")
+_OPTIONAL = (
+    ("castling must be like KQkq, HAha or -", CASTLING),
+    ("en passant must be like e3, e6 or -", EN_PASSANT),
+    (f"half-move clock must be a number from 0 to {_MAX_CLOCK}", _NUMBER),
+    (f"move number must be a number from 0 to {_MAX_CLOCK}", _NUMBER),
+)
+"""The fields behind the side to move: each can be told from those behind it, so that any may be left out."""
+_OPCODE = re.compile(r"[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|tc(?:gs|ri|si)|v[0-9]|D[0-9]+")
+"""The operations of an EPD. No other word stands behind the fields: it would be a move whose `moves` is missing."""
+_COUNTERS = (("hmvc", 2), ("fmvn", 3))
+_TURNS = {"w": chess.WHITE, "W": chess.WHITE, "b": chess.BLACK, "B": chess.BLACK}
+_KING_HOMES = (chess.E1, chess.E8)
 
 _REASONS = {
     chess.STATUS_NO_WHITE_KING: "White has no king",
@@ -30,7 +50,6 @@ _REASONS = {
     chess.STATUS_TOO_MANY_WHITE_PIECES: "White has more than 16 pieces",
     chess.STATUS_TOO_MANY_BLACK_PIECES: "Black has more than 16 pieces",
     chess.STATUS_PAWNS_ON_BACKRANK: "a pawn stands on the first or the last rank",
-    chess.STATUS_BAD_CASTLING_RIGHTS: "a castling right has no king and rook to go with it",
     chess.STATUS_INVALID_EP_SQUARE: "the en passant square is not behind a pawn that just moved two squares",
     chess.STATUS_OPPOSITE_CHECK: "the side not to move is in check",
     chess.STATUS_TOO_MANY_CHECKERS: "more than two pieces give check",
@@ -48,42 +67,64 @@ _ODD_BUT_PLAYABLE = (
 """What move generation does not mind, and perft suites contain."""
 
 
-def parse_position(text: str | Sequence[str], *, strict: bool = True) -> chess.Board:
+def parse_position(text: str | Sequence[str], *, strict: bool = True, chess960: bool | None = None) -> chess.Board:
     """Return the position that a FEN describes.
 
-    `text` is `startpos` or a FEN, whole or as words. Fields may be left out from the end: the two counters (EPD),
-    en passant and castling, which are `-` then, as in python-chess. The board is a Chess960 board only where
-    castling needs it: file letters in the castling field, or a king or rook with a right that is not on its
-    standard square. With `strict=False` positions pass that no game can reach but whose moves are well defined
-    (impossible checks, too many pieces), as perft suites have them.
+    `text` is `startpos` or a FEN, whole or as words. What is only written oddly is read as it is meant: quotes,
+    brackets and the words `position` and `fen` around it, dashes of any kind, capitals, castling rights in any order
+    and in both notations, operations of an EPD behind the fields, of which only the counters are read. Any field
+    behind the side to move may be left out. What cannot be true is dropped: rights without king and rook, an en
+    passant square that no pawn has just passed over, counters that no game has.
 
-    Raises PsearchError, one line saying what is wrong.
+    chess960: None makes a Chess960 board where castling needs it (file letters, or a king or rook with a right that
+    is not on its standard square), False by the squares alone, True always. A side's `KQ` mean Chess960 only where
+    each has a rook; a right without one shows that the letters are left over from standard chess.
+
+    With `strict=False` positions pass that no game can reach but whose moves are well defined (impossible checks, too
+    many pieces), as perft suites have them. Raises PsearchError, one line saying what is wrong.
     """
-    fields = (text if isinstance(text, str) else " ".join(text)).split()
-    if fields == ["startpos"]:
-        return chess.Board()
-    _check_fields(fields)
-    fields += _DEFAULT_FIELDS[len(fields) :]
-    try:
-        board = chess.Board(" ".join(fields), chess960=True)
-    except ValueError as error:  # what is left after the checks on fields is the piece placement
-        reason = str(error).split(" in position part of fen")[0]
-        raise PsearchError(f"bad FEN: piece placement {_quote(fields[0])}: {reason}") from None
-    # python-chess drops a queenside right silently when there is no rook at all
-    if chess.popcount(board.castling_rights) != len(fields[2].replace("-", "")):
-        raise PsearchError(f"illegal position: {_REASONS[chess.STATUS_BAD_CASTLING_RIGHTS]}")
-    if not _needs_chess960(board, fields[2]):
-        board.chess960 = False
+    whole = (text if isinstance(text, str) else " ".join(text)).translate(_READ_AS)
+    whole = _LABEL.sub("", whole, count=1)
+    if whole.strip(" \t\r\n;").casefold() == "startpos":
+        return chess.Board(chess960=bool(chess960))
+    head, _, operations = whole.partition(";")
+    words = head.split()
+    _check_shape(words)
+    board = chess.Board(None, chess960=True)
+    _place(board, words[0])
+    if words[1] not in _TURNS:
+        raise PsearchError(f"bad FEN: side to move must be w or b, not {quoted(words[1])}")
+    board.turn = _TURNS[words[1]]
+    castling, en_passant, clock, number = _optional_fields(words[_LEAST_FIELDS:], operations)
+    _give_rights(board, castling, chess960)
+    if "-" not in en_passant:
+        board.ep_square = chess.parse_square(en_passant.lower())
+    board.halfmove_clock = _counter(clock, 0)
+    board.fullmove_number = _counter(number, 1) or 1
+    drop_impossible(board, strict=strict)
     check_position(board, strict=strict)
     return board
 
 
+def drop_impossible(board: chess.Board, *, strict: bool = True) -> None:
+    """Take from a board the castling rights and the en passant square that cannot be true, as python-chess and
+    Stockfish do. With `strict=False` an en passant square may stand that makes a check impossible."""
+    board.castling_rights = board.clean_castling_rights()
+    if board.ep_square is not None:
+        square, status = board.ep_square, board.status()
+        board.ep_square = None
+        gained = status & ~board.status()
+        if not gained or (not strict and not gained & chess.STATUS_INVALID_EP_SQUARE):
+            board.ep_square = square
+
+
 def check_position(board: chess.Board, *, strict: bool = True) -> None:
-    """Raise PsearchError, with every reason in one line, when `board` is not a legal position of chess."""
+    """Raise PsearchError, with every reason in one line, when `board` is not a legal position of chess. Castling
+    rights that cannot be true are no reason: python-chess does not use them."""
     if type(board).uci_variant != "chess":
         raise PsearchError(f"{type(board).uci_variant} is not supported, only chess and Chess960")
     check_clocks(board)
-    status = board.status()
+    status = board.status() & ~chess.STATUS_BAD_CASTLING_RIGHTS
     if not strict:
         status &= ~_ODD_BUT_PLAYABLE
     if status & chess.STATUS_EMPTY:
@@ -113,38 +154,117 @@ def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -
     return moves
 
 
-def _check_fields(fields: list[str]) -> None:
-    """Everything about a FEN that can be said without looking at the board."""
-    if not fields:
+def _check_shape(words: Sequence[str]) -> None:
+    """Raise PsearchError where there is no piece placement, or nothing behind it."""
+    if not words:
         raise PsearchError("bad FEN: it is empty")
-    if len(fields) == 1 and fields[0].count("/") == _RANKS - 1:
-        raise PsearchError(f"bad FEN: {_quote(fields[0])} is not followed by the side to move, w or b")
-    if not _LEAST_FIELDS <= len(fields) <= len(_DEFAULT_FIELDS):
-        count = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
-        most = len(_DEFAULT_FIELDS)
-        raise PsearchError(f"bad FEN: {_quote(' '.join(fields))} has {count}, not {_LEAST_FIELDS} to {most}")
-    if fields[1] not in ("w", "b"):
-        raise PsearchError(f"bad FEN: side to move must be w or b, not {_quote(fields[1])}")
-    fields = [*fields, *_DEFAULT_FIELDS[len(fields) :]]
-    if not CASTLING.fullmatch(fields[2]):
-        raise PsearchError(f"bad FEN: castling must be like KQkq, HAha or -, not {_quote(fields[2])}")
-    if not EN_PASSANT.fullmatch(fields[3]):
-        raise PsearchError(f"bad FEN: en passant must be like e3, e6 or -, not {_quote(fields[3])}")
-    for name, word in zip(("half-move clock", "move number"), fields[4:], strict=True):
-        if not _NUMBER.fullmatch(word) or int(word) > _MAX_CLOCK:
-            raise PsearchError(f"bad FEN: {name} must be a number from 0 to {_MAX_CLOCK}, not {_quote(word)}")
+    if words[0].casefold() == "startpos":
+        raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(' '.join(words[1:]))}")
+    if len(words) == 1 and words[0].count("/") == _RANKS - 1:
+        raise PsearchError(f"bad FEN: {quoted(words[0])} is not followed by the side to move, w or b")
+    if len(words) == 1:
+        raise PsearchError(f"bad FEN: {quoted(words[0])} has 1 field, not {_LEAST_FIELDS} to 6")
 
 
-def _needs_chess960(board: chess.Board, castling: str) -> bool:
-    if re.search("[A-Ha-h]", castling):
-        return True
-    if board.castling_rights & ~chess.BB_CORNERS:
-        return True
-    white_away = board.castling_rights & chess.BB_RANK_1 and board.king(chess.WHITE) != chess.E1
-    black_away = board.castling_rights & chess.BB_RANK_8 and board.king(chess.BLACK) != chess.E8
-    return bool(white_away or black_away)
+def _optional_fields(words: Sequence[str], operations: str) -> list[str]:
+    """Castling, en passant and the two counters, `-` for each that is left out; operations: more of these. Raises
+    PsearchError for a word that is no field."""
+    found, at = ["-"] * len(_OPTIONAL), 0
+    for place, word in enumerate(words):
+        if _is_operation(word, "".join(words[place + 1 : place + 2]), at):
+            operations = " ".join([*words[place:], operations])
+            break
+        fitting = [number for number in range(at, len(_OPTIONAL)) if _OPTIONAL[number][1].fullmatch(word)]
+        if not fitting:
+            wanted = (
+                f"{_OPTIONAL[at][0]}, not {quoted(word)}" if at < len(_OPTIONAL) else f"{quoted(word)} is one too many"
+            )
+            raise PsearchError(f"bad FEN: {wanted}")
+        found[fitting[0]], at = word, fitting[0] + 1
+    for name, field in _COUNTERS:
+        if match := re.search(rf"\b{name}\s+([0-9]{{1,30}})\b", operations):
+            found[field] = match[1]
+    return found
 
 
-def _quote(text: str, limit: int = 80) -> str:
-    """Quote as the user wrote it, on one line, printable, and not endless."""
-    return ascii(text if len(text) <= limit else text[: limit - 3] + "...")
+def _is_operation(word: str, following: str, at: int) -> bool:
+    """Whether the operations of an EPD begin with a word, where the field `at` is due: `ce` may be castling, before an
+    en passant square, and `c3` such a square."""
+    if not _OPCODE.fullmatch(word):
+        return False
+    if at == 0:
+        return not (CASTLING.fullmatch(word) and EN_PASSANT.fullmatch(following))
+    return at != 1 or not EN_PASSANT.fullmatch(word)
+
+
+def _place(board: chess.Board, placement: str) -> None:
+    """Put the pieces on the board. Raises PsearchError, which names row and character."""
+    rows = placement.split("/")
+    if len(rows) != _RANKS:
+        count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+        raise PsearchError(f"bad FEN: piece placement {quoted(placement)} has {count}, not {_RANKS}")
+    for number, row in enumerate(rows, start=1):
+        where = f"bad FEN: piece placement, row {number} (rank {_RANKS + 1 - number}), {quoted(row)}"
+        odd = re.search(r"[^1-8pnbrqkPNBRQK~]|(?<![pnbrqkPNBRQK])~", row)
+        if odd is not None:
+            raise PsearchError(f"{where}: {quoted(odd[0])} is no piece, and no number from 1 to 8")
+        if re.search("[1-8]{2}", row):
+            raise PsearchError(f"{where}: two numbers stand side by side")
+        squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
+        if squares != _FILES:
+            raise PsearchError(f"{where}: {squares} squares, not {_FILES}")
+    board.set_board_fen(placement)
+
+
+def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> None:
+    """Give the castling rights that letters mean and that can be true; decide whether it is a Chess960 board."""
+    for color in chess.COLORS:
+        own = {letter.lower() for letter in letters if letter != "-" and letter.isupper() == color}
+        rooks = {letter: _rook_of(board, color, letter) for letter in own}
+        is_left_over = not chess960 and not all(rooks[letter] for letter in own & {"k", "q"})
+        for letter, rook in rooks.items():
+            if (
+                letter in "kq"
+                and is_left_over
+                and (not rook & chess.BB_CORNERS or board.king(color) not in _KING_HOMES)
+            ):
+                continue
+            board.castling_rights |= rook
+    board.castling_rights = board.clean_castling_rights()
+    by_file = not set(letters) & set("KQkq")
+    board.chess960 = bool(chess960) or (
+        board.castling_rights != chess.BB_EMPTY and ((chess960 is None and by_file) or not _is_standard(board))
+    )
+
+
+def _rook_of(board: chess.Board, color: chess.Color, letter: str) -> chess.Bitboard:
+    """The rook that a right means: the outermost on the king's side or the queen's, or that on a file; empty where
+    there is none, or no king beside it."""
+    king = board.king(color)
+    rank_bb = chess.BB_RANK_1 if color == chess.WHITE else chess.BB_RANK_8
+    rooks = board.pieces_mask(chess.ROOK, color) & rank_bb
+    if king is None or not chess.BB_SQUARES[king] & rank_bb:
+        return chess.BB_EMPTY
+    if letter not in "kq":
+        return rooks & chess.BB_FILES[chess.FILE_NAMES.index(letter)]
+    lower = chess.BB_SQUARES[king] - 1
+    beside = rooks & lower if letter == "q" else rooks & ~lower
+    if not beside:
+        return chess.BB_EMPTY
+    return chess.BB_SQUARES[chess.lsb(beside) if letter == "q" else chess.msb(beside)]
+
+
+def _is_standard(board: chess.Board) -> bool:
+    """Whether every king and rook with a right stands where standard chess has it."""
+    return not board.castling_rights & ~chess.BB_CORNERS and all(
+        not board.castling_rights & rank_bb or board.king(color) == home
+        for color, rank_bb, home in ((chess.WHITE, chess.BB_RANK_1, chess.E1), (chess.BLACK, chess.BB_RANK_8, chess.E8))
+    )
+
+
+def _counter(word: str, otherwise: int) -> int:
+    """A half-move clock or a move number; another where it is left out, or where no game has it."""
+    if word.strip("-") == "":
+        return otherwise
+    number = int(word.partition(".")[0])
+    return number if 0 <= number <= _MAX_CLOCK else otherwise

@@ -48,7 +48,7 @@ def test_comments_and_empty_lines_keep_their_numbers(tmp_path: Path) -> None:
         ("startpos ;D0 1", "depth 0"),
         ("startpos", "no expected counts"),
         ("8/8/8/8/8/8/8/8 w - - 0 1 ;D1 0", "board is empty"),
-        ("4k3/8/8/8/8/8/8/4K3 w K - 0 1 ;D1 5", "castling"),
+        ("4k3/8/8/8/8/8/8/4K3 w Kx - 0 1 ;D1 5", "castling"),
     ],
 )
 def test_malformed_suite_line(line: str, words: str) -> None:

@@ -9,7 +9,7 @@ import chess
 from psearch.batch.positions.jobs import Task
 from psearch.core.records import MAX_HISTORY
 from psearch.results import PsearchError
-from psearch.text.fen import parse_position
+from psearch.text.fen import drop_impossible, parse_position
 
 
 def board_of(task: Task) -> chess.Board:
@@ -33,6 +33,7 @@ def from_board(board: chess.Board) -> tuple[str, tuple[str, ...]]:
     before = board.copy(stack=count)
     for _ in range(count):
         before.pop()
+    drop_impossible(before)
     if not before.is_valid():  # a null move, or a game that began with what is no position
         return _fen(board), ()
     return _fen(before), tuple(_words(before, board.move_stack[-count:]))
