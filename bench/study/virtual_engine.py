@@ -76,6 +76,9 @@ class VirtualEngine:
         if len(words) != 2 or words[0] != "nodes" or not words[1].isdecimal():
             raise PsearchError("go takes nodes N")
         board = self._position.board(chess960=False)
+        if not board.occupied:  # the last one was refused
+            yield "bestmove 0000"
+            return
         if board.is_game_over():
             raise PsearchError("the game is over")
         if self._simulator is None:

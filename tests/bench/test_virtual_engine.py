@@ -113,7 +113,7 @@ def test_a_change_to_a_pruning_mode() -> None:
         ("setoption name Hash value", "setoption takes name NAME value VALUE"),
         (
             "position startpos moves e2e5",
-            "move 1, 'e2e5', is not legal in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq",
+            "move 1: 'e2e5' is not a legal move in rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq",
         ),
         ("position fen nonsense", "FEN"),
         ("setoption name Pruning value modern,lmr_under=3", "no pruning parameter is called 'lmr_under'"),

@@ -191,8 +191,10 @@ def check_reader(lines: list[str]) -> None:
         text = "\n".join(said)
         check_lines_said(text)
         assert len(said) <= 12 and len(text) < 8000, "not echoed whole"
-        if re.search(r"info string (setoption|position): ", text):
+        if "info string setoption: " in text:
             assert _state(uci) == before, line
+        if "info string position: " in text:
+            assert (_options(uci), _board(uci).occupied) == (before[0], 0), line
         player.answer()
     for option in OPTIONS:
         value = uci._values._values[option.name]
@@ -202,14 +204,22 @@ def check_reader(lines: list[str]) -> None:
         _check_go(go)
 
 
-def _state(uci: Uci) -> object:
-    board = uci._position.board(chess960=False)
-    return dict(uci._values._values), board.fen(), board.move_stack, uci._debug
+def _state(uci: Uci) -> tuple[object, ...]:
+    board = _board(uci)
+    return _options(uci), board.fen(), board.move_stack
+
+
+def _board(uci: Uci) -> chess.Board:
+    return uci._position.board(chess960=False)
+
+
+def _options(uci: Uci) -> object:
+    return dict(uci._values._values), uci._debug
 
 
 def _check_go(go: Go) -> None:
     command = go.command
-    assert command.board.is_valid()
+    assert command.board.is_valid() or not command.board.occupied
     assert all(move in command.board.legal_moves for move in command.searchmoves)
     assert len(set(command.searchmoves)) == len(command.searchmoves)
     for name, least, most in (("depth", 1, 100), ("perft", 1, 100), ("nodes", 1, 10**18), ("mate", 1, 10**18)):

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import chess
 
 from psearch.api.counting import static_evaluation
+from psearch.core.chess.chess_entries import PERFT
 from psearch.faces.uci.uci_messages import perft_lines
 from psearch.options import SearchOptions, network_named
 from psearch.processes.supervisor import Supervisor
+from psearch.scheduler.scheduler_entries import load_kernels
 
 
-def count_moves(supervisor: Supervisor, board: chess.Board, depth: int) -> str:
-    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early."""
-    start = time.perf_counter()
-    counts, _ = supervisor.perft(board, depth)
-    return perft_lines(board, counts, time.perf_counter() - start)
+def count_moves(supervisor: Supervisor, board: chess.Board, depth: int, progress: Callable[[str], None]) -> str:
+    """Run a perft; the lines that `go perft` prints. Only `Supervisor.close`, in another thread, ends it early.
+
+    progress: gets lines while its kernels are compiled, the first time on a machine; that does not count as its time.
+    """
+    load_kernels(PERFT, progress=progress)
+    counts, seconds = supervisor.perft(board, depth)
+    return perft_lines(board, counts, seconds)
 
 
 def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_DEPTH
 from psearch.results import PsearchError
-from psearch.searcher.declared import DEPTH, quoted
-from psearch.text.values import whole_number
+from psearch.searcher.declared import DEPTH
+from psearch.text.values import quoted, whole_number
 
 if TYPE_CHECKING:
     import chess
@@ -41,6 +41,7 @@ class GoCommand:
     """What one `go` asks for. Times in milliseconds; None: not given."""
 
     board: chess.Board
+    """without pieces where the position was refused: nothing is searched"""
     white_ms: int | None = None
     black_ms: int | None = None
     white_increment_ms: int | None = None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.info_strings import Say, info_string
+from psearch.faces.uci.position_command import NO_POSITION
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.processes.wake import Wake
 from psearch.results import PsearchError, WorkerDied
@@ -60,6 +61,7 @@ class Player:
         self._resources: Resources | None = None
         """None until they are there, and if they cannot be imported"""
         self._is_compiling = False
+        self._progress_at = -math.inf
         self._is_loaded = threading.Event()
         """kernels are there, or the first attempt has failed"""
         self._failed_after_s: float | None = None
@@ -218,18 +220,16 @@ class Player:
             self._is_loaded.set()
         self._settle()
 
+    def _tell_progress(self, text: str) -> None:
+        """Tell how the compiler gets on, from time to time."""
+        self._is_compiling = True
+        if time.monotonic() - self._progress_at >= _PROGRESS_INTERVAL_S:
+            self._progress_at = time.monotonic()
+            self._notices.tell(text)
+
     def _load_kernels(self, resources: Resources) -> None:
-        last = -_PROGRESS_INTERVAL_S
-
-        def progress(text: str) -> None:
-            nonlocal last
-            self._is_compiling = True
-            if time.monotonic() - last >= _PROGRESS_INTERVAL_S:
-                last = time.monotonic()
-                self._notices.tell(text)
-
         problems: list[str] = []
-        seconds = resources.load_kernels(progress, problems.append)
+        seconds = resources.load_kernels(self._tell_progress, problems.append)
         if self._is_compiling:
             kept = "" if problems else ", they are kept for the next start"
             self._notices.tell(f"kernels compiled in {seconds:.0f} s{kept}")
@@ -302,6 +302,10 @@ class Player:
         from psearch.text.report import finished_result
 
         board = go.command.board
+        if not board.occupied:
+            go.say(info_string(NO_POSITION))
+            go.answer("bestmove 0000")
+            return
         if go.command.perft is None and finished_result(board) is not None:
             go.say(f"info depth 0 score {'mate 0' if board.is_check() else 'cp 0'}")
             go.answer(bestmove_line(None))
@@ -313,7 +317,11 @@ class Player:
         if go.command.perft is not None:
             from psearch.faces.uci.extras import count_moves
 
-            go.answer(count_moves(resources.searcher.supervisor, board, go.command.perft))
+            try:
+                count = count_moves(resources.searcher.supervisor, board, go.command.perft, self._tell_progress)
+            finally:
+                self._is_compiling = False
+            go.answer(count)
             return
         from psearch.faces.uci.turn import Turn
 

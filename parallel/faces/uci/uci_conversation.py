@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 from psearch.faces.uci.help import HELP
 from psearch.faces.uci.info_strings import Say, info_string
 from psearch.faces.uci.player import Player
-from psearch.faces.uci.position_command import CurrentPosition
+from psearch.faces.uci.position_command import NO_POSITION, CurrentPosition
 from psearch.faces.uci.uci_options import OptionValues, files_are_allowed
 from psearch.faces.uci.uci_streams import Streams, descriptor_of
 from psearch.results import PsearchError
-from psearch.searcher.declared import quoted
 from psearch.searcher.notices import Notices
+from psearch.text.values import quoted
 from psearch.version import __version__
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class Uci:
             self._position.set_up(words, self._is_chess960)
             self._player.start()  # a GUI has said `uci` long ago; somebody at a keyboard goes straight on to `go`
         except PsearchError as error:
-            self.complain(f"position: {error}; the position is left as it was")
+            self.complain(f"position: {error}; until a good one comes, go is answered with bestmove 0000")
 
     def _go(self, words: list[str]) -> None:
         from psearch.faces.uci.go import Go
@@ -182,10 +182,17 @@ class Uci:
 
     def _show_board(self, words: list[str]) -> None:
         board = self._board()
-        self._say(f"{board}\nFEN: {board.fen()}")
+        if board.occupied:
+            self._say(f"{board}\nFEN: {board.fen()}")
+        else:
+            self.complain(NO_POSITION)
 
     def _evaluate(self, words: list[str]) -> None:
-        self._player.evaluate(self._board())
+        board = self._board()
+        if board.occupied:
+            self._player.evaluate(board)
+        else:
+            self.complain(NO_POSITION)
 
     def _bench(self, words: list[str]) -> None:
         self._player.bench()

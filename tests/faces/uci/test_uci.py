@@ -127,7 +127,7 @@ COMPLIANCE: list[tuple[str, Callable[[Client], None]]] = [
     ("mated", lambda client: _ends(client, MATED, "mate 0")),
     ("stalemated", lambda client: _ends(client, STALEMATED, "cp 0")),
     ("a bad fen", lambda client: (client.send("position fen 8/8/8 w"), _says("bad FEN")(client))[0]),
-    ("a bad move", lambda client: (client.send("position startpos moves e2e5"), _says("not legal")(client))[0]),
+    ("a bad move", lambda client: (client.send("position startpos moves e2e5"), _says("not a legal move")(client))[0]),
     ("an unknown command", lambda client: (client.send("frobnicate"), _says("unknown command")(client))[0]),
     ("an unknown option", lambda client: (client.send("setoption name X value 1"), _says("no option")(client))[0]),
     ("an empty line", _sends("", "   ")),
@@ -497,13 +497,43 @@ def test_unknown_words_are_passed_over(engine: Client) -> None:
     assert "go depth: a whole number is missing" in text
 
 
-def test_a_bad_position_leaves_the_last_good_one(engine: Client) -> None:
-    engine.send("position startpos moves e2e4")
-    for bad in ("fen", "fen 8/8 w - -", "startpos moves e2e4 e2e4", "moves e2e4", "startpos moves 0000", ""):
-        engine.send(f"position {bad}", "d")
-        _, lines = engine.until(lambda line: line.startswith("FEN"))
-        assert lines[0].startswith("info string position: ")
-        assert lines[-1].startswith("FEN: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
+NO_POSITION = "info string there is no position: the last one was refused"
+
+
+def _is_bestmove(line: str) -> bool:
+    return line.startswith("bestmove")
+
+
+@pytest.mark.parametrize(
+    "bad", ["fen", "fen 8/8 w - -", "startpos moves e2e4 e2e4", "moves e2e4", "startpos moves 0000", ""]
+)
+def test_after_a_refused_position_nothing_is_searched(engine: Client, bad: str) -> None:
+    engine.send("position startpos moves e2e4", f"position {bad}")
+    for go in ("go movetime 50", "go depth 3", "go mate 2", "go perft 2", "go wtime 1000 btime 1000"):
+        engine.send(go)
+        _, lines = engine.until(_is_bestmove)
+        assert lines[-2:] == [NO_POSITION, "bestmove 0000"]
+        assert not [line for line in lines if not line.startswith("info string") and not _is_bestmove(line)]
+    for command in ("d", "eval"):
+        engine.send(command)
+        assert engine.until(lambda line: True)[1] == [NO_POSITION]
+    assert engine.ready() == ["readyok"], "one answer for each go"
+    engine.send("position startpos moves e2e4", "d")
+    _, lines = engine.until(lambda line: line.startswith("FEN"))
+    assert lines[-1].startswith("FEN: rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b")
+    assert engine.go("depth 1", "position startpos")[-1] != "bestmove 0000"
+
+
+@pytest.mark.parametrize(
+    ("go", "release"),
+    [("go infinite", "stop"), ("go ponder wtime 1000 btime 1000", "ponderhit"), ("go ponder", "stop")],
+)
+def test_after_a_refused_position_an_answer_is_held_back_as_any_other(engine: Client, go: str, release: str) -> None:
+    engine.send("position fen 8/8 w", go)
+    assert not any(map(_is_bestmove, engine.ready()))
+    engine.send(release)
+    assert engine.until(_is_bestmove)[1][-1] == "bestmove 0000"
+    assert not any(map(_is_bestmove, engine.ready()))
 
 
 @pytest.mark.parametrize(
