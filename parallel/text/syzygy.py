@@ -1,26 +1,32 @@
 """Endgame tables at the root: which moves keep the result within the fifty-move rule.
 
-Probing itself is python-chess's (`chess.syzygy`), on files that `table_file.py` reads. What is added here is what a
-table cannot know: the half-move clock, the repetitions of the game so far, and mate. Inside the search nothing is
+Probing itself is python-chess's (`chess.syzygy`). What is added here is what a table cannot know: the half-move clock,
+the repetitions of the game so far, and mate; and what is wrong with a file or a folder. Inside the search nothing is
 probed.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import chess
 import chess.syzygy
 
 from psearch.results import WON_CP, Info, PsearchError, Result
-from psearch.text.table_file import Reads, TableFiles
+from psearch.text.file_bytes import file_bytes
 
 _FIFTY_MOVES = 100
 """plies without capture or pawn move after which the game is drawn"""
 
 WIN, CURSED_WIN, DRAW, BLESSED_LOSS, LOSS = 2, 1, 0, -1, -2
 """Cursed: won but for the fifty-move rule; blessed: lost but for it."""
+
+_REST_OF_64 = 16
+"""of the bytes of any table"""
+_MOST_NAMED = 4
 
 _DTZ_OF_ZEROING = {WIN: 1, CURSED_WIN: 101, DRAW: 0, BLESSED_LOSS: -101, LOSS: -1}
 """by convention, DTZ beyond 100 says that the fifty-move rule takes the result away"""
@@ -95,30 +101,112 @@ class _Outcome:
         return self.merit
 
 
+class _CheckedTable(chess.syzygy.Table):
+    """A table whose file is checked when it is opened, for python-chess does not check what it reads."""
+
+    def __init__(self, path: str, *, variant: type[chess.Board]) -> None:
+        super().__init__(path, variant=variant)
+        self._named = (self.key, self.mirrored_key)
+        """by the name of the file; `key` becomes what the header says"""
+
+    def init_mmap(self) -> None:
+        if self.data is None:
+            data = file_bytes(self.path)
+            if len(data) % 64 != _REST_OF_64:
+                data.close()
+                raise OSError(f"{self.path}: {len(data):,} bytes are no size of a table")
+            self.data = data
+
+    def check_pieces(self, orders: Iterable[Sequence[int]]) -> None:
+        """Raise OSError when the pieces in the header are not those of the file's name: a probe would look for the
+        squares of a piece that the board does not have, for ever."""
+        if {chess.syzygy.recalc_key(list(pieces)) for pieces in orders} != {self.key} or self.key not in self._named:
+            self.initialized = False  # so that the next probe does not take it for checked
+            raise OSError("its pieces are not those of its name")
+
+
+class _WdlTable(_CheckedTable, chess.syzygy.WdlTable):
+    """Win, draw or loss."""
+
+    def init_table_wdl(self) -> None:
+        is_new = not self.initialized
+        super().init_table_wdl()
+        if is_new:
+            by_file = [self.pieces] if not self.has_pawns else [file.pieces for file in self.files]
+            self.check_pieces(order for orders in by_file for order in orders.values())
+
+
+class _DtzTable(_CheckedTable, chess.syzygy.DtzTable):
+    """Plies to the next capture or pawn move."""
+
+    def init_table_dtz(self) -> None:
+        is_new = not self.initialized
+        super().init_table_dtz()
+        if is_new:
+            self.check_pieces([self.pieces] if not self.has_pawns else [file.pieces for file in self.files])
+
+
+class _Tables(chess.syzygy.Tablebase):
+    """python-chess's tables, each checked; what is not one is left out, and listed in `problems`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.problems: list[str] = []
+
+    def _open_table(self, hashtable: Any, Table: Any, path: str) -> int:
+        is_wdl = Table is chess.syzygy.WdlTable
+        magic = chess.Board.tbw_magic if is_wdl else chess.Board.tbz_magic
+        try:
+            with open(path, "rb") as file:
+                begin, size = file.read(4), os.fstat(file.fileno()).st_size
+        except OSError as error:
+            self.problems.append(f"endgame table {path} is left out: {error.strerror}")
+            return 0
+        if begin != magic or size % 64 != _REST_OF_64:
+            self.problems.append(f"damaged endgame table {path} is left out")
+            return 0
+        return super()._open_table(hashtable, _WdlTable if is_wdl else _DtzTable, path)
+
+
 class RootProber:
     """Syzygy tables of one or more folders; a context manager.
 
-    path: folders, separated by `:` as in UCI's SyzygyPath. Raises PsearchError when one cannot be read or no table is
-    found. Files are opened when they are needed.
+    path: folders, separated by `:` as in UCI's SyzygyPath. Raises PsearchError when no table is found in any. Tables
+    are opened when they are needed.
     """
 
     def __init__(self, path: str) -> None:
-        self._reads = Reads()
-        self._tables = TableFiles(self._reads)
+        self._tables = _Tables()
         self.files = 0
-        folders = [folder for folder in path.split(os.pathsep) if folder]
-        try:
-            for folder in folders:
-                self.files += self._tables.add_directory(folder)
-        except (OSError, ValueError) as error:
-            self.close()
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise PsearchError(f"cannot read endgame tables in {folder}: {reason}") from None
+        reasons = []
+        for folder in filter(None, path.split(os.pathsep)):
+            try:
+                found = self._tables.add_directory(folder)
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                reasons.append(f"cannot read endgame tables in {folder}: {reason}")
+                continue
+            self.files += found
+            if not found:
+                reasons.append(f"no Syzygy tables (.rtbw, .rtbz) in {folder!r}")
+        self.problems = [*self._tables.problems, *reasons, *self._halves()]
+        """what is wrong, a line each; the rest is used"""
         if not self.files:
             self.close()
-            raise PsearchError(f"no Syzygy tables (.rtbw, .rtbz) in {path!r}")
+            raise PsearchError(self.problems[0] if self.problems else "no Syzygy tables: no folder is named")
         self.most_pieces = max(len(name.replace("v", "")) for name in (*self._tables.wdl, *self._tables.dtz))
         """pieces on the board, kings and pawns too, in the largest table that was found"""
+
+    def _halves(self) -> Iterator[str]:
+        """A line about the tables of which one of the two files is missing."""
+        wdl, dtz = self._tables.wdl, self._tables.dtz
+        for missing, there, kind in ((dtz, wdl, ".rtbz (DTZ)"), (wdl, dtz, ".rtbw (WDL)")):
+            alone = [table.path for key, table in there.items() if key not in missing]
+            names = sorted({os.path.basename(path).partition(".")[0] for path in alone})
+            if names:
+                shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+                count = f"{len(names):,} endgame tables have" if len(names) > 1 else "1 endgame table has"
+                yield f"{count} no {kind} and {'are' if len(names) > 1 else 'is'} not used: {shown}"
 
     def __enter__(self) -> RootProber:
         return self
@@ -135,13 +223,12 @@ class RootProber:
 
         None when they do not hold it: too many pieces, castling rights, no legal move, or a table that is missing (WDL
         and DTZ of the position and of every capture and promotion are needed). Raises PsearchError for a file that is
-        damaged so that it shows, within some seconds at most: tables have no checksum that could be verified quickly.
+        damaged so that it shows: tables have no checksum that could be verified quickly.
         """
         if chess.popcount(board.occupied) > self.most_pieces or board.clean_castling_rights():
             return None
         position = board.copy()
         position.castling_rights = chess.BB_EMPTY  # a right without its rook would be refused
-        self._reads.begin()
         try:
             outcomes = [self._outcome(position, move) for move in board.legal_moves]
         except chess.syzygy.MissingTableError:

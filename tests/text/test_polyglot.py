@@ -114,10 +114,8 @@ def test_a_book_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
     board = chess.Board()
     board.push_uci("d2d4")
     with Book(str(path)) as book:
-        assert book.pick(board, random.Random(1)) is not None
         path.write_bytes(b"")
-        with pytest.raises(PsearchError, match="cut short"):
-            book.pick(board, random.Random(1))
+        assert book.pick(board, random.Random(1)) is not None
 
 
 @settings(max_examples=200, deadline=None)

@@ -14,7 +14,6 @@ from paths import DATA
 
 from psearch.results import PsearchError
 from psearch.text.syzygy import RootProber
-from psearch.text.table_file import Reads, TableFile
 
 TABLES = DATA / "syzygy"
 """all of three pieces, KQvKQ and KRvKR"""
@@ -260,43 +259,64 @@ def test_a_file_that_is_cut_short_while_it_is_open(tmp_path: Path) -> None:
     for suffix in ("rtbw", "rtbz"):
         shutil.copy(TABLES / f"KRvKR.{suffix}", tmp_path)
         shutil.copy(TABLES / f"KRvK.{suffix}", tmp_path)
-    board = chess.Board("8/8/8/r7/3k4/8/8/R5K1 b - - 0 1")
-    with RootProber(str(tmp_path)) as cut:
-        assert cut.probe(board) is not None
-        for path in tmp_path.iterdir():
-            os.truncate(path, 16)
-        with pytest.raises(PsearchError, match="damaged endgame table"):
-            for fen in (
-                "8/8/8/8/r2k4/8/1R6/6K1 w - - 0 1",
-                "7r/8/8/8/8/5k2/R7/6K1 w - - 0 1",
-                "r7/8/1k6/8/8/8/7R/K7 w - - 0 1",
-            ):
-                cut.probe(chess.Board(fen))
+    with RootProber(str(tmp_path)) as cut, RootProber(str(TABLES)) as whole:
+        for fen in ("8/8/8/r7/3k4/8/8/R5K1 b - - 0 1", "8/8/8/8/r2k4/8/1R6/6K1 w - - 0 1"):
+            assert cut.probe(chess.Board(fen)) == whole.probe(chess.Board(fen)) is not None
+            for path in tmp_path.iterdir():
+                os.truncate(path, 16)
+        with pytest.raises(PsearchError, match="damaged endgame table"):  # KRvK, which is opened only now
+            cut.probe(chess.Board("7r/8/8/8/8/5k2/R7/6K1 w - - 0 1"))
 
 
-def test_a_walk_through_a_large_file_is_ended(tmp_path: Path) -> None:
-    path = tmp_path / "large"
-    with path.open("wb") as file:
-        file.truncate(1 << 30)
-    reads = Reads()
-    reads.begin()
-    table = TableFile(str(path), reads)
-    assert table[5] == 0 and table.read(4094, 4) == bytes(4) and len(table) == 1 << 30
-    with pytest.raises(IndexError):
-        table.read(-8, 4)
-    with pytest.raises(IndexError):
-        table.read((1 << 30) - 2, 4)
-    with pytest.raises(OSError, match="does not end"):
-        for start in range(0, 1 << 30, 4096):
-            table.read(start, 4)
-    table.close()
+def copied(folder: Path, *files: str) -> Path:
+    folder.mkdir()
+    for file in files:
+        shutil.copy(TABLES / file, folder)
+    return folder
+
+
+BOTH = ("KRvK.rtbw", "KRvK.rtbz")
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "problem"),
+    [
+        ((*BOTH, "KQvK.rtbw"), "", "1 endgame table has no .rtbz (DTZ) and is not used: KQvK"),
+        ((*BOTH, "KQvK.rtbz", "KPvK.rtbz"), "", "2 endgame tables have no .rtbw (WDL) and are not used: KPvK, KQvK"),
+        (BOTH, "{folder}/nowhere", "cannot read endgame tables in {folder}/nowhere: No such file or directory"),
+        (BOTH, "{folder}/KRvK.rtbw", "cannot read endgame tables in {folder}/KRvK.rtbw: Not a directory"),
+        (BOTH, "{folder}/empty", "no Syzygy tables (.rtbw, .rtbz) in '{folder}/empty'"),
+        (BOTH, "{folder}/torn", "damaged endgame table {folder}/torn/KQvK.rtbw is left out"),
+        (BOTH, "{folder}/text", "damaged endgame table {folder}/text/KQvK.rtbz is left out"),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_one_line_and_the_rest_is_used(
+    tmp_path: Path, files: tuple[str, ...], more: str, problem: str
+) -> None:
+    folder = copied(tmp_path / "tables", *files)
+    (folder / "empty").mkdir()
+    torn = copied(folder / "torn", "KQvK.rtbw", "KQvK.rtbz")
+    os.truncate(torn / "KQvK.rtbw", 100)
+    text = copied(folder / "text", "KQvK.rtbw")
+    (text / "KQvK.rtbz").write_bytes(b"<html>" + bytes(10))
+    for path in (f"{folder}:{more}", f"{more}:{folder}"):
+        with RootProber(path.format(folder=folder)) as partly:
+            assert partly.problems[0] == problem.format(folder=folder)
+            assert partly.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")) is not None
+
+
+def test_tables_without_the_other_half_alone(tmp_path: Path) -> None:
+    """What most people download first: WDL only."""
+    with RootProber(str(copied(tmp_path / "wdl", *(path.name for path in TABLES.glob("*.rtbw"))))) as half:
+        assert half.problems == ["7 endgame tables have no .rtbz (DTZ) and are not used: KBvK, KNvK, KPvK, KQvK, ..."]
+        assert half.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1")) is None
 
 
 @pytest.mark.parametrize("content", [b"", b"x" * 80, b"\x71\xe8\x23\x5d" + bytes(12)])
 def test_a_damaged_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "KRvK.rtbw").write_bytes(content)
     (tmp_path / "KRvK.rtbz").write_bytes(content)
-    with RootProber(str(tmp_path)) as damaged, pytest.raises(PsearchError, match="damaged endgame table"):
+    with pytest.raises(PsearchError, match="damaged endgame table"), RootProber(str(tmp_path)) as damaged:
         damaged.probe(chess.Board("8/8/8/8/3k4/8/8/3K3R w - - 0 1"))
 
 

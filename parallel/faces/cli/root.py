@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from psearch.faces.cli.output import complain
 from psearch.searcher.declared import MULTIPV, SYZYGY
 
 if TYPE_CHECKING:
     import chess
 
-    from psearch.text.syzygy import RootProbe
+    from psearch.text.syzygy import RootProbe, RootProber
 
 _VERDICTS = {
     2: "won",
@@ -48,10 +49,19 @@ def moved(board: chess.Board, options: argparse.Namespace) -> list[chess.Move] |
 
 def probe(board: chess.Board, path: str) -> RootProbe | None:
     """Return what the tables of `--syzygy` say. Raises PsearchError when there are none."""
+    with open_tables(path) as prober:
+        return prober.probe(board)
+
+
+def open_tables(path: str) -> RootProber:
+    """Return the tables of `--syzygy`; a line says what is wrong with some of them. Raises PsearchError when there are
+    none."""
     from psearch.text.syzygy import RootProber
 
-    with RootProber(path) as prober:
-        return prober.probe(board)
+    prober = RootProber(path)
+    for problem in prober.problems:
+        complain(problem)
+    return prober
 
 
 def candidates(named: list[chess.Move] | None, found: RootProbe | None) -> list[chess.Move] | None:

@@ -75,11 +75,14 @@ class FileOption(Generic[_T]):
             self.value = None
 
 
-def open_prober(path: str) -> RootProber:
-    """Endgame tables. Raises PsearchError."""
+def open_prober(path: str, tell: Callable[[str], None]) -> RootProber:
+    """Return endgame tables; what is wrong with some of them is told. Raises PsearchError when there are none."""
     from psearch.text.syzygy import RootProber
 
-    return RootProber(path)
+    prober = RootProber(path)
+    for problem in prober.problems:
+        tell(f"SyzygyPath: {problem}")
+    return prober
 
 
 def open_book(path: str) -> Book:

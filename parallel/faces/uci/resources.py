@@ -45,7 +45,9 @@ class Resources:
         self.searcher = Searcher(notices)
         self._trace = FileOption("Trace", trace_path, notices)
         self.is_writing_trace = False
-        self._prober = FileOption("SyzygyPath", open_prober, notices, close=lambda prober: prober.close())
+        self._prober = FileOption(
+            "SyzygyPath", lambda path: open_prober(path, notices.tell), notices, close=lambda prober: prober.close()
+        )
         self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)

@@ -115,16 +115,29 @@ def test_a_damaged_table_is_switched_off_and_the_search_goes_on(talk: Talk, tmp_
     assert infos(talk.go("depth 5", KRK))[-1]["score"] == "cp 20000"
 
 
-def test_a_book_that_is_cut_short_is_switched_off(talk: Talk, tmp_path: Path) -> None:
+def test_a_book_that_is_cut_short_while_it_is_open(talk: Talk, tmp_path: Path) -> None:
+    """What was read counts; a mapped file would end the engine."""
     path = tmp_path / "book.bin"
     shutil.copy(DATA / "polyglot" / "lasker-trap.bin", path)
     talk.send(f"setoption name BookFile value {path}", "setoption name OwnBook value true", "isready")
     assert talk.until("readyok") == ["readyok"]
     path.write_bytes(b"")
     fen = "rnbqkbnr/pppppppp/8/8/3P4/8/PPP1PPPP/RNBQKBNR b KQkq - 0 1"
-    lines = talk.go("depth 4", fen)
-    assert [line for line in lines if "cut short" in line] == [lines[0]] and infos(lines)
-    assert not any("cut short" in line for line in talk.go("depth 4", fen))
+    assert talk.go("depth 4", fen)[-1].startswith("bestmove d7d5")
+
+
+def test_a_part_of_the_tables_that_is_missing_is_told(talk: Talk, tmp_path: Path) -> None:
+    """Tables without DTZ, and a folder that is not there: an info string each, once, and the rest is used."""
+    for name in ("KRvK.rtbw", "KRvK.rtbz", "KQvK.rtbw"):
+        shutil.copy(DATA / "syzygy" / name, tmp_path)
+    talk.send(f"setoption name SyzygyPath value {tmp_path}/nowhere:{tmp_path}")
+    assert talk.ready() == [
+        f"info string SyzygyPath: cannot read endgame tables in {tmp_path}/nowhere: No such file or directory",
+        "info string SyzygyPath: 1 endgame table has no .rtbz (DTZ) and is not used: KQvK",
+        "readyok",
+    ]
+    lines = talk.go("depth 5", KRK)
+    assert infos(lines)[-1]["score"] == "cp 20000" and not any("SyzygyPath" in line for line in lines)
 
 
 def test_a_pipe_as_a_book_or_tables_holds_nothing_up(talk: Talk, tmp_path: Path) -> None:

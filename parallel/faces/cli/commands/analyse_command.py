@@ -15,6 +15,7 @@ from psearch.defaults import DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash, without_dashes
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
+from psearch.faces.cli.root import open_tables
 from psearch.faces.cli.signals import Signals
 from psearch.searcher.declared import DRIVER, HASH, POLICY, SYZYGY, THREADS
 
@@ -106,9 +107,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.faces.cli.analysis_session import Input
 
     if options.syzygy and options.on is None:
-        from psearch.text.syzygy import RootProber
-
-        RootProber(options.syzygy).close()
+        open_tables(options.syzygy).close()
     if len(files) == 1 and not is_to_file:
         opened = open_source(files[0])
         if isinstance(opened, Stream) and file_kind(files[0], opened.first_lines()) is Kind.LINES:
