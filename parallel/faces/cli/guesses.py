@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
 from psearch.faces.cli.output import refuse
+from psearch.text.values import quoted
 
 ANALYSE = "analyse"
 _GAMES_AND_SUITES = (".pgn", ".epd", ".fen")
@@ -31,10 +32,19 @@ _OTHER_OPTIONS = {
     "workers": "--threads",
 }
 """How other programs call what we have; only where we have no option of that name ourselves."""
+_OF_UCI = ("binc", "btime", "infinite", "mate", "movestogo", "ponder", "winc", "wtime")
+"""Words of UCI's `go` that the command line does not have."""
 _ALIKE = 0.7
 """difflib's ratio from which two names are taken for the same"""
 _LEAST_PREFIX = 3
 _MOST_SHOWN = 3
+_MOVE = re.compile(
+    r"[1-9][0-9]*\.*|(?:[1-9][0-9]*\.+)?"
+    r"(?:[NBRQK]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[nbrqNBRQ])?|O-O(?:-O)?|0-0(?:-0)?)[+#!?]*"
+)
+_ROW = "[1-8pnbrqkPNBRQK]+"
+_IN_ADDRESS = re.compile(rf"((?:{_ROW}/){{7}}{_ROW})(?:[_ +]|%20)([wb](?:(?:[_ +]|%20)[^_ +%/?#]+)*)")
+"""A FEN in the address of a page."""
 _LONGEST_COMMAND = 120
 """characters of a command line that is proposed"""
 
@@ -58,7 +68,7 @@ def spelled_out(words: Sequence[str]) -> list[str]:
 def check_command(words: Sequence[str], at: int = 0) -> None:
     """Refuse a word in the place of a command, or of a position, that is nearly one; with what was probably meant."""
     word, others = words[at], [*words[:at], *words[at + 1 :]]
-    if not word.isascii() or word in (_STARTPOS, *COMMANDS) or is_file(word):
+    if not word.isascii() or " " in word or word in (_STARTPOS, *COMMANDS) or is_file(word):
         return
     close = _alike(word.lower(), [_STARTPOS, *COMMANDS, "help"])
     if close == [_STARTPOS]:
@@ -81,6 +91,25 @@ def check_position(words: Sequence[str], first: str) -> None:
     check_command(words, at)
 
 
+def check_moves(words: Sequence[str]) -> None:
+    """Refuse moves behind a position or in place of one, and an address; with the command line that was meant."""
+    words = " ".join(words).split()
+    base = [word for word in words if word.casefold() not in ("position", "fen")]
+    if "moves" in base:
+        at = base.index("moves")
+    else:
+        at = 1 if base[:1] == [_STARTPOS] else 0
+    moves = [word for word in base[at:] if word != "moves"]
+    if moves and all(map(_MOVE.fullmatch, moves)):
+        before = [] if base[:at] == [_STARTPOS] else base[:at]
+        meant = ["--moves", " ".join(moves), *([" ".join(before)] if before else [])]
+        refuse(f"{quoted(' '.join(words))} is no position: did you mean {_command(meant)}?")
+    if words and "://" in words[0]:
+        found = _IN_ADDRESS.search(" ".join(words))
+        fen = re.sub("[_+]|%20", " ", f"{found[1]} {found[2]}") if found is not None else "FEN"
+        refuse(f"{_shown(words[0])} is an address, which is not read: psearch takes the position, {_command([fen])}")
+
+
 def is_file(word: str) -> bool:
     """Tell whether the first word in the place of a FEN means a file of games or positions."""
     return word == "-" or (
@@ -94,12 +123,15 @@ def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
     if word is None:
         return f"{parser.prog} takes no {_shown(words[0])} (see {parser.prog} --help)"
     option = word.partition("=")[0]
-    meant = _options_meant(option.lstrip("-").lower().replace("_", "-"), _options(parser))
+    stem = option.lstrip("-").lower().replace("_", "-")
+    meant = _options_meant(stem, _options(parser))
     problem = f"no option {_plain(option)}" + ("" if parser.prog == "psearch" else f" of {parser.prog}")
     if meant:
         return f"{problem}: did you mean {' or '.join(meant)}?"
     if option in ("--fen", "--position"):
         return f"{problem}: the position stands by itself, as in psearch startpos"
+    if stem in _OF_UCI:
+        return f"{problem}: it is of UCI's go (psearch uci); here --movetime, --depth and --nodes limit a search"
     owners = [name for name in (SEARCH, *COMMANDS) if option in _options(parser_of(name, load(name)))]
     if owners:
         commands = ("psearch FEN" if name == SEARCH else f"psearch {name}" for name in owners[:_MOST_SHOWN])
@@ -108,7 +140,7 @@ def unknown(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
 
 
 def _options(parser: argparse.ArgumentParser) -> list[str]:
-    return re.findall(r"--[a-z][a-z-]*", parser.format_usage())
+    return [*re.findall(r"--[a-z][a-z-]*", parser.format_usage()), "--help"]
 
 
 def _options_meant(stem: str, options: Sequence[str]) -> list[str]:
@@ -141,7 +173,7 @@ def _command(words: Sequence[str]) -> str:
 
 
 def _shown(word: str) -> str:
-    return ascii(word[:40])
+    return quoted(word, 40)
 
 
 def _plain(word: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -22,6 +21,7 @@ from psearch.faces.cli.arguments import (
     search_options,
 )
 from psearch.faces.cli.command_list import COMMANDS
+from psearch.faces.cli.guesses import check_moves
 from psearch.faces.cli.kernels import ready_engine
 from psearch.faces.cli.output import complain, print_json, refuse
 from psearch.faces.cli.root import add_root_options, candidates, moved, probe, table_line, table_object
@@ -96,8 +96,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     words = position_words(options) or ([] if options.moves is None else ["startpos"])
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
-    if words[0] == "startpos" and len(words) > 1:
-        refuse(f"startpos stands by itself; moves go to --moves: psearch --moves {shlex.quote(' '.join(words[1:]))}")
+    check_moves(words)
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
     board = parse_position(words)
