@@ -37,18 +37,8 @@ _MOST_SECONDS = 60
 
 
 def add_position(parser: argparse.ArgumentParser) -> None:
-    """`FEN`, as one argument or as several words; `position_words` gives them."""
+    """`FEN`, as one argument or as several words."""
     parser.add_argument("fen", nargs="*", metavar="FEN", help="the position, or `startpos`")
-
-
-def position_words(options: argparse.Namespace) -> list[str]:
-    """The words of `FEN`."""
-    return without_dashes(options.fen)
-
-
-def without_dashes(words: list[str]) -> list[str]:
-    """The words without `--`, which some versions of argparse leave in."""
-    return [word for word in words if word != "--"]
 
 
 def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None:

@@ -19,6 +19,9 @@ from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is
 from psearch.faces.cli.output import abandon, complain, refuse, say, steady_streams
 from psearch.faces.cli.signals import Signals
 
+_NO_OPTION = "\0"
+"""No word of a command line has this character."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status (`exit_status.py`); bad options leave through SystemExit."""
@@ -52,8 +55,8 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
     if words and not words[0].startswith("-"):
         check_command(words)  # before the options, which may be those of the command that was meant
     command, options = _parsed(SEARCH, words)
-    first = next((word for word in options.fen if word != "--"), None)
-    if first is not None:
+    if options.fen:
+        first = options.fen[0]
         check_position(words, first)
         if is_file(first):
             if first == "-" or os.path.exists(first):  # else what is wrong with it is said, and nothing else
@@ -65,10 +68,22 @@ def _understood(words: list[str]) -> tuple[Command, argparse.Namespace]:
 def _parsed(name: str, words: list[str]) -> tuple[Command, argparse.Namespace]:
     command = load(name)
     parser = parser_of(name, command)
-    options, others = parser.parse_known_intermixed_args(words)
+    options, others = parser.parse_known_intermixed_args(_without_dashes(words))
     if others:
         refuse(unknown(parser, others))
+    for dest, value in vars(options).items():
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            setattr(options, dest, [word.removeprefix(_NO_OPTION) for word in value])
     return command, options
+
+
+def _without_dashes(words: list[str]) -> list[str]:
+    """The words without `--`, those behind it marked as no options: argparse forgets that where options may follow
+    positions."""
+    if "--" not in words:
+        return words
+    at = words.index("--")
+    return [*words[:at], *(_NO_OPTION + word if word.startswith("-") else word for word in words[at + 1 :])]
 
 
 def _guarded(command: Command, options: argparse.Namespace, signals: Signals) -> int:

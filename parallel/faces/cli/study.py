@@ -289,11 +289,11 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         print_table(text, line, how_searched(found.samples, found.driver), *(notes if rows else []), depths=below)
         report_log(options, found.interrupted)
     if rows:
-        warn(positions, nodes, most)
+        warn(positions, nodes, most, pruning_of(found.samples))
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 
-        cautions = warnings(positions, nodes, most)
+        cautions = warnings(positions, nodes, most, pruning_of(found.samples))
         driver = f", driver {found.driver}" if found.driver else ""
         title = f"{'Time' if is_real else 'Virtual time'} to depth{driver}\n{scale(positions, nodes)}"
         if found.ceilings is not None:
@@ -331,11 +331,11 @@ def print_table(text: str, scale: str, how: str, *notes: str, depths: str = "") 
     print("\n\n".join([f"{text}\n\n{searched}", *(note for note in notes if note)]), flush=True)
 
 
-def warn(positions: int, nodes: float, workers: int) -> None:
-    """Say on stderr what keeps the table from meaning much. workers: the most that share a tree."""
+def warn(positions: int, nodes: float, workers: int, pruning: str) -> None:
+    """Say on stderr what keeps the table from meaning much; as `warnings` of `psearch.lab.studies.tree_sizes`."""
     from psearch.lab.studies.tree_sizes import warnings
 
-    for warning in warnings(positions, nodes, workers):
+    for warning in warnings(positions, nodes, workers, pruning):
         complain(warning)
 
 

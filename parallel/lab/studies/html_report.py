@@ -127,7 +127,9 @@ def page(report: StudyReport) -> str:
 def _cautions(report: StudyReport, positions: int, nodes: float) -> list[str]:
     """What keeps the figures from meaning much."""
     found = ["Interrupted: the figures are of the searches that were finished"] if report.interrupted else []
-    return found + [text[0].upper() + text[1:] for text in warnings(positions, nodes, most_workers(report.rows))]
+    pruning = report.samples[0].pruning if report.samples else ""
+    cautions = warnings(positions, nodes, most_workers(report.rows), pruning)
+    return found + [text[0].upper() + text[1:] for text in cautions]
 
 
 def _picture(report: StudyReport) -> str:

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from psearch.defaults import DEFAULT_PRUNING
+
 if TYPE_CHECKING:
     from psearch.lab.studies.speedup_study import Sample
     from psearch.simulation.simulator import VirtualSample
@@ -67,15 +69,19 @@ def scale_line(positions: int, nodes: float) -> str:
     return f"{scale(positions, nodes)} (those of one worker{', mean' if positions != 1 else ''})"
 
 
-def warnings(positions: int, nodes: float, workers: int) -> list[str]:
-    """Return what keeps a table from meaning much, a line each. workers: the most that share a tree."""
+def warnings(positions: int, nodes: float, workers: int, pruning: str) -> list[str]:
+    """Return what keeps a table from meaning much, a line each. workers: the most that share a tree; pruning: that of
+    the searches, in words, empty for a game of the user's, whose positions may differ more or less than those of chess.
+    """
     found = []
     if workers > 1 and nodes < NODES_A_WORKER * workers:
         found.append(
             f"small trees: {size_text(nodes / workers)} nodes for each of {workers} workers. Below "
             f"{size_text(NODES_A_WORKER)} they wait for work, and share longer searches better than these"
         )
-    if positions < POSITIONS:
+    if positions < POSITIONS and not pruning.startswith(DEFAULT_PRUNING):
+        found.append(f"few positions: a mean of {positions} may be far from that of many; take {POSITIONS} or more")
+    elif positions < POSITIONS:
         uncertain = math.exp(1.96 * _SPREAD / math.sqrt(max(positions, 1))) - 1
         found.append(
             f"few positions: the default search is so chaotic that a mean of {positions} is uncertain by about "

@@ -114,6 +114,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
             tell(policy, begun + 0.35 * min(share / 1.5, 1.0))
 
         runs.append(_search(board, depth, experiment.workers, each, report, serial["nodes"], serial["seconds"]))
+    cautions = warnings(1, serial["nodes"], experiment.workers, serial_options.pruning_words)
     return {
         "fen": board.fen(),
         "chess960": board.chess960,
@@ -121,7 +122,7 @@ def run(experiment: Experiment, tell: Tell) -> dict[str, Any]:
         "depth": depth,
         "pruning": serial_options.pruning_words,
         "driver": experiment.driver,
-        "warnings": [text[0].upper() + text[1:] + "." for text in warnings(1, serial["nodes"], experiment.workers)],
+        "warnings": [text[0].upper() + text[1:] + "." for text in cautions],
         "serial": serial,
         "runs": runs,
         "iterations": _compared(runs),

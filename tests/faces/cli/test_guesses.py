@@ -10,6 +10,7 @@ from psearch import __version__
 from psearch.faces.cli import main as cli
 from psearch.faces.cli.command_list import COMMANDS
 
+MATED = "rnb1kbnr/pppp1ppp/8/4p3/6Pq/5P2/PPPPP2P/RNBQKBNR w - - 1 3"
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 
@@ -58,6 +59,29 @@ def outcome(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[object, st
             "no option --multipv of psearch analyse, which belongs to psearch FEN",
         ),
         (["speedup", "--second", "2"], "no option --second of psearch speedup: did you mean --seconds?"),
+        (["--hlep"], "no option --hlep: did you mean --help?"),
+        (["analyse", "--infinite", "x.pgn"], "no option --infinite of psearch analyse: it is of UCI's go"),
+        (["--mate", "3", "startpos"], "no option --mate: it is of UCI's go"),
+        (["--depth", "–", "startpos"], "not '–'"),  # noqa: RUF001
+        (["--depth", "a\\b", "startpos"], "not 'a\\b'"),
+        (["startpos", "moves", "e2e4"], "did you mean `psearch --moves e2e4`?"),
+        (["startpos moves e2e4 e7e5"], "did you mean `psearch --moves 'e2e4 e7e5'`?"),
+        (["position", "startpos", "moves", "d2d4"], "did you mean `psearch --moves d2d4`?"),
+        (["fen", *START.split(), "moves", "d2d4"], f"did you mean `psearch --moves d2d4 '{START}'`?"),
+        (["startpos e2e4"], "did you mean `psearch --moves e2e4`?"),
+        (["e4 e5"], "did you mean `psearch --moves 'e4 e5'`?"),
+        (["1. e4 e5 2. Nf3"], "did you mean `psearch --moves '1. e4 e5 2. Nf3'`?"),
+        (["d4"], "did you mean `psearch --moves d4`?"),
+        (["e7e8Q"], "did you mean `psearch --moves e7e8Q`?"),
+        (
+            ["https://lichess.org/analysis/8/8/8/8/3k4/8/8/3K3R_w_-_-_0_1"],
+            "is an address, which is not read: psearch takes the position, `psearch '8/8/8/8/3k4/8/8/3K3R w - - 0 1'`",
+        ),
+        (["https://lichess.org/abcdefgh"], "psearch takes the position, `psearch FEN`"),
+        (["4k3/8/8/8/8/8/8/4K2 w - -"], "row 8 (rank 1), '4K2': 7 squares, not 8"),
+        (["analyse", "--", "-gone.pgn"], "cannot read -gone.pgn: No such file"),
+        (["perft", "--", "-3", "startpos"], "not '-3'"),
+        (["game", "--", "-gone.py"], "'-gone.py'"),
         (["hello"], "bad FEN: 'hello' has 1 field, not 2 to 6"),
         (["-\x1b[31m", "startpos"], "no option '-\\x1b[31m' (see psearch --help)"),
     ],
@@ -69,6 +93,31 @@ def test_a_mistake_is_told_with_what_was_meant(
     assert (status, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("psearch: ")
     assert answer in err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'"{MATED}"',
+        f"fen {MATED}",
+        f"position fen {MATED};",
+        f'[FEN "{MATED}"]',
+        MATED.replace(" ", "_"),
+        MATED.replace("-", "–"),  # noqa: RUF001
+        MATED.replace(" - ", " KQkq ", 1),
+        f'{MATED} bm a1; id "x";',
+    ],
+)
+def test_positions_as_other_programs_write_them(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    for words in ([text], text.split()):
+        assert outcome(capsys, *words) == (0, "checkmate: White is mated\n", "")
+
+
+def test_moves_that_are_proposed_are_understood(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "f2f3 e7e5 g2g4 d8h4"
+    proposed = outcome(capsys, *f"position startpos moves {line}".split())[2].split("`")[1]
+    assert proposed == f"psearch --moves '{line}'"
+    assert outcome(capsys, "--moves", line) == (0, "checkmate: White is mated\n", "")
 
 
 @pytest.mark.parametrize("words", [["-v"], ["-V"], ["--version"]])

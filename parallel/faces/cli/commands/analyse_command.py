@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_HASH_MB
-from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash, without_dashes
+from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash
 from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.root import open_tables
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     """Read everything, refuse what is wrong, then search."""
     from psearch.text.source import STANDARD_STREAM, Stream, open_source, read_source
 
-    files = without_dashes(options.file)
+    files = options.file
     if not files:
         refuse("no file given: EPD or PGN files, or - (see psearch analyse --help)")
     if [*files, options.merge].count(STANDARD_STREAM) > 1:

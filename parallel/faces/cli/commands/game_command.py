@@ -14,7 +14,6 @@ from psearch.faces.cli.arguments import (
     add_threads,
     hash_or_default,
     limits_of,
-    without_dashes,
 )
 from psearch.faces.cli.kernels import loaded_game, prepare_kernels
 from psearch.faces.cli.output import complain, print_json, refuse
@@ -59,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search, unless the game is over."""
-    file, *moves = without_dashes(options.words) or [""]
+    file, *moves = options.words or [""]
     if not file:
         refuse("no game given: a file such as my_game.py (see psearch game --help)")
     if options.board and options.json:

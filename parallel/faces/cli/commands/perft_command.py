@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from psearch.defaults import MAX_DEPTH, MAX_NODES
-from psearch.faces.cli.arguments import add_threads, without_dashes
+from psearch.faces.cli.arguments import add_threads
 from psearch.faces.cli.exit_status import EXIT_WRONG
 from psearch.faces.cli.kernels import ready_engine
 from psearch.faces.cli.numbers import whole_number
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Count for one position, or for a suite."""
-    words = without_dashes(options.words)
+    words = options.words
     if options.epd is not None:
         if words:
             refuse("--epd takes its positions from the file: leave out DEPTH and FEN")

@@ -99,12 +99,12 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         searched = f"{scale_line(len(positions), nodes)}, depth {options.depth}"
         print_table(table(reports), searched, f"pruning {pruned}", legend())
     if reports:
-        warn(len(positions), nodes, WORKERS)
+        warn(len(positions), nodes, WORKERS, pruned)
     if interrupted:
         complain(f"interrupted; {counted(len(reports), 'rule')} of {len(rules)} finished")
     if options.plot is not None and reports:
         from psearch.lab.studies.plots import plot_prediction
 
         title = f"{scale(len(positions), nodes)}, depth {options.depth}"
-        plot_prediction(options.plot, reports, title, warnings(len(positions), nodes, WORKERS))
+        plot_prediction(options.plot, reports, title, warnings(len(positions), nodes, WORKERS, pruned))
     return signals.exit_status

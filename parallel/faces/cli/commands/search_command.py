@@ -17,7 +17,6 @@ from psearch.faces.cli.arguments import (
     add_search_options,
     hash_or_default,
     limits_of,
-    position_words,
     search_options,
 )
 from psearch.faces.cli.command_list import COMMANDS
@@ -93,7 +92,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.text.fen import parse_position
     from psearch.text.report import finished_result, json_object, terminal_line
 
-    words = position_words(options) or ([] if options.moves is None else ["startpos"])
+    words = options.fen or ([] if options.moves is None else ["startpos"])
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
     check_moves(words)

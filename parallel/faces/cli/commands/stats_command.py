@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_MOVETIME_MS
-from psearch.faces.cli.arguments import add_json, add_position, add_search_options, position_words, search_options
+from psearch.faces.cli.arguments import add_json, add_position, add_search_options, search_options
 from psearch.faces.cli.commands.search_command import searched
 from psearch.faces.cli.output import print_json, refuse
 from psearch.faces.cli.signals import Signals
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Search and print the counters, or list the parameters."""
-    words = position_words(options)
+    words = options.fen
     if options.parameters:
         if words:
             refuse("--parameters searches nothing: leave out FEN")
