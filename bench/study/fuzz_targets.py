@@ -96,6 +96,16 @@ class Target:
         return text.encode(encoding, "surrogatepass" if encoding == "utf-8" and dice.random() < 0.1 else "replace")
 
 
+@contextlib.contextmanager
+def _support() -> Iterator[None]:
+    """Inside, what supports the tests can be imported."""
+    sys.path.append(str(SUPPORT))
+    try:
+        yield
+    finally:
+        sys.path.pop()
+
+
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
@@ -141,6 +151,25 @@ def run_fen(data: bytes) -> None:
     again = parse_position(board.shredder_fen() if board.chess960 else board.fen())
     if again.fen() != board.fen() or not board.is_valid():
         raise AssertionError("another position")
+
+
+def run_odd_fen(data: bytes) -> None:
+    """A FEN and a number that says in which odd way it is written: that is the same position."""
+    with _support():
+        from odd_fens import oddly_written
+    fen, _, number = _text(data).partition("\t")
+    board = parse_position(fen)
+    text = oddly_written(board, Random(number))
+    try:
+        again = parse_position(text)
+    except PsearchError as error:
+        raise AssertionError(f"{text!a} is refused: {error}") from None
+    if (again.fen(), again.castling_rights) != (board.fen(), board.castling_rights):
+        raise AssertionError(f"{text!a} is another position, {again.fen()}")
+
+
+def _another_way(fen: str, others: Sequence[str], dice: Random) -> str:
+    return f"{fen}\t{dice.getrandbits(32)}"
 
 
 def run_moves(data: bytes) -> None:
@@ -296,11 +325,8 @@ def run_limit(data: bytes) -> None:
 
 def run_uci(data: bytes) -> None:
     """Lines for the UCI engine, with a stand-in for what searches."""
-    sys.path.append(str(SUPPORT))
-    try:
+    with _support():
         from uci_sessions import check_reader
-    finally:
-        sys.path.pop()
     check_reader([line for line in _text(data).split("\n")[:50] if "quit" not in line])
 
 
@@ -449,6 +475,7 @@ def targets() -> list[Target]:
     log = _log_seed()
     return [
         Target("fen", run_fen, fens, 20),
+        Target("odd fen", run_odd_fen, fens, 10, mutate=_another_way),
         Target("moves", run_moves, moves, 4),
         Target("epd", run_epd, [*epds, b"\n".join(epds[:3])], 20),
         Target("perft suite", run_perft_suite, perft, 4),

@@ -39,18 +39,32 @@ def run(tmp_path: Path, words: str) -> tuple[int, list[dict[str, Any]], dict[str
     return status, rows, last["summary"]
 
 
+def run_until_struck(tmp_path: Path, words: str, signals: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The lines of the searches and the summary of the first run in which so many signals were sent.
+
+    Where the machine has no time to start workers there is nobody to send one to, so searches are added until there
+    was. Every run must be right: late the answers may be, as the tests share the machine.
+    """
+    for searches in (3, 6, 12, 24, 48, 96):
+        _, rows, found = run(tmp_path, f"{words} --searches {searches}")
+        assert found["searches"] == searches
+        assert set(found["problems"]) <= {"late"} and found["leaving"] == []
+        assert found["signals"] == sum(len(row["signals"]) for row in rows)
+        if found["signals"] >= signals:
+            return rows, found
+    raise AssertionError(f"{found['signals']} signals in {searches} searches")
+
+
 @pytest.mark.parametrize("engine", ["psearch uci", "psearch.Engine"])
 def test_workers_are_killed_and_the_answers_are_right(tmp_path: Path, engine: str) -> None:
-    """Late they may be here: the tests share the machine."""
-    words = "--searches 3 --workers 2 --hash 1 --movetime 300 --interval 100"
+    words = "--workers 2 --hash 1 --movetime 300 --interval 100"
     if engine == "psearch.Engine":
         words += f" --alone --engine '{sys.executable} {BENCH / 'study' / 'python_engine.py'}'"
-    _, rows, found = run(tmp_path, words)
-    assert found["searches"] == 3 and len(rows) == (6 if engine == "psearch uci" else 3)
-    assert found["signals"] >= 3 and set(found["problems"]) <= {"late"} and found["leaving"] == []
+    rows, found = run_until_struck(tmp_path, words, 3)
+    assert len(rows) == found["searches"] * (2 if engine == "psearch uci" else 1)
     for row in rows:
         assert chess.Move.from_uci(row["bestmove"]) in chess.Board(row["position"]).legal_moves
-        assert row["depth"] > 0 and (row["signals"] or not row["tormented"])
+        assert row["depth"] > 0 and (row["tormented"] or not row["signals"])
 
 
 def test_an_engine_in_a_python_program() -> None:
@@ -65,10 +79,9 @@ def test_an_engine_in_a_python_program() -> None:
 
 
 def test_a_stopped_worker_is_continued(tmp_path: Path) -> None:
-    words = "--searches 2 --workers 2 --hash 1 --movetime 200 --interval 80 --alone --signals STOP --stopped 0.3"
-    _, rows, found = run(tmp_path, words)
+    words = "--workers 2 --hash 1 --movetime 200 --interval 80 --alone --signals STOP --stopped 0.3"
+    rows, _ = run_until_struck(tmp_path, words, 1)
     assert {name for row in rows for _, name in row["signals"]} == {"SIGSTOP"}
-    assert set(found["problems"]) <= {"late"} and found["leaving"] == []
 
 
 @pytest.mark.parametrize(

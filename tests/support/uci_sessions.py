@@ -7,10 +7,12 @@ with the whole engine in this process.
 from __future__ import annotations
 
 import re
+from random import Random
 from unittest.mock import patch
 
 import chess
 from hypothesis import strategies as st
+from odd_fens import oddly_written
 from paths import DATA
 from uci_talk import Talk
 
@@ -18,8 +20,18 @@ from psearch.faces.uci.go import Go
 from psearch.faces.uci.uci_conversation import Uci
 from psearch.faces.uci.uci_options import OPTIONS, Option, OptionValues
 
+
+def _is_valid(fen: str) -> bool:
+    try:
+        return chess.Board(fen).is_valid()
+    except ValueError:
+        return False
+
+
 _FENS = [line.split("\t")[0] for line in (DATA / "fen_cases.tsv").read_text("utf-8").splitlines()[1:]]
 _ODD_MOVES = [line.split("\t")[0] for line in (DATA / "uci_moves.tsv").read_text("utf-8").splitlines()[1:]]
+_VALID = st.sampled_from([fen for fen in _FENS if "/" in fen and _is_valid(fen)])
+_SEED = st.integers(0, 1000)
 _NUMBERS = [
     "0",
     "1",
@@ -70,7 +82,10 @@ def _option_lines(text: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @st.composite
 def _positions(draw: st.DrawFn) -> str:
-    base = draw(st.one_of(st.just("startpos"), st.sampled_from(_FENS).map(lambda fen: f"fen {fen}")))
+    odd = st.builds(
+        lambda fen, seed: f"fen {oddly_written(chess.Board(fen), Random(seed), in_line=True)}", _VALID, _SEED
+    )
+    base = draw(st.one_of(st.just("startpos"), st.sampled_from(_FENS).map(lambda fen: f"fen {fen}"), odd))
     board = chess.Board()
     if base != "startpos":
         try:
