@@ -5,17 +5,21 @@ from __future__ import annotations
 import queue
 import random
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import cast
 
 import chess
 import pytest
 from uci_client import infos
 from uci_talk import Talk
 
+from psearch.core.chess.chess_entries import PERFT
+from psearch.faces.uci import extras
 from psearch.faces.uci.go import Go
 from psearch.faces.uci.go_command import parse_go
 from psearch.faces.uci.player import Player
 from psearch.faces.uci.uci_options import OptionValues
+from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError
 from psearch.text.syzygy import RootProbe
 
@@ -27,6 +31,7 @@ class StandInProber:
     """Knows two positions; its best moves are none that a search would choose."""
 
     opened: list[str]
+    problems: tuple[str, ...] = ()
 
     def __init__(self, path: str) -> None:
         if "missing" in path:
@@ -233,3 +238,23 @@ def test_a_count_that_fails_is_over(jobs: Jobs) -> None:
     jobs.go("depth 1")
     assert jobs.next() == "bestmove g1h3"
     assert go.is_answered
+
+
+def test_a_count_tells_that_it_compiles_and_does_not_count_that_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first `go perft` on a machine."""
+
+    class StandInSupervisor:
+        def perft(self, board: chess.Board, depth: int) -> tuple[dict[chess.Move, int], float]:
+            assert told == ["compiling perft"]
+            return {chess.Move.from_uci("e2e4"): 20}, 0.25
+
+    def load(*groups: object, progress: Callable[[str], None]) -> float:
+        assert groups == (PERFT,)
+        progress("compiling perft")
+        return 7.0
+
+    told: list[str] = []
+    monkeypatch.setattr(extras, "load_kernels", load)
+    supervisor = cast(Supervisor, StandInSupervisor())
+    lines = extras.count_moves(supervisor, chess.Board(), 2, told.append).split("\n")
+    assert lines == ["e2e4: 20", "info nodes 20 time 250", "", "Nodes searched: 20"]
