@@ -17,6 +17,7 @@ from typing import Any
 import chess
 import chess.engine
 
+from psearch.api.api_log import LOG
 from psearch.api.asynchronous import in_thread
 from psearch.api.checked_arguments import check_cluster
 from psearch.arena.control_groups import usable_cores
@@ -349,6 +350,12 @@ def _checked(
     if workers is None:
         workers = max(1, (len(set(numbers)) or usable_cores()) // threads)
     workers = THREADS.of_value(workers, "workers")
+    if syzygy and cluster is None:
+        from psearch.text.syzygy import RootProber
+
+        with RootProber(syzygy) as prober:
+            for problem in prober.problems:
+                LOG.warning(problem)
     size = useful_hash_mb(limits, threads) if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
     return _Wanted(
         limits,

@@ -38,12 +38,12 @@ _ALIKE = 0.7
 """difflib's ratio from which two names are taken for the same"""
 _LEAST_PREFIX = 3
 _MOST_SHOWN = 3
-_MOVE = re.compile(
+_MOVE = (
     r"[1-9][0-9]*\.*|(?:[1-9][0-9]*\.+)?"
     r"(?:[NBRQK]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[nbrqNBRQ])?|O-O(?:-O)?|0-0(?:-0)?)[+#!?]*"
 )
 _ROW = "[1-8pnbrqkPNBRQK]+"
-_IN_ADDRESS = re.compile(rf"((?:{_ROW}/){{7}}{_ROW})(?:[_ +]|%20)([wb](?:(?:[_ +]|%20)[^_ +%/?#]+)*)")
+_IN_ADDRESS = rf"((?:{_ROW}/){{7}}{_ROW})(?:[_ +]|%20)([wb](?:(?:[_ +]|%20)[^_ +%/?#]+)*)"
 """A FEN in the address of a page."""
 _LONGEST_COMMAND = 120
 """characters of a command line that is proposed"""
@@ -100,12 +100,12 @@ def check_moves(words: Sequence[str]) -> None:
     else:
         at = 1 if base[:1] == [_STARTPOS] else 0
     moves = [word for word in base[at:] if word != "moves"]
-    if moves and all(map(_MOVE.fullmatch, moves)):
+    if moves and all(re.fullmatch(_MOVE, move) for move in moves):
         before = [] if base[:at] == [_STARTPOS] else base[:at]
         meant = ["--moves", " ".join(moves), *([" ".join(before)] if before else [])]
         refuse(f"{quoted(' '.join(words))} is no position: did you mean {_command(meant)}?")
     if words and "://" in words[0]:
-        found = _IN_ADDRESS.search(" ".join(words))
+        found = re.search(_IN_ADDRESS, " ".join(words))
         fen = re.sub("[_+]|%20", " ", f"{found[1]} {found[2]}") if found is not None else "FEN"
         refuse(f"{_shown(words[0])} is an address, which is not read: psearch takes the position, {_command([fen])}")
 

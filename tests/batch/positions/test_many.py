@@ -20,6 +20,7 @@ import chess.engine
 import chess.pgn
 import farm_hands
 import pytest
+from paths import DATA
 from timing import least, wait_until
 
 import psearch
@@ -525,3 +526,13 @@ def test_an_await_that_is_cancelled_ends_the_analysis() -> None:
             return took
 
     assert asyncio.run(main()) < 20.0
+
+
+def test_what_is_wrong_with_a_part_of_the_tables_is_logged_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f"{tmp_path}:{DATA / 'syzygy'}"
+    fens = ["8/8/8/8/3k4/8/8/3K3R w - - 0 1"] * 3
+    found = list(psearch.analyse_many(fens, chess.engine.Limit(nodes=200), workers=2, syzygy=path))
+    assert all(result.score.relative == chess.engine.Cp(20_000) for result in found)
+    assert [record.message for record in caplog.records] == [f"no Syzygy tables (.rtbw, .rtbz) in '{tmp_path}'"]
