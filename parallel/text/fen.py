@@ -20,9 +20,10 @@ _LEAST_FIELDS = 2
 _READ_AS = {
     **dict.fromkeys(map(ord, "\"'`´“”„‟‘’‚‛«»‹›[]_"), " "),  # noqa: RUF001  # quotes, and the blanks of an address
     **dict.fromkeys(map(ord, "‐‑‒–—―−﹘﹣－"), "-"),  # noqa: RUF001
-    **dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060")),  # nobody sees them
 }
 """What stands around a FEN in programs, files and mails, and what word processors make of a dash."""
+_UNSEEN = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u200e\u200f\u2060"))
+_WORD = re.compile(r"\S+")
 _LABEL = re.compile(r"\s*(?:(?:position|fen)\b\s*[:=]?\s*)*", re.IGNORECASE)
 
 CASTLING = re.compile(r"[-KQkqA-Ha-h]{1,16}")
@@ -35,7 +36,9 @@ _OPTIONAL = (
     (f"move number must be a number from 0 to {_MAX_CLOCK}", _NUMBER),
 )
 """The fields behind the side to move: each can be told from those behind it, so that any may be left out."""
-_OPCODE = re.compile(r"[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|tc(?:gs|ri|si)|v[0-9]|D[0-9]+")
+_OPCODE = re.compile(
+    r"((?i:[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|tc[grs][is]|v[0-9])|D[0-9]+)[:=]?"
+)
 """The operations of an EPD. No other word stands behind the fields: it would be a move whose `moves` is missing."""
 _COUNTERS = (("hmvc", 2), ("fmvn", 3))
 _TURNS = {"w": chess.WHITE, "W": chess.WHITE, "b": chess.BLACK, "B": chess.BLACK}
@@ -83,19 +86,43 @@ def parse_position(text: str | Sequence[str], *, strict: bool = True, chess960: 
     With `strict=False` positions pass that no game can reach but whose moves are well defined (impossible checks, too
     many pieces), as perft suites have them. Raises PsearchError, one line saying what is wrong.
     """
-    whole = (text if isinstance(text, str) else " ".join(text)).translate(_READ_AS)
-    whole = _LABEL.sub("", whole, count=1)
-    if whole.strip(" \t\r\n;").casefold() == "startpos":
-        return chess.Board(chess960=bool(chess960))
-    head, _, operations = whole.partition(";")
-    words = head.split()
-    _check_shape(words)
+    return split_position(text if isinstance(text, str) else " ".join(text), strict=strict, chess960=chess960)[0]
+
+
+def split_position(text: str, *, strict: bool = True, chess960: bool | None = None) -> tuple[chess.Board, str]:
+    """Return the position at the beginning of a line, as `parse_position` reads it, and the text behind it: what an EPD
+    says of it. Raises PsearchError for what `parse_position` refuses."""
+    text = text.translate(_UNSEEN)
+    plain = text.translate(_READ_AS)  # of the same length
+    begin = _LABEL.match(plain)
+    words = list(_WORD.finditer(plain.partition(";")[0], begin.end() if begin else 0))
+    rest = text[len(plain.partition(";")[0]) :].lstrip("; \t")
+    if not words:
+        raise PsearchError("bad FEN: it is empty")
+    if words[0][0].casefold() == "startpos":
+        if len(words) > 1 and not _OPCODE.fullmatch(words[1][0]):
+            others = plain[words[1].start() :]
+            raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(others)}")
+        return chess.Board(chess960=bool(chess960)), text[words[1].start() :] if len(words) > 1 else rest
+    if len(words) < _LEAST_FIELDS:
+        word = words[0][0]
+        problem = "has 1 field, not 2 to 6"
+        if word.count("/") == _RANKS - 1:
+            problem = "is not followed by the side to move, w or b"
+        raise PsearchError(f"bad FEN: {quoted(word)} {problem}")
     board = chess.Board(None, chess960=True)
-    _place(board, words[0])
-    if words[1] not in _TURNS:
-        raise PsearchError(f"bad FEN: side to move must be w or b, not {quoted(words[1])}")
-    board.turn = _TURNS[words[1]]
-    castling, en_passant, clock, number = _optional_fields(words[_LEAST_FIELDS:], operations)
+    _place(board, words[0][0])
+    turn = words[1][0]
+    if turn not in _TURNS:
+        raise PsearchError(f"bad FEN: side to move must be w or b, not {quoted(turn)}")
+    board.turn = _TURNS[turn]
+    fields, count = _optional_fields([word[0] for word in words[_LEAST_FIELDS:]])
+    if count < len(words) - _LEAST_FIELDS:
+        rest = text[words[_LEAST_FIELDS + count].start() :]
+    for name, field in _COUNTERS:
+        if match := re.search(rf"\b{name}\s+([0-9]{{1,30}})\b", rest):
+            fields[field] = match[1]
+    castling, en_passant, clock, number = fields
     _give_rights(board, castling, chess960)
     if "-" not in en_passant:
         board.ep_square = chess.parse_square(en_passant.lower())
@@ -103,7 +130,7 @@ def parse_position(text: str | Sequence[str], *, strict: bool = True, chess960: 
     board.fullmove_number = _counter(number, 1) or 1
     drop_impossible(board, strict=strict)
     check_position(board, strict=strict)
-    return board
+    return board, rest
 
 
 def drop_impossible(board: chess.Board, *, strict: bool = True) -> None:
@@ -154,26 +181,13 @@ def checked_moves(board: chess.Board, root_moves: Iterable[chess.Move] | None) -
     return moves
 
 
-def _check_shape(words: Sequence[str]) -> None:
-    """Raise PsearchError where there is no piece placement, or nothing behind it."""
-    if not words:
-        raise PsearchError("bad FEN: it is empty")
-    if words[0].casefold() == "startpos":
-        raise PsearchError(f"bad FEN: startpos stands by itself, not before {quoted(' '.join(words[1:]))}")
-    if len(words) == 1 and words[0].count("/") == _RANKS - 1:
-        raise PsearchError(f"bad FEN: {quoted(words[0])} is not followed by the side to move, w or b")
-    if len(words) == 1:
-        raise PsearchError(f"bad FEN: {quoted(words[0])} has 1 field, not {_LEAST_FIELDS} to 6")
-
-
-def _optional_fields(words: Sequence[str], operations: str) -> list[str]:
-    """Castling, en passant and the two counters, `-` for each that is left out; operations: more of these. Raises
-    PsearchError for a word that is no field."""
+def _optional_fields(words: Sequence[str]) -> tuple[list[str], int]:
+    """Castling, en passant and the two counters, `-` for each that is left out, and how many words that are; behind
+    them stand operations. Raises PsearchError for a word that is neither."""
     found, at = ["-"] * len(_OPTIONAL), 0
     for place, word in enumerate(words):
         if _is_operation(word, "".join(words[place + 1 : place + 2]), at):
-            operations = " ".join([*words[place:], operations])
-            break
+            return found, place
         fitting = [number for number in range(at, len(_OPTIONAL)) if _OPTIONAL[number][1].fullmatch(word)]
         if not fitting:
             wanted = (
@@ -181,10 +195,7 @@ def _optional_fields(words: Sequence[str], operations: str) -> list[str]:
             )
             raise PsearchError(f"bad FEN: {wanted}")
         found[fitting[0]], at = word, fitting[0] + 1
-    for name, field in _COUNTERS:
-        if match := re.search(rf"\b{name}\s+([0-9]{{1,30}})\b", operations):
-            found[field] = match[1]
-    return found
+    return found, len(words)
 
 
 def _is_operation(word: str, following: str, at: int) -> bool:
@@ -192,6 +203,8 @@ def _is_operation(word: str, following: str, at: int) -> bool:
     en passant square, and `c3` such a square."""
     if not _OPCODE.fullmatch(word):
         return False
+    if at == 0 and EN_PASSANT.fullmatch(word):
+        return not _NUMBER.fullmatch(following)
     if at == 0:
         return not (CASTLING.fullmatch(word) and EN_PASSANT.fullmatch(following))
     return at != 1 or not EN_PASSANT.fullmatch(word)

@@ -21,7 +21,7 @@ from psearch.batch.positions.jobs import Task
 from psearch.faces.uci.position_command import CurrentPosition
 from psearch.faces.web.game_tree import GameTree
 from psearch.results import Limits, PsearchError
-from psearch.text.fen import check_position, parse_position
+from psearch.text.fen import check_position, parse_position, split_position
 from psearch.text.perft_epd import parse_perft_suite
 from psearch.text.source import Source
 
@@ -270,6 +270,29 @@ def test_counters_that_no_game_has_are_left_out(counters: str, numbers: tuple[in
 @pytest.mark.parametrize("fields", ["w 3 9", "w - 3 9", "w KQ 3 9", "w e6 3 9", "W – − 3 9", "w ce - 3 9"])  # noqa: RUF001
 def test_each_field_behind_the_side_to_move_may_be_left_out(fields: str) -> None:
     assert parse_position(f"{KINGS} {fields}").fen() == f"{KINGS} w - - 3 9"
+
+
+@pytest.mark.parametrize(
+    ("line", "rest"),
+    [
+        (f'{KINGS} w - - bm Ke2; id "it\'s – a_b";', 'bm Ke2; id "it\'s – a_b";'),  # noqa: RUF001
+        (f"{KINGS} w - -; bm Ke2;", "bm Ke2;"),
+        (f"{KINGS} w - - 3 4; bm Ke2;", "bm Ke2;"),
+        (f"{KINGS} w - - 3 4 BM Ke2;", "BM Ke2;"),
+        (f"{KINGS} w bm: Ke2;", "bm: Ke2;"),
+        (f"{KINGS} w ce 20; dm 3;", "ce 20; dm 3;"),
+        (f'{KINGS} w - - c3 "a comment";', 'c3 "a comment";'),
+        (f'"{KINGS} w - -"', ""),
+        (f'\ufeff[FEN "{KINGS} w - - 0 1"]', ""),
+        ("startpos bm e4;", "bm e4;"),
+        ("startpos; bm e4;", "bm e4;"),
+        ("startpos", ""),
+    ],
+)
+def test_what_stands_behind_a_position_is_left_as_it_is(line: str, rest: str) -> None:
+    board, behind = split_position(line)
+    assert behind == rest
+    assert board.board_fen() == (KINGS if KINGS in line else chess.STARTING_BOARD_FEN)
 
 
 def faces() -> dict[str, Callable[[str], chess.Board]]:
