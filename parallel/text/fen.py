@@ -212,7 +212,7 @@ def _is_operation(word: str, following: str, at: int) -> bool:
 
 def _place(board: chess.Board, placement: str) -> None:
     """Put the pieces on the board. Raises PsearchError, which names row and character."""
-    rows = placement.split("/")
+    rows = placement.strip("/").split("/")
     if len(rows) != _RANKS:
         count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
         raise PsearchError(f"bad FEN: piece placement {quoted(placement)} has {count}, not {_RANKS}")
@@ -226,7 +226,7 @@ def _place(board: chess.Board, placement: str) -> None:
         squares = sum(int(mark) if mark.isdigit() else 1 for mark in row.replace("~", ""))
         if squares != _FILES:
             raise PsearchError(f"{where}: {squares} squares, not {_FILES}")
-    board.set_board_fen(placement)
+    board.set_board_fen("/".join(rows))
 
 
 def _give_rights(board: chess.Board, letters: str, chess960: bool | None) -> None:

@@ -43,7 +43,7 @@ def oddly_written(board: chess.Board, dice: Random, *, in_line: bool = False) ->
 
 
 def _placement(board: chess.Board, dice: Random) -> str:
-    return board.board_fen(promoted=dice.random() < 0.1)
+    return board.board_fen(promoted=dice.random() < 0.1) + ("/" if dice.random() < 0.05 else "")
 
 
 def _side(letter: str, dice: Random) -> str:
