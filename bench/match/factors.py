@@ -37,6 +37,7 @@ from matchplay.sharing import add_where, share
 from quick import Table
 
 from psearch.core.chess.pruning.modes import Pruning
+from psearch.core.json_text import json_value
 from psearch.faces.cli.numbers import whole_number
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -107,7 +108,7 @@ def _read_logs(paths: Sequence[Path]) -> str:
     rows = []
     for path in paths:
         try:
-            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            lines = [json_value(line) for line in path.read_text("utf-8").splitlines()]
             found = lines[0]["changes"]
             rows += [(line["signs"], line["half_points"]) for line in lines[1:]]
         except (OSError, ValueError, LookupError, TypeError) as error:

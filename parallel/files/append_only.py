@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from psearch.core.json_text import json_value
+
 _BLOCK = 1 << 14
 """bytes"""
 _LONGEST_LINE = 1 << 26
@@ -108,8 +110,8 @@ class Journal:
                     self.torn = line
                     return
                 try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError):
+                    value = json_value(line)
+                except ValueError:
                     raise DamagedLine(number) from None
                 yield JournalLine(number, self._end, value)
                 self._end += len(line)
@@ -133,7 +135,7 @@ class Journal:
             if not block:
                 raise ValueError(f"no line begins at {offset}")
             line += block
-        return json.loads(line.split(b"\n", 1)[0])
+        return json_value(line.split(b"\n", 1)[0])
 
     def append(self, value: Any) -> int:
         """Add a line; the offset at which it begins. After an OSError it counts as torn: the next takes its place."""

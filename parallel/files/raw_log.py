@@ -10,7 +10,6 @@ and `FILE#RUN` is one of them.
 from __future__ import annotations
 
 import contextlib
-import json
 import lzma
 import os
 import platform
@@ -22,6 +21,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from psearch.core.json_text import json_value
 from psearch.files.append_only import Journal
 from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
@@ -157,9 +157,9 @@ def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
         if len(line) == _LONGEST_LINE:
             raise _not_a_line(file, number)
         try:
-            values = json.loads(line)
+            values = json_value(line)
             by_run.setdefault(values.pop("run", None), []).append((number, values))
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError):
             if not line.endswith("\n"):
                 break  # a kill or a full disk has cut it short
             raise _not_a_line(file, number) from None

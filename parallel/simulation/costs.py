@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from psearch.core.json_text import json_value
 from psearch.core.records import COLD_NODES
 from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
@@ -145,8 +146,8 @@ class Costs:
         """Read what `save` wrote. Raises PsearchError when it is not that."""
         try:
             with path.open("rb") as file:
-                return cls.of(json.loads(file.read(_MOST_BYTES)))
-        except (OSError, ValueError, RecursionError) as error:
+                return cls.of(json_value(file.read(_MOST_BYTES)))
+        except (OSError, ValueError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
 
     @classmethod
@@ -163,7 +164,7 @@ class Costs:
 
 def _has_costs(head: bytes) -> bool:
     try:
-        values = json.loads(head)
-    except (ValueError, RecursionError):
+        values = json_value(head)
+    except ValueError:
         return False
     return isinstance(values, dict) and {"node", "qnode"} <= values.keys()

@@ -31,6 +31,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from psearch.core.json_text import json_value
+
 T = TypeVar("T")
 
 _MARK = b"psg1"
@@ -177,7 +179,7 @@ def _read_packed(file: IO[bytes]) -> _Packed | None:
         raise Torn("it ends inside a block")
     if zlib.crc32(text) != checksum:
         raise Torn("a block's checksum is wrong")
-    return _Packed(json.loads(text[:header_bytes]), text[header_bytes:], head + text)
+    return _Packed(json_value(text[:header_bytes]), text[header_bytes:], head + text)
 
 
 def _unpacked(packed: _Packed) -> Block:

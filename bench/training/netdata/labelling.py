@@ -59,7 +59,7 @@ class Labeller:
             self._arena,
             chess.Board(),
             Limits(depth=1),
-            options_of(labels.pruning, network),
+            options_of(labels.pruning, network, labels.network),
         )
         work_alone(self._arena)
         self._room = np.zeros(MOST_PLIES * (1 + labels.most - labels.fewest), sample_dtype)

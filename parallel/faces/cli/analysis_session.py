@@ -20,7 +20,6 @@ from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
-from psearch.options import network_named
 from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.text.source import Source, read_source
@@ -223,7 +222,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
         **({"driver": how.driver} if how.driver != DEFAULT_DRIVER else {}),
         "pruning": options.pruning,
         **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
-        "network": network_named(options.net).name,
+        "network": how.read_network().name,
         **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,
     }
