@@ -17,7 +17,6 @@ from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 
-import chess
 import numpy as np
 
 from psearch.defaults import DEFAULT_HASH_MB
@@ -31,6 +30,7 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 from psearch.text.epd_text import SuitePosition
+from psearch.text.fen import parse_position
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def main() -> None:
     virtual: list[VirtualSample] = []
     with StatusLine() as status:
         for place, group in enumerate(chosen):
-            board = chess.Board(group[0].fen)
+            board = parse_position(group[0].fen)
             position = SuitePosition(group[0].position, board)
             study = Study([position], group[0].depth, counts, (options.policy,), costs, hash_mb=options.hash)
             run_study(study, options.jobs, virtual.append)

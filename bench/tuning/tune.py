@@ -22,6 +22,8 @@ The method, each step said in full at the head of its module in `bench/tuning/fi
 from __future__ import annotations
 
 import argparse
+import lzma
+import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +38,7 @@ from fitting.pulls import PULL_MATERIAL
 from fitting.weights_file import render, weights_in_use
 
 from psearch.files.own_kind import check_replaceable
+from psearch.results import PsearchError
 
 
 def read_options() -> argparse.Namespace:
@@ -125,4 +128,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ValueError, lzma.LZMAError, PsearchError) as error:
+        sys.exit(f"tune.py: {error}")

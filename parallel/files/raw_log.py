@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from psearch.core.json_text import json_value
-from psearch.files.append_only import Journal
-from psearch.files.own_kind import check_replaceable
+from psearch.files.append_only import DamagedLine, Journal
 from psearch.results import PsearchError
 from psearch.version import __version__
 
 Sample = TypeVar("Sample")
 
+OPENING = b'{"about": {'
+"""how a log begins"""
 _LONGEST_LIST = 200
 """Characters of the names of runs in a message."""
 _LONGEST_LINE = 1 << 24
@@ -75,9 +76,11 @@ class RawLog:
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        check_replaceable(path, "a log of a study", lambda head: head.startswith(b'{"about": {'))
         try:
-            self._lines = Journal(path, fresh=True)
+            self._lines = Journal(path, OPENING, fresh=True)
+        except DamagedLine:
+            text = f"{path} is not a log of a study, and is not replaced: choose another name, or delete it"
+            raise PsearchError(text) from None
         except BlockingIOError:
             raise PsearchError(f"another psearch is writing the log {path}") from None
         except OSError as error:
