@@ -289,6 +289,9 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         report_log(options, found.interrupted)
     if rows:
         warn(positions, nodes, most)
+    slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
+    if slow and not is_real:
+        complain(f"slower than one worker: {', '.join(slow)}; are the costs those of a quiet machine?")
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 

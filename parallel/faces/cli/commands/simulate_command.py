@@ -287,4 +287,6 @@ def _costs(options: argparse.Namespace) -> Costs:
     from psearch.simulation.costs import Costs
 
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
+    if far := costs.far_off():
+        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when psearch calibrate measured it?")
     return costs if options.jitter is None else replace(costs, jitter=options.jitter)
