@@ -110,8 +110,11 @@ def _read_logs(paths: Sequence[Path]) -> str:
         try:
             lines = [json_value(line) for line in path.read_text("utf-8").splitlines()]
             found = lines[0]["changes"]
-            rows += [(line["signs"], line["half_points"]) for line in lines[1:]]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            own = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines[1:]]
+            if not all(isinstance(name, str) for name in found) or any(len(signs) != len(found) for signs, _ in own):
+                raise TypeError("it is no log of factors.py")
+            rows += own
+        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise MatchError(f"cannot read {path}: {error}") from None
         if names is not None and found != names:
             raise MatchError(f"{path} has other changes than {paths[0]}")

@@ -64,12 +64,12 @@ def read_match(path: Path) -> Played:
         sides = [summary["settings"][side]["options"] for side in ("first", "second")]
         if any(side["UCI_LimitStrength"] != "true" for side in sides):
             raise ValueError("UCI_LimitStrength is not true for both")
-        pairs = tuple(summary["pairs"])
+        pairs = tuple(map(int, summary["pairs"]))
         if len(pairs) != len(PAIR_SCORES) or not sum(pairs):
             raise ValueError("no complete pair of games")
         level, opponent = (int(side["UCI_Elo"]) for side in sides)
-        return Played(level, opponent, pairs, summary["wins"], summary["draws"], summary["losses"])
-    except (KeyError, TypeError, AttributeError):
+        return Played(level, opponent, pairs, *(int(summary[name]) for name in ("wins", "draws", "losses")))
+    except (KeyError, TypeError, AttributeError, OverflowError):
         raise ValueError(f"{path}: not a summary of match.py with UCI_LimitStrength and UCI_Elo of both") from None
     except ValueError as error:  # what is no JSON, too
         raise ValueError(f"{path}: {error}") from None

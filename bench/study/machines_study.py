@@ -44,6 +44,7 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
+from psearch.text.values import shown
 
 _HIGHEST = 1500
 """Centipawns: beyond, all is won."""
@@ -75,7 +76,7 @@ class Log:
                 self.scores[entry["fen"], entry["judged"]] = entry["score"]
         facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
         if first is not None and {name: first.get(name) for name in settings} != settings:
-            raise PsearchError(f"{path} is another run: {first}")
+            raise PsearchError(f"{path} is another run: {shown(first)}")
         self._journal.cut()
         if first is None:
             self._journal.append({"about": {**settings, **facts}})

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from psearch.files.append_only import DamagedLine, Journal
+from psearch.text.values import shown
 
 from .errors import MatchError
 from .game import Complaint, Record, Usage
@@ -85,15 +86,18 @@ class MatchJournal:
                     self.id_names = (entry["engines"][0], entry["engines"][1])
                 else:
                     self.records.append(_record(entry["game"]))
+                    if type(entry["pgn_end"]) is not int or entry["pgn_end"] < pgn_end:
+                        raise ValueError
                     pgn_end = entry["pgn_end"]
         except DamagedLine as error:
             raise self._no_match(error.number) from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise self._no_match(number) from None
         was, now = _flat(settings if begun is None else begun), _flat(settings)
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) != now.get(key):
-                raise MatchError(f"{self.path} is another match: {key} was {was.get(key)}, is {now.get(key)}")
+                name = key if key.isprintable() else shown(key)
+                raise MatchError(f"{self.path} is another match: {name} was {shown(was.get(key))}, is {now.get(key)}")
         games = self.pgn_path.read_bytes() if self.pgn_path.exists() else b""
         if len(games) < pgn_end:
             raise MatchError(f"{self.pgn_path} has {len(games):,} bytes, and {self.path.name} tells of {pgn_end:,}")

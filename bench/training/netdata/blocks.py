@@ -200,7 +200,7 @@ def _each(path: Path, take: Callable[[_Packed], T]) -> Iterator[T]:
                 if packed is None:
                     return
                 taken = take(packed)
-            except (Torn, lzma.LZMAError, ValueError, KeyError, TypeError) as error:
+            except (Torn, lzma.LZMAError, ValueError, KeyError, TypeError, OverflowError) as error:
                 raise Torn(f"{path}, byte {begin}: {error}") from None
             yield taken
 

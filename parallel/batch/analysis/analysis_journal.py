@@ -16,6 +16,7 @@ import chess
 
 from psearch.files.append_only import DamagedLine, Journal
 from psearch.results import PsearchError
+from psearch.text.values import shown
 
 _FORMAT = "psearch analysis 4"
 _OPENING = json.dumps({"journal": _FORMAT})[:-1].encode()
@@ -123,7 +124,8 @@ def _differences(head: Any, about: dict[str, Any]) -> list[str]:
     if head["journal"] != _FORMAT:
         raise ValueError
     found = dict(head["about"])
-    return [name for name in {**about, **found} if found.get(name) != about.get(name)]
+    names = [name for name in {**about, **found} if found.get(name) != about.get(name)]
+    return [name if name.isprintable() else shown(name) for name in names]
 
 
 def check_moves(board: chess.Board, best: str, line: Sequence[str], others: Sequence[str]) -> None:
