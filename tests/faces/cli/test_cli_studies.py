@@ -122,13 +122,12 @@ sys.exit(f"loaded: {heavy}" if heavy else 0)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("option", "name"), [("--plot", "x.png"), ("--html", "x.html")])
 def test_a_picture_without_matplotlib_is_refused(
-    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch, option: str, name: str
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", option, name)
-    assert (status, err) == (2, f"psearch: {option} needs matplotlib: pip install matplotlib\n")
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
+    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
@@ -318,10 +317,9 @@ def test_the_driver_is_named_wherever_figures_are(
     logs = [Path("pvs.jsonl"), Path("null.jsonl")]
     assert "driver pvs" in run(study, *words, "--log", str(logs[0]))[1]
     for how in ([*words, "--driver", "null", "--log", str(logs[1])], ["--from-log", str(logs[1])]):
-        status, out, err = run(study, *how, "--html", "a.html", "--plot", "a.png")
+        status, out, err = run(study, *how, "--plot", "a.png")
         assert status == 0, err
-        html = Path("a.html").read_text("utf-8")
-        assert [text.count("driver null") for text in (out, titles.pop(), html)] == [1, 1, 2]
+        assert [text.count("driver null") for text in (out, titles.pop())] == [1, 1]
     assert json.loads(run(study, "--from-log", str(logs[1]), "--json")[1])["driver"] == "null"
     first, other = (json.loads(log.read_text().splitlines()[1])["nodes"] for log in logs)
     assert first != other  # of one worker, which searches the same every time
