@@ -157,8 +157,6 @@ def _crew(
     return make_crew(
         jobs if missing is None else max(1, min(jobs, missing)),
         HandSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
-        options.cores,
-        options.nice,
         options.on,
         on_note,
     )
@@ -170,8 +168,7 @@ def jobs_of(options: argparse.Namespace) -> int:
         return int(options.jobs)
     if options.on is not None:
         return MAX_THREADS  # as many as there is room for
-    cores = len(options.cores) if options.cores else usable_cores()
-    return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
+    return max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
 
 
 def older_results(options: argparse.Namespace) -> OlderResults | None:

@@ -133,9 +133,3 @@ def test_a_node_with_another_network_at_that_path_is_refused(kernels: None, fake
         for _ in outcomes(crew, [Chain([task]) for task in tasks(2)]):
             pass
     assert any("was replaced" in note for note in notes), notes
-
-
-@pytest.mark.parametrize("more", [{"cores": [0]}, {"nice": 3}])
-def test_what_is_of_this_machine_only(more: dict[str, object]) -> None:
-    with pytest.raises(psearch.PsearchError, match="are of this machine"):
-        psearch.analyse_many(["startpos"], chess.engine.Limit(nodes=1), cluster="auto", **more)  # type: ignore[arg-type]
