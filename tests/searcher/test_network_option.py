@@ -220,7 +220,7 @@ def test_bad_files_are_one_line(tmp_path: Path, run) -> None:
     bad.write_bytes(b"psearch network\n" + bytes(100))
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.Board().epd()} bm e4;\n")
-    for words in (["search", "startpos"], ["bench"], ["stats", "startpos"], ["analyse", str(suite)]):
+    for words in (["search", "startpos"], ["bench"], ["--stats", "startpos"], ["analyse", str(suite)]):
         for path in (bad, tmp_path / "missing"):
             status, out, err = run(*words, "--net", str(path))
             assert status == 2 and not out, (words, status, out)
