@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from psearch.core.json_text import json_value
-from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 
 Line = dict[str, Any]
@@ -54,7 +53,8 @@ def _run(options: argparse.Namespace) -> None:
             path = options.folder / f"{name}.jsonl"
             if not path.resolve().is_relative_to(options.folder.resolve()):
                 raise PsearchError(f"{name!a} is no name of a run")
-            check_replaceable(path, "a log", lambda head: head.startswith(b"{"))
+            if path.exists() and not path.read_bytes().startswith(b"{"):
+                raise PsearchError(f"{path} is no log, and is not replaced")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 

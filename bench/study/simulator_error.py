@@ -21,7 +21,6 @@ import numpy as np
 
 from psearch.defaults import DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import add_hash
-from psearch.files.own_kind import check_replaceable
 from psearch.files.raw_log import read_log
 from psearch.lab.studies.speedup_study import Sample, mean_interval
 from psearch.lab.studies.virtual_study import Study, run_study
@@ -44,8 +43,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if options.out:
-        check_replaceable(options.out, "a list of searches", lambda head: head.startswith(b'{"position": '))
     real, _ = read_log(options.real, Sample)
     costs = Costs.load(options.costs) if options.costs else Costs()
     groups: dict[str, list[Sample]] = defaultdict(list)

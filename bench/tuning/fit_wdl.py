@@ -38,13 +38,13 @@ from typing import Any
 import chess
 import numpy as np
 from fitting.positions import board_codes, read  # finds bench/training
+from fitting.weights_file import check_ours
 from netdata.reader import shuffled
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.files.own_kind import check_replaceable
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits, PsearchError
@@ -176,9 +176,7 @@ def main() -> None:
     parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
     if options.out is not None:
-        check_replaceable(
-            options.out, "a module of this model", lambda head: head.startswith(b'"""Parameters of the win')
-        )
+        check_ours(options.out, '"""Parameters of the win')
 
     fens, white_result = read_sample(options.tuning_file, options.positions, options.seed)
     about = np.array([options.positions, options.nodes, options.seed])

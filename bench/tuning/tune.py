@@ -35,9 +35,8 @@ from fitting.fit import Fit, centred, fit, fit_k, normalise, rounded
 from fitting.model import expected, predict
 from fitting.occurrence import occurrence, table_means
 from fitting.pulls import PULL_MATERIAL
-from fitting.weights_file import render, weights_in_use
+from fitting.weights_file import check_ours, render, weights_in_use
 
-from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 
 
@@ -86,7 +85,7 @@ def print_shape(found: Fit, train: Data, held: Data) -> None:
 def main() -> None:
     """Fit, print the errors, and write the weights."""
     args = read_options()
-    check_replaceable(args.out, "a module of weights", lambda head: head.startswith(b'"""The evaluation\'s weights'))
+    check_ours(args.out, '"""The evaluation\'s weights')
     train, held = load(args.files, args.seed)
     k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
 

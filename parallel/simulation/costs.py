@@ -16,7 +16,6 @@ import numpy as np
 
 from psearch.core.json_text import json_value
 from psearch.core.records import COLD_NODES
-from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 from psearch.terminal.streams import printable
 
@@ -158,11 +157,6 @@ class Costs:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod
-    def check_place(cls, path: Path) -> None:
-        """Raise PsearchError for a file that `save` would replace and that holds no costs."""
-        check_replaceable(path, "a file of costs", _has_costs)
-
-    @classmethod
     def load(cls, path: Path) -> Costs:
         """Read what `save` wrote. Raises PsearchError when it is not that."""
         try:
@@ -181,11 +175,3 @@ class Costs:
             if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
                 raise ValueError(f"no value of {name}")
         return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
-
-
-def _has_costs(head: bytes) -> bool:
-    try:
-        values = json_value(head)
-    except ValueError:
-        return False
-    return isinstance(values, dict) and {"node", "qnode"} <= values.keys()

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pack_logs
 import pytest
+from fitting.weights_file import check_ours
 from matchplay.errors import MatchError
 from matchplay.game import Record
 from matchplay.journal import MatchJournal
@@ -279,6 +280,19 @@ def test_a_raw_log_takes_the_place_of_another_alone(tmp_path: Path, data: bytes)
     with pytest.raises(PsearchError, match=r"log\.jsonl is not a log of a study, and is not replaced"):
         RawLog(path, {})
     assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize("data", FOREIGN, ids=lambda data: data[:12].decode("latin-1"))
+def test_fitted_parameters_take_the_place_of_others_alone(tmp_path: Path, data: bytes) -> None:
+    path, opening = tmp_path / "weights.py", '"""The evaluation\'s weights'
+    check_ours(path, opening)
+    path.write_bytes(b"")
+    check_ours(path, opening)
+    path.write_text(f"{opening} in centipawns.")
+    check_ours(path, opening)
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"weights\.py was not written by this program"):
+        check_ours(path, opening)
 
 
 def test_packed_logs_that_are_damaged_stay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

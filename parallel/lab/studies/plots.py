@@ -8,7 +8,6 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from psearch.files.own_kind import check_replaceable, is_png
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ _MOST_DOTS = 500
 
 
 def check_plot(path: Path) -> None:
-    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, a file that is no PNG."""
+    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not .png."""
     try:
         import matplotlib  # noqa: F401  # only whether it is there
     except ImportError:
@@ -38,7 +37,6 @@ def check_plot(path: Path) -> None:
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
     if not path.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {path}: its folder does not exist")
-    check_replaceable(path, "a PNG picture", is_png)
 
 
 def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:

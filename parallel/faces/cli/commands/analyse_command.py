@@ -150,20 +150,17 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 
 def _check_out(file: str, out: str) -> None:
-    """The input must stay as it is: a journal is only good for the input that it was made from. So must what is not
-    ours."""
-    from psearch.batch.analysis.output_file import check_place, place_of
+    """The input must stay as it is: a journal is only good for the input that it was made from."""
+    from psearch.batch.analysis.output_file import place_of
     from psearch.results import PsearchError
 
     try:
-        place = place_of(out)
+        place_of(out)
         same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
     if same:
         raise PsearchError(f"--out {out} is the input itself: choose another name")
-    if place is not None:
-        check_place(place)
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:

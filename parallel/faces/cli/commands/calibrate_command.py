@@ -30,12 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace, signals: Signals) -> int:
     """Measure the costs, print them, and write them with `--out`."""
     from psearch.results import PsearchError
-    from psearch.simulation.costs import QUIET_LOAD, Costs
+    from psearch.simulation.costs import QUIET_LOAD
 
     if options.out is not None and not options.out.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {options.out}: its folder does not exist")
-    if options.out is not None:
-        Costs.check_place(options.out)
     load = os.getloadavg()[0]  # before kernels are compiled, which is load of our own
     if load >= QUIET_LOAD:
         complain(f"other jobs are running (load {load:.1f}): what is measured beside them is too large or too small")
