@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 MAX_THREADS = 1024
-MAX_CORE = 8_191
-"""The largest number of a core that Linux can have."""
 MAX_DEPTH = 100
 """Plies of nominal depth, for a search and for perft."""
 DEFAULT_HASH_MB = 64

@@ -8,7 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from psearch.core.chess.evaluation.network_file import EvaluationNetwork, default_network, read_network
+from psearch.core.chess.evaluation.network_file import (
+    EvaluationNetwork,
+    NetworkError,
+    default_network,
+    read_network,
+)
 from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES, Pruning, parse_pruning, pruning_text
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
@@ -53,32 +58,38 @@ def _evaluated(pruning: Pruning, evaluation: str) -> Pruning:
     return pruning if evaluation == DEFAULT_EVALUATION else replace(pruning, network=int(evaluation == "net"))
 
 
-_networks: dict[str, tuple[tuple[int, int], EvaluationNetwork]] = {}
-"""Those that have been read, by path, with size and time of change of the file."""
+_networks: dict[str, EvaluationNetwork] = {}
+"""The files of networks that this process read last, by digest."""
+_MOST_NETWORKS = 8
 
 
-def network_named(path: str) -> EvaluationNetwork:
-    """Return the network of a file, which is read again only when it has changed; that of the package for "".
+def network_named(path: str, digest: str = "") -> EvaluationNetwork:
+    """Return the network of a file; that of the package for "".
 
-    A file that has been read may vanish. Raises PsearchError.
+    digest: of what the file must hold (`EvaluationNetwork.name`); empty: of what it holds now. A network that this
+    process has read under its digest is not read again, so the file may change and vanish. Raises PsearchError for a
+    file that cannot be used, and for one that holds another network.
     """
     try:
         if not path:
             return default_network()
-        try:
-            status = os.stat(path)
-        except OSError:
-            if path in _networks:
-                return _networks[path][1]
-            raise
-        stamp = status.st_size, status.st_mtime_ns
-        if path not in _networks or _networks[path][0] != stamp:
-            _networks[path] = stamp, read_network(path)
-        return _networks[path][1]
-    except OSError as error:
-        raise PsearchError(f"cannot read the network {shown(path)}: {error.strerror or error}") from None
-    except ValueError as error:  # NetworkError, and a path with a null character
+        if digest in _networks:
+            return _networks[digest]
+        network = read_network(path)
+    except NetworkError as error:
         raise PsearchError(str(error)) from None
+    if digest not in ("", network.name):
+        text = f"the network {path!a} was replaced: it is {network.name} now, and was {digest} when it was named"
+        raise PsearchError(text)
+    if len(_networks) >= _MOST_NETWORKS and network.name not in _networks:
+        _networks.pop(next(iter(_networks)), None)
+    return _networks.setdefault(network.name, network)
+
+
+def network_digest(path: str) -> tuple[str, str]:
+    """Return the absolute path of a network's file and the digest of what it holds now; ("", "") for "". Raises
+    PsearchError."""
+    return (os.path.abspath(path), network_named(path).name) if path else ("", "")
 
 
 def kernels_of_policy(policy: str) -> KernelSet:
@@ -185,6 +196,9 @@ class SearchOptions:
     """one of `EVALUATIONS`, in place of what `pruning` says"""
     network: str = ""
     """the file of the network that evaluates, where `pruning` says that one does; empty: that of the package"""
+    network_digest: tuple[str, str] = ("", "")
+    """`network` and the digest of what the file held when it was first named: filled in here, and kept by
+    `dataclasses.replace`, so that no process evaluates by what the file was replaced with"""
     with_: str = ""
     """a user's file of pruning rules and evaluations, with any policy; empty: none"""
     own: Own | None = None
@@ -207,8 +221,9 @@ class SearchOptions:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
         if self.driver not in DRIVERS:
             raise PsearchError(f"driver must be one of {', '.join(DRIVERS)}, not {shown(self.driver)}")
-        if self.network:
-            network_named(self.network)
+        if self.network_digest[0] != self.network:
+            object.__setattr__(self, "network_digest", network_digest(self.network))
+            object.__setattr__(self, "network", self.network_digest[0])
         try:
             _evaluated(self.pruning, self.evaluation)
         except ValueError as error:
@@ -218,6 +233,11 @@ class SearchOptions:
     def kernels(self) -> KernelSet:
         """Return the kernels that the search runs."""
         return STANDARD if self.own is None else self.own.kernels
+
+    def read_network(self) -> EvaluationNetwork:
+        """Return the network that evaluates, as it was when its file was named. Raises PsearchError where this process
+        has to read the file and finds another network in it."""
+        return network_named(*self.network_digest)
 
     def standard(self) -> SearchOptions:
         """Return the same with the package's kernels: the default policy in place of a user's, and no rules."""

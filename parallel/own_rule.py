@@ -6,7 +6,7 @@ as the package does.
 
 Hooks: `prunes_move`, `reduction_of`, `extension_of`, `prune_node`, `evaluation_of`; their docstrings say what each is
 asked. To go by: the fields of a node (`core/records/node_record.py`) and of a position (`core/records/chess.py`), and
-the functions below. `count_tried(wk)` and `count_pruned(wk)` count for `psearch stats`.
+the functions below. `count_tried(wk)` and `count_pruned(wk)` count for `psearch --stats`.
 """
 
 from psearch.core.chess.board.bits import move_from, move_kind, move_to

@@ -37,6 +37,7 @@ from matchplay.sharing import add_where, share
 from quick import Table
 
 from psearch.core.chess.pruning.modes import Pruning
+from psearch.core.json_text import json_value
 from psearch.faces.cli.numbers import whole_number
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
@@ -107,10 +108,13 @@ def _read_logs(paths: Sequence[Path]) -> str:
     rows = []
     for path in paths:
         try:
-            lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            lines = [json_value(line) for line in path.read_text("utf-8").splitlines()]
             found = lines[0]["changes"]
-            rows += [(line["signs"], line["half_points"]) for line in lines[1:]]
-        except (OSError, ValueError, LookupError, TypeError) as error:
+            own = [([int(sign) for sign in line["signs"]], int(line["half_points"])) for line in lines[1:]]
+            if not all(isinstance(name, str) for name in found) or any(len(signs) != len(found) for signs, _ in own):
+                raise TypeError("it is no log of factors.py")
+            rows += own
+        except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
             raise MatchError(f"cannot read {path}: {error}") from None
         if names is not None and found != names:
             raise MatchError(f"{path} has other changes than {paths[0]}")

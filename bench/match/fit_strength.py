@@ -17,7 +17,6 @@ opponents as far above it as below.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from matchplay.elo import PAIR_SCORES
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from psearch.core.json_text import json_value
 from psearch.lab.studies.plots import check_plot
 from psearch.results import PsearchError
 
@@ -60,16 +60,16 @@ class Played:
 def read_match(path: Path) -> Played:
     """Raises ValueError, with the name of the file, for what is not such a summary."""
     try:
-        summary = json.loads(path.read_text("utf-8"))
+        summary = json_value(path.read_text("utf-8"))
         sides = [summary["settings"][side]["options"] for side in ("first", "second")]
         if any(side["UCI_LimitStrength"] != "true" for side in sides):
             raise ValueError("UCI_LimitStrength is not true for both")
-        pairs = tuple(summary["pairs"])
+        pairs = tuple(map(int, summary["pairs"]))
         if len(pairs) != len(PAIR_SCORES) or not sum(pairs):
             raise ValueError("no complete pair of games")
         level, opponent = (int(side["UCI_Elo"]) for side in sides)
-        return Played(level, opponent, pairs, summary["wins"], summary["draws"], summary["losses"])
-    except (KeyError, TypeError, AttributeError):
+        return Played(level, opponent, pairs, *(int(summary[name]) for name in ("wins", "draws", "losses")))
+    except (KeyError, TypeError, AttributeError, OverflowError):
         raise ValueError(f"{path}: not a summary of match.py with UCI_LimitStrength and UCI_Elo of both") from None
     except ValueError as error:  # what is no JSON, too
         raise ValueError(f"{path}: {error}") from None

@@ -49,7 +49,7 @@ from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.append_only import DamagedLine, Journal
-from psearch.files.raw_log import machine, read_log, source_commit
+from psearch.files.raw_log import OPENING, machine, read_log, source_commit
 from psearch.options import SearchOptions
 from psearch.remote.one_position.virtual_machines import Network, VirtualMachines, exchanges_entries
 from psearch.results import PsearchError
@@ -57,6 +57,7 @@ from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
 from psearch.simulation.simulator import Simulator
+from psearch.text.values import shown
 
 _MOST_ODDS = 1000.0
 _PAIRS_A_REPORT = 10
@@ -189,16 +190,16 @@ class OddsLog:
         self.games: list[Game] = []
         self._path = path
         try:
-            self._lines = Journal(path)
+            self._lines = Journal(path, OPENING)
         except BlockingIOError:
             raise MatchError(f"{path}: this run is being played") from None
         except OSError as error:
             raise MatchError(f"cannot write {path}: {error.strerror}") from None
         begun = self._read()
-        self._lines.cut()
         for name, value in settings.items():
             if begun is not None and begun.get(name) != value:
-                raise MatchError(f"{path} is another run: {name} was {begun.get(name)}, is {value}")
+                raise MatchError(f"{path} is another run: {name} was {shown(begun.get(name))}, is {value}")
+        self._lines.cut()
         facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
         self._append({"about": {**settings, **facts}} if begun is None else {"resumed": facts})
 
@@ -220,7 +221,7 @@ class OddsLog:
                     self.games.append(Game(**entry))
         except DamagedLine as error:
             raise MatchError(f"{self._path}, line {error.number}: not a line of such a log") from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise MatchError(f"{self._path}, line {number}: not a line of such a log") from None
         return begun
 

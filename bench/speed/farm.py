@@ -16,7 +16,6 @@ machine with nothing else to do and all cores busy. The positions are from games
 from __future__ import annotations
 
 import argparse
-import json
 import multiprocessing
 import os
 import random
@@ -36,6 +35,7 @@ from supervising import children, cpu_s
 
 import psearch
 from psearch.batch.positions.many import useful_hash_mb
+from psearch.files.append_only import Journal
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
 from psearch.results import Limits
@@ -193,6 +193,10 @@ def main() -> None:
     parser.add_argument("--positions", type=int, default=1_000)
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
+    try:
+        log = None if options.log is None else Journal.at_end(options.log, b'{"name": ')
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
     wanted = options.only.split(",")
     workers, pairs = options.workers, options.pairs
     fens = positions(options.positions)
@@ -222,10 +226,9 @@ def main() -> None:
                     len(fens),
                 )
             )
-    if options.log is not None:
-        with options.log.open("a") as log:
-            for one in found:
-                log.write(json.dumps({**one, "workers": workers}) + "\n")
+    if log is not None:
+        for one in found:
+            log.append({**one, "workers": workers})
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from psearch.arena.setup import write_search
 from psearch.core.chess.chess_entries import EXCHANGE
 from psearch.core.constants import BOUND_EXACT
 from psearch.files.append_only import Journal
-from psearch.files.raw_log import machine, source_commit
+from psearch.files.raw_log import OPENING, machine, source_commit
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.remote.one_position.virtual_machines import FleetSample, Network, VirtualMachines, exchanges_entries
@@ -44,6 +44,7 @@ from psearch.results import Limits, PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
 from psearch.simulation.simulation_entries import VIRTUAL
+from psearch.text.values import shown
 
 _HIGHEST = 1500
 """Centipawns: beyond, all is won."""
@@ -64,7 +65,7 @@ class Log:
         """the same: seconds until a depth was finished"""
         self.scores: dict[tuple[str, str], int] = {}
         """by position and move"""
-        self._journal = Journal(path)
+        self._journal = Journal(path, OPENING)
         first = None
         for number, _, entry in self._journal.lines():
             if number == 1:
@@ -73,12 +74,12 @@ class Log:
                 self._take(entry)
             elif "judged" in entry:
                 self.scores[entry["fen"], entry["judged"]] = entry["score"]
-        self._journal.cut()
         facts = {"commit": source_commit(), "machine": machine(), "written": time.strftime("%Y-%m-%dT%H:%M:%S%z")}
+        if first is not None and {name: first.get(name) for name in settings} != settings:
+            raise PsearchError(f"{path} is another run: {shown(first)}")
+        self._journal.cut()
         if first is None:
             self._journal.append({"about": {**settings, **facts}})
-        elif {name: first.get(name) for name in settings} != settings:
-            raise PsearchError(f"{path} is another run: {first}")
         else:
             self._journal.append({"resumed": facts})
 
@@ -270,7 +271,7 @@ def main(words: Sequence[str] | None = None) -> int:
             judge(options, positions, log)
         print(report(log, positions))
         log.close()
-    except (PsearchError, OSError, ValueError) as error:
+    except (PsearchError, OSError, ValueError, KeyError, TypeError) as error:
         print(f"machines_study.py: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

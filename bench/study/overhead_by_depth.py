@@ -13,7 +13,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import chess
 import numpy as np
 from study_log import read_serial_rows
 
@@ -25,6 +24,7 @@ from psearch.simulation.costs import Costs
 from psearch.simulation.simulator import Simulator
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
+from psearch.text.fen import parse_position
 
 _FEWEST = 100
 """Nodes of one worker at a depth, below which a ratio says nothing."""
@@ -37,7 +37,7 @@ def nodes_by_depth(positions: list[dict[str, Any]], workers: int, policy: str, h
     with StatusLine() as status:
         for row in positions:
             status(f"{workers} workers, {row['position']}")
-            board = chess.Board(row["fen"], chess960=True)
+            board = parse_position(row["fen"])
             simulator.search(row["position"], board, row["depth"], SearchOptions(policy=policy))
             merge_now(simulator.arena.context)
             total += simulator.arena.header[0]["prediction"]["all_seen"].sum(axis=1)[:, :, 0]

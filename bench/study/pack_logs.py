@@ -8,6 +8,8 @@ Every line of a packed log is a line of its log with one key more, `run`: the lo
 by the folder's name and a slash where a folder is given. A run begins with an `about`, which gets the commit that was
 measured; logs that have none of their own (of `psearch analyse --json`, of matches) get one with nothing else in it.
 What reads logs takes `LOGS.jsonl.xz#RUN` for a file name. A run that is there already is replaced.
+
+Exit status: 0, 1 bad input: a log that is damaged, or a file that is none; every file stays then as it is.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from psearch.files.own_kind import check_replaceable
+from psearch.core.json_text import json_value
+from psearch.results import PsearchError
 
 Line = dict[str, Any]
 Runs = dict[str, list[Line]]
@@ -28,10 +31,19 @@ Runs = dict[str, list[Line]]
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
+    try:
+        _run(options)
+    except (OSError, PsearchError) as error:
+        print(f"pack_logs: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(options: argparse.Namespace) -> None:
     if options.command == "add":
         runs = read_packed(options.packed) if options.packed.exists() else {}
         for name, path in _logs(options.logs):
-            runs[name] = with_commit(_lines(path.read_text("utf-8")), options.commit)
+            runs[name] = with_commit(_lines(path, path.read_bytes()), options.commit)
         write_packed(options.packed, runs)
     elif options.command == "list":
         for name, lines in read_packed(options.packed).items():
@@ -40,11 +52,11 @@ def main(arguments: list[str] | None = None) -> int:
         for name, lines in read_packed(options.packed).items():
             path = options.folder / f"{name}.jsonl"
             if not path.resolve().is_relative_to(options.folder.resolve()):
-                raise SystemExit(f"pack_logs: {name!a} is no name of a run")
-            check_replaceable(path, "a log", lambda head: head.startswith(b"{"))
+                raise PsearchError(f"{name!a} is no name of a run")
+            if path.exists() and not path.read_bytes().startswith(b"{"):
+                raise PsearchError(f"{path} is no log, and is not replaced")
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return 0
 
 
 def with_commit(lines: list[Line], commit: str | None) -> list[Line]:
@@ -57,21 +69,44 @@ def with_commit(lines: list[Line], commit: str | None) -> list[Line]:
 
 
 def read_packed(path: Path) -> Runs:
-    """The lines of each run, without the key `run`. Raises KeyError for a line that has none."""
+    """The lines of each run, without the key `run`. Raises PsearchError for a file that is not wholly such lines."""
     runs: Runs = {}
-    for line in _lines(lzma.decompress(path.read_bytes()).decode("utf-8")):
-        runs.setdefault(line.pop("run"), []).append(line)
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        text = decompressor.decompress(path.read_bytes())
+    except lzma.LZMAError as error:
+        raise PsearchError(f"{path}: {error}") from None
+    if not decompressor.eof or decompressor.unused_data:
+        raise PsearchError(f"{path} is damaged at its end")  # `lzma.decompress` would leave out what follows
+    for number, line in enumerate(_lines(path, text), 1):
+        run = line.pop("run", None)
+        if not isinstance(run, str):
+            raise PsearchError(f"{path}, line {number}: it says nothing of its run")
+        runs.setdefault(run, []).append(line)
     return runs
 
 
 def write_packed(path: Path, runs: Runs) -> None:
     """The runs in the order of their names: the same runs give the same bytes."""
     text = "".join(json.dumps({"run": name, **line}) + "\n" for name in sorted(runs) for line in runs[name])
-    path.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(lzma.compress(text.encode("utf-8"), preset=9 | lzma.PRESET_EXTREME))
+    part.replace(path)
 
 
-def _lines(text: str) -> list[Line]:
-    return [json.loads(line) for line in text.splitlines()]
+def _lines(path: Path, text: bytes) -> list[Line]:
+    """The objects of a log. Raises PsearchError for a line that is none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        try:
+            found.append(json_value(line))
+        except ValueError as error:
+            raise PsearchError(f"{path}, line {number}: {error}") from None
+        if not isinstance(found[-1], dict) or not isinstance(found[-1].get("about", {}), dict):
+            raise PsearchError(f"{path}, line {number}: it is no line of a log")
+    if not found:
+        raise PsearchError(f"{path}: nothing is in it")
+    return found
 
 
 def _logs(paths: Iterable[Path]) -> Iterator[tuple[str, Path]]:

@@ -25,7 +25,6 @@ from psearch.arena.setup import write_search
 from psearch.core.chess.board.bridge import to_chess_move
 from psearch.core.chess.pruning.modes import parse_pruning
 from psearch.core.constants import BOUND_EXACT
-from psearch.files.own_kind import check_replaceable, is_png
 from psearch.files.raw_log import RawLog, read_log
 from psearch.options import SearchOptions
 from psearch.processes.tasks.task_sharing import share_out
@@ -176,8 +175,6 @@ def main() -> None:
             parse_pruning(text)
     except ValueError as error:
         parser.error(str(error))
-    if options.plot:
-        check_replaceable(options.plot, "a PNG picture", is_png)
     if options.from_log:
         found, _ = read_log(options.from_log, Iteration)
     elif options.suite:

@@ -73,8 +73,11 @@ def main() -> None:
         options.out.mkdir(parents=True, exist_ok=True)
         count = positions_for(options.minutes / 2, options.counts, options.seconds, options.repeat)
         chosen = "".join(f'{position.board.epd()} id "{position.name}";\n' for position in spread(suite, count))
-        (options.out / "positions.epd").write_text(chosen, "utf-8")
-    except (PsearchError, OSError) as error:
+        file = options.out / "positions.epd"
+        if file.exists() and file.read_text("utf-8") != chosen:
+            raise PsearchError(f"{file} has other positions: another --out, or delete it")
+        file.write_text(chosen, "utf-8")
+    except (PsearchError, OSError, UnicodeDecodeError) as error:
         raise SystemExit(f"real_cores: {error}") from None
     _run(options.out, "speedup", _speedup(options))
     _run(options.out, "two-one", _match(options))

@@ -14,7 +14,6 @@ import argparse
 from math import exp, sqrt
 from pathlib import Path
 
-import chess
 import numpy as np
 from study_log import read_serial_rows
 
@@ -25,13 +24,14 @@ from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
 from psearch.terminal.status import StatusLine
+from psearch.text.fen import parse_position
 
 
 def repeated(arena: Arena, fen: str, depth: int, seed: int) -> int:
     """Nodes of one serial search from the perturbed history of this seed."""
     arena.forget()
     perturb_history(arena, seed)
-    write_search(arena, chess.Board(fen, chess960=True), Limits(depth=depth), SearchOptions(policy="serial"))
+    write_search(arena, parse_position(fen), Limits(depth=depth), SearchOptions(policy="serial"))
     work_alone(arena)
     return int(arena.worker[0]["nodes"])
 

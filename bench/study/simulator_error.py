@@ -17,12 +17,10 @@ from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 
-import chess
 import numpy as np
 
 from psearch.defaults import DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import add_hash
-from psearch.files.own_kind import check_replaceable
 from psearch.files.raw_log import read_log
 from psearch.lab.studies.speedup_study import Sample, mean_interval
 from psearch.lab.studies.virtual_study import Study, run_study
@@ -31,6 +29,7 @@ from psearch.simulation.simulator import VirtualSample
 from psearch.terminal.status import StatusLine
 from psearch.terminal.table import text_table
 from psearch.text.epd_text import SuitePosition
+from psearch.text.fen import parse_position
 
 
 def main() -> None:
@@ -44,8 +43,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if options.out:
-        check_replaceable(options.out, "a list of searches", lambda head: head.startswith(b'{"position": '))
     real, _ = read_log(options.real, Sample)
     costs = Costs.load(options.costs) if options.costs else Costs()
     groups: dict[str, list[Sample]] = defaultdict(list)
@@ -56,7 +53,7 @@ def main() -> None:
     virtual: list[VirtualSample] = []
     with StatusLine() as status:
         for place, group in enumerate(chosen):
-            board = chess.Board(group[0].fen)
+            board = parse_position(group[0].fen)
             position = SuitePosition(group[0].position, board)
             study = Study([position], group[0].depth, counts, (options.policy,), costs, hash_mb=options.hash)
             run_study(study, options.jobs, virtual.append)

@@ -27,7 +27,6 @@ import numpy as np
 from psearch.defaults import DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.faces.cli.kernels import prepare_kernels
-from psearch.files.own_kind import check_replaceable
 from psearch.lab.costs.calibration import calibrate
 from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
 from psearch.lab.studies.depths import is_decided, nearest_depth
@@ -59,8 +58,6 @@ def main() -> None:
     add_hash(parser, DEFAULT_HASH_MB)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    if options.out:
-        check_replaceable(options.out, "a list of speeds", lambda head: head.startswith(b'{"costs": '))
     suite = read_suite(options.suite)[:: options.every]
     prepare_kernels(MICRO_COSTS, TIMED_LOCKS)
     with StatusLine() as status:

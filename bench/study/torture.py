@@ -20,7 +20,6 @@ wrong, having said what, with the seed of that search: `--seed` repeats the posi
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import sys
@@ -42,6 +41,7 @@ from psearch.arena.setup import write_search
 from psearch.arena.subject import board_text
 from psearch.arena.validate import describe, leftovers, violations
 from psearch.defaults import PREDICTING_POLICIES
+from psearch.files.append_only import Journal
 from psearch.games import Game, GamePosition
 from psearch.games.searching import options_for
 from psearch.options import SearchOptions
@@ -49,7 +49,7 @@ from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import centipawns
 from psearch.processes.supervisor import Supervisor
 from psearch.processes.worker_main import work_alone
-from psearch.results import Limits, Result, WorkerDied
+from psearch.results import Limits, PsearchError, Result, WorkerDied
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 
 POLICIES = ("ybw", *PREDICTING_POLICIES)
@@ -207,7 +207,12 @@ def main() -> int:
     parser.add_argument("--kill", type=float, default=0.0, metavar="MS")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
-    game = None if options.game is None else Game(options.game)
+    try:
+        game = None if options.game is None else Game(options.game)
+        log = None if options.log is None else Journal.at_end(options.log, b'{"seconds": ')
+    except (OSError, ValueError, PsearchError) as error:
+        print(f"torture: {error}", file=sys.stderr)
+        return 2
     setup.PROVED_DEPTH = 1  # these trees are low
     torture = Torture(options.workers, game, options.with_, options.kill)
 
@@ -215,9 +220,8 @@ def main() -> int:
 
     def note(seconds: float, state: str) -> None:
         row = {"seconds": round(seconds), **settings, "state": state}
-        if options.log is not None:
-            with options.log.open("a") as log:
-                print(json.dumps({**row, **torture.counts}), file=log)
+        if log is not None:
+            log.append({**row, **torture.counts})
 
     try:
         run(torture, options.minutes, options.seed, note)

@@ -236,18 +236,20 @@ def _generate(options: argparse.Namespace) -> int:
     reader = Reader()
     load_kernels(GAMES)
     totals = Totals()
-    target = Appender(options.file)
+
+    def check(header: dict[str, Any]) -> None:
+        if Settings.of_header(header)._replace(commit=settings.commit) != settings:
+            raise PsearchError(
+                f"{options.file} has games of another seed, book, pruning or number of nodes: name another file"
+            )
+
+    target = Appender(options.file, check)
     with closing(target):
         if target.cut:
             print(f"{options.file}: {target.cut:,} bytes of a torn block at its end are cut off", file=sys.stderr)
         done = set()
         for block in read_blocks(options.file):
-            header = block.header
-            if Settings.of_header(header)._replace(commit=settings.commit) != settings:
-                raise PsearchError(
-                    f"{options.file} has games of another seed, book, pruning or number of nodes: name another file"
-                )
-            done.add(header["block"])
+            done.add(block.header["block"])
             totals.add(block, len(reader.block(block)[0]))
         wanted = [number for number in range(-(-options.games // settings.games)) if number not in done]
         if not wanted:

@@ -43,6 +43,8 @@ def _run(options: argparse.Namespace) -> int:
         for path in options.games:
             if (path.stem, *labels) not in target.done:
                 target.append(path.stem, labels, reader.text(path.read_text("latin-1")))
+        if reader.left_out:
+            print(f"{reader.left_out:,} games left out, which begin with what is no legal position", file=sys.stderr)
         print(f"{target.count:,} positions in {options.file}; {time.monotonic() - since:.0f} s")
     return 0
 

@@ -35,6 +35,7 @@ from netfit.lessons import LATER_RATE, begin, go_on, read_lessons, yardsticks
 
 from psearch.core.records import NETWORK_HIDDEN
 from psearch.faces.cli.numbers import whole_number
+from psearch.files.append_only import Journal
 from psearch.results import PsearchError
 
 _MOST_HIDDEN = 4096
@@ -114,6 +115,13 @@ def _tell(name: str, curve: list[Epoch], epoch: Epoch) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    if options.json is None:
+        return _train(options, None)
+    with Journal.at_end(options.json, b'{"hidden": ') as log:
+        return _train(options, log)
+
+
+def _train(options: argparse.Namespace, log: Journal | None) -> int:
     since = time.monotonic()
     lessons = read_lessons(
         options.games, options.result_share, options.first_stage, seed=options.seed, labels=options.labels
@@ -172,9 +180,8 @@ def _run(options: argparse.Namespace) -> int:
             }
             rows.append(row)
             print(f"{hidden:>5} units, {count:>12,} positions: {error:.5f} ({row['seconds']:.0f} s)", flush=True)
-            if options.json is not None:
-                with options.json.open("a") as file:
-                    file.write(json.dumps(row) + "\n")
+            if log is not None:
+                log.append(row)
             if options.save is not None:
                 options.save.mkdir(parents=True, exist_ok=True)
                 notes = {"made_by": json.dumps(row), "numpy": np.__version__, "numba": numba.__version__}

@@ -31,22 +31,24 @@ import lzma
 import random
 import sys
 import time
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import chess
 import numpy as np
 from fitting.positions import board_codes, read  # finds bench/training
+from fitting.weights_file import check_ours
 from netdata.reader import shuffled
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.files.own_kind import check_replaceable
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
-from psearch.results import Limits
+from psearch.results import Limits, PsearchError
+from psearch.text.fen import parse_position
 from psearch.text.wdl import material
 from psearch.text.wdl_model import DRAW_MARGIN_CP, MATERIAL_KNOTS, SPREAD_CP
 
@@ -71,7 +73,7 @@ _HEAD = '''\
 
 
 def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
-    """Return FENs and results seen from White, without duplicates of a position."""
+    """Return FENs and results seen from White, without duplicates of a position. Raises ValueError and PsearchError."""
     if path.suffix == ".games":
         return _read_games(path, count, seed)
     with lzma.open(path, "rt", encoding="ascii") as lines:
@@ -80,6 +82,7 @@ def read_sample(path: Path, count: int, seed: int) -> tuple[list[str], Array]:
     chosen: dict[str, float] = {}
     for line in every:
         fen, _, result = line.rstrip("\n").split(";")
+        parse_position(fen)
         chosen.setdefault(fen, float(result))
         if len(chosen) == count:
             break
@@ -173,14 +176,14 @@ def main() -> None:
     parser.add_argument("--scores", type=Path, help="what the searches found: read if it is there, else written")
     options = parser.parse_args()
     if options.out is not None:
-        check_replaceable(
-            options.out, "a module of this model", lambda head: head.startswith(b'"""Parameters of the win')
-        )
+        check_ours(options.out, '"""Parameters of the win')
 
     fens, white_result = read_sample(options.tuning_file, options.positions, options.seed)
     about = np.array([options.positions, options.nodes, options.seed])
     if options.scores is not None and options.scores.exists():
         kept = np.load(options.scores)
+        if not {"about", "score", "units", "side"} <= set(getattr(kept, "files", ())):
+            parser.error(f"{options.scores} holds no scores")
         if not np.array_equal(kept["about"], about):
             parser.error(f"{options.scores} is of other positions, nodes or seed")
         score, units, side = kept["score"], kept["units"], kept["side"]
@@ -232,4 +235,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ValueError, EOFError, lzma.LZMAError, zipfile.BadZipFile, PsearchError) as error:
+        sys.exit(f"fit_wdl.py: {error}")

@@ -22,6 +22,8 @@ The method, each step said in full at the head of its module in `bench/tuning/fi
 from __future__ import annotations
 
 import argparse
+import lzma
+import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
@@ -33,9 +35,9 @@ from fitting.fit import Fit, centred, fit, fit_k, normalise, rounded
 from fitting.model import expected, predict
 from fitting.occurrence import occurrence, table_means
 from fitting.pulls import PULL_MATERIAL
-from fitting.weights_file import render, weights_in_use
+from fitting.weights_file import check_ours, render, weights_in_use
 
-from psearch.files.own_kind import check_replaceable
+from psearch.results import PsearchError
 
 
 def read_options() -> argparse.Namespace:
@@ -83,7 +85,7 @@ def print_shape(found: Fit, train: Data, held: Data) -> None:
 def main() -> None:
     """Fit, print the errors, and write the weights."""
     args = read_options()
-    check_replaceable(args.out, "a module of weights", lambda head: head.startswith(b'"""The evaluation\'s weights'))
+    check_ours(args.out, '"""The evaluation\'s weights')
     train, held = load(args.files, args.seed)
     k_score = [fit_k(train.score[part], train.result[part]) for part in sources(train)]
 
@@ -125,4 +127,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (OSError, ValueError, lzma.LZMAError, PsearchError) as error:
+        sys.exit(f"tune.py: {error}")

@@ -15,7 +15,7 @@ from psearch.core.chess.board.bridge import from_chess_move, set_position
 from psearch.core.constants import AGES
 from psearch.core.records import MAX_HISTORY, position_dtype
 from psearch.defaults import DEFAULT_POLICY, MAX_DEPTH, POLICY_NAMES
-from psearch.options import SearchOptions, network_named
+from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.values import shown
 
@@ -61,7 +61,8 @@ def write_search(
     Every worker must be idle, and the board must have a legal move. only: the legal moves to choose from, all if None;
     multipv: how many lines to find, each without the first moves of the better ones; progress: begin behind it, at a
     depth within the limits. What another network, or the other evaluation, has left in the table is forgotten. Raises
-    PsearchError where the network cannot be read any more, and where these workers have other kernels than the options.
+    PsearchError where the network has yet to be read and its file was replaced, and where these workers have other
+    kernels than the options.
     """
     if not isinstance(board, chess.Board) and board.kernels.digest != arena.kernels.digest:
         raise PsearchError("a game of your own is searched by worker processes only, and there are none")
@@ -88,7 +89,7 @@ def write_search(
     header["age"] = (int(header["age"]) + 1) % AGES
     record = header["options"]
     rules = options.rules
-    arena.use_network(network_named(options.network), is_used=bool(rules.network))
+    arena.use_network(options.read_network(), is_used=bool(rules.network))
     record["pruning"] = rules.record()
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
     for name in set(record.dtype.names) - {"pruning", "null_windows"}:

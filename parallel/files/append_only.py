@@ -2,7 +2,8 @@
 
 A line is handed to the system before `append` returns, so a kill at any moment loses none, and a power cut no more than
 those of the last `sync_interval_s`. A last line cut short by a kill or a full disk is told from the others by having no
-end; who goes on with the file drops it.
+end; who goes on with the file drops it. Nothing else is ever dropped: a file that does not begin like ours, or is
+damaged further up, is refused and stays as it is.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from psearch.core.json_text import json_value
 
 _BLOCK = 1 << 14
 """bytes"""
@@ -38,23 +41,33 @@ class JournalLine(NamedTuple):
 
 
 class DamagedLine(ValueError):
-    """A line that is not JSON, but complete or longer than any of ours."""
+    """A line that is none of ours: complete and not JSON, longer than any, or another beginning than the file's."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__(f"line {number} is not JSON")
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(f"{path}: line {number} is not JSON of this kind")
         self.number = number
 
 
 class Journal:
     """An open journal, locked against other processes where the file system can; a context manager.
 
-    fresh: what is in the file goes; otherwise it must be read to its end before anything is appended. sync_interval_s:
-    least seconds between two waits for the disk; 0 waits for every line. flags: more of those of `os.open`. Raises
-    BlockingIOError when another process has the journal open. Every OSError names the file.
+    opening: how the first line of such a file begins, where all lines are objects; fresh: what is in the file goes;
+    otherwise it must be read to its end before anything is appended. sync_interval_s: least seconds between two waits
+    for the disk; 0 waits for every line. flags: more of those of `os.open`. Raises BlockingIOError when another process
+    has the journal open, DamagedLine where another file would go. Every OSError names the file.
     """
 
-    def __init__(self, path: Path, *, fresh: bool = False, sync_interval_s: float = math.inf, flags: int = 0) -> None:
+    def __init__(
+        self,
+        path: Path,
+        opening: bytes = b"",
+        *,
+        fresh: bool = False,
+        sync_interval_s: float = math.inf,
+        flags: int = 0,
+    ) -> None:
         self.path = path
+        self._opening = opening
         self.torn = b""
         """what follows the last complete line, once all are read"""
         self._end = 0
@@ -69,6 +82,9 @@ class Journal:
                 if self.is_regular:
                     self._lock()
                     if fresh:
+                        head = os.pread(self._file, len(opening), 0)
+                        if head[: len(opening)] != opening[: len(head)]:
+                            raise DamagedLine(path, 1)
                         os.ftruncate(self._file, 0)
         except BaseException:
             self.close()
@@ -102,17 +118,38 @@ class Journal:
         with open(self._file, "rb", closefd=False) as lines:
             lines.seek(0)
             for number, line in enumerate(iter(lambda: lines.readline(_LONGEST_LINE), b""), start=1):
-                if not line.endswith(b"\n"):
-                    if len(line) == _LONGEST_LINE:
-                        raise DamagedLine(number)
+                is_complete = line.endswith(b"\n")
+                if not self._is_ours(line, number, is_complete) or (not is_complete and len(line) == _LONGEST_LINE):
+                    raise DamagedLine(self.path, number)
+                if not is_complete:
                     self.torn = line
                     return
                 try:
-                    value = json.loads(line)
-                except (ValueError, RecursionError):
-                    raise DamagedLine(number) from None
+                    value = json_value(line)
+                except ValueError:
+                    raise DamagedLine(self.path, number) from None
                 yield JournalLine(number, self._end, value)
                 self._end += len(line)
+
+    @classmethod
+    def at_end(cls, path: Path, opening: bytes) -> Journal:
+        """Open a journal to add lines to it, whatever they say; a torn one is dropped. Raises DamagedLine, too."""
+        journal = cls(path, opening)
+        try:
+            for _ in journal.lines():
+                pass
+            journal.cut()
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    def _is_ours(self, line: bytes, number: int, is_complete: bool) -> bool:
+        """Tell whether a line begins like one of ours. Of a torn one the system may have kept zeros in place of what
+        was written last."""
+        opening = self._opening if number == 1 else self._opening[:1]
+        written = line if is_complete else line.rstrip(b"\0")
+        return written[: len(opening)] == (opening if is_complete else opening[: len(written)])
 
     def cut(self, offset: int | None = None) -> None:
         """Drop everything from this offset on; without one, the torn line."""
@@ -133,7 +170,7 @@ class Journal:
             if not block:
                 raise ValueError(f"no line begins at {offset}")
             line += block
-        return json.loads(line.split(b"\n", 1)[0])
+        return json_value(line.split(b"\n", 1)[0])
 
     def append(self, value: Any) -> int:
         """Add a line; the offset at which it begins. After an OSError it counts as torn: the next takes its place."""

@@ -10,7 +10,6 @@ and `FILE#RUN` is one of them.
 from __future__ import annotations
 
 import contextlib
-import json
 import lzma
 import os
 import platform
@@ -22,13 +21,15 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psearch.files.append_only import Journal
-from psearch.files.own_kind import check_replaceable
+from psearch.core.json_text import json_value
+from psearch.files.append_only import DamagedLine, Journal
 from psearch.results import PsearchError
 from psearch.version import __version__
 
 Sample = TypeVar("Sample")
 
+OPENING = b'{"about": {'
+"""how a log begins"""
 _LONGEST_LIST = 200
 """Characters of the names of runs in a message."""
 _LONGEST_LINE = 1 << 24
@@ -75,9 +76,11 @@ class RawLog:
     """
 
     def __init__(self, path: Path, about: dict[str, Any]) -> None:
-        check_replaceable(path, "a log of a study", lambda head: head.startswith(b'{"about": {'))
         try:
-            self._lines = Journal(path, fresh=True)
+            self._lines = Journal(path, OPENING, fresh=True)
+        except DamagedLine:
+            text = f"{path} is not a log of a study, and is not replaced: choose another name, or delete it"
+            raise PsearchError(text) from None
         except BlockingIOError:
             raise PsearchError(f"another psearch is writing the log {path}") from None
         except OSError as error:
@@ -157,9 +160,9 @@ def _lines_of(file: Path, run: str | None) -> list[tuple[int, dict[str, Any]]]:
         if len(line) == _LONGEST_LINE:
             raise _not_a_line(file, number)
         try:
-            values = json.loads(line)
+            values = json_value(line)
             by_run.setdefault(values.pop("run", None), []).append((number, values))
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, TypeError, AttributeError):
             if not line.endswith("\n"):
                 break  # a kill or a full disk has cut it short
             raise _not_a_line(file, number) from None

@@ -13,7 +13,17 @@ from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
-from psearch.searcher.declared import CLEAR_HASH, ENGINE_OPTIONS, HASH, POLICY, PRUNING, RULES, THREADS, Option
+from psearch.searcher.declared import (
+    CLEAR_HASH,
+    ENGINE_OPTIONS,
+    EVAL_FILE,
+    HASH,
+    POLICY,
+    PRUNING,
+    RULES,
+    THREADS,
+    Option,
+)
 from psearch.text.values import shown, text_of, whole
 
 Options = Mapping[str, str | int | bool | None]
@@ -98,6 +108,8 @@ class Settings:
             return replace(self, **change)  # type: ignore[arg-type]  # mypy does not know the field
         if option in (POLICY, RULES):
             change["own"] = None  # a file that is named again is read again
+        if option is EVAL_FILE:
+            change["network_digest"] = ("", "")
         return replace(self, search=replace(self.search, **change))  # type: ignore[arg-type]
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from psearch.core.json_text import json_value
 from psearch.core.records import COLD_NODES
-from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 from psearch.terminal.streams import printable
 
@@ -28,6 +28,11 @@ _SHARES = ("jitter", "crowd")
 _DEFAULTS_MEASURED = "2026-11-25"
 _LONGEST_NAME = 100
 """Characters: a file may say anything."""
+QUIET_LOAD = 0.5
+"""Mean number of jobs in the last minute from which on a machine is not quiet."""
+_FAR = 5
+_HOT = ("leave", "lock", "abort")
+"""Measured in a hot cache; the defaults are raised to what they cost in a cold one."""
 _ONE = 1 << 16
 """A share of 1."""
 SHARING = (
@@ -94,6 +99,8 @@ class Costs:
     machine: str = "2-core EPYC virtual machine"
     measured: str = ""
     """date"""
+    system_load: float = 0.0
+    """jobs on the machine in the minute before it was measured, in the mean; told, not used"""
 
     @property
     def join_in_nodes(self) -> int:
@@ -114,7 +121,21 @@ class Costs:
                 "calibrate) a speedup may be twofold or half"
             )
         machine = "this machine" if self.machine == here else self.machine
-        return printable(f"costs: {file} ({machine[:_LONGEST_NAME]}, {self.measured[:_LONGEST_NAME] or 'no date'})")
+        busy = f", at load {self.system_load:.1f}" if self.system_load >= QUIET_LOAD else ""
+        date = self.measured[:_LONGEST_NAME] or "no date"
+        return printable(f"costs: {file} ({machine[:_LONGEST_NAME]}, {date}{busy})")
+
+    def far_off(self) -> list[str]:
+        """Return the costs that are more than five times the defaults, or less than a fifth, in words."""
+        words = []
+        for field in fields(self):
+            value, default = getattr(self, field.name), field.default
+            if field.type == "float" and default and field.name != "side_by_side":
+                if value > _FAR * default:
+                    words.append(f"{field.name} is {value / default:,.0f} times the default")
+                elif value < default / _FAR and field.name not in _HOT:
+                    words.append(f"{field.name} is {value / default:.2f} of the default")
+        return words
 
     def write(self, record: np.void, stacks: int) -> None:
         """Fill the costs of a `simulation_dtype` record with ticks; a poll of a pool of this size."""
@@ -136,17 +157,12 @@ class Costs:
         path.write_text(json.dumps(asdict(self), indent=2) + "\n", "utf-8")
 
     @classmethod
-    def check_place(cls, path: Path) -> None:
-        """Raise PsearchError for a file that `save` would replace and that holds no costs."""
-        check_replaceable(path, "a file of costs", _has_costs)
-
-    @classmethod
     def load(cls, path: Path) -> Costs:
         """Read what `save` wrote. Raises PsearchError when it is not that."""
         try:
             with path.open("rb") as file:
-                return cls.of(json.loads(file.read(_MOST_BYTES)))
-        except (OSError, ValueError, RecursionError) as error:
+                return cls.of(json_value(file.read(_MOST_BYTES)))
+        except (OSError, ValueError) as error:
             raise PsearchError(f"cannot read costs from {path}: {error}") from None
 
     @classmethod
@@ -159,11 +175,3 @@ class Costs:
             if type(value) not in kinds[name] or not (isinstance(value, str) or 0 <= value <= _MOST_NS):
                 raise ValueError(f"no value of {name}")
         return cls(**{**dict.fromkeys(SHARING, 0.0), **values})
-
-
-def _has_costs(head: bytes) -> bool:
-    try:
-        values = json.loads(head)
-    except (ValueError, RecursionError):
-        return False
-    return isinstance(values, dict) and {"node", "qnode"} <= values.keys()

@@ -39,6 +39,8 @@ def shown(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:  # Python does not write whole numbers of more than 4,300 digits
         text = "a number of thousands of digits"
+    except RecursionError:
+        text = "lists inside lists without end"
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 

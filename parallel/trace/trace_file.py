@@ -1,4 +1,4 @@
-"""Where a trace goes: looked at before the search, replaced as a whole after it, and only by another trace."""
+"""Where a trace goes: looked at before the search, replaced as a whole after it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ from pathlib import Path
 from typing import TextIO
 
 from psearch.files.atomic_file import AtomicFile
-from psearch.files.own_kind import may_replace
 from psearch.results import PsearchError
-from psearch.trace.trace_events import OPENING
 
 
 def _is_special(path: Path) -> bool:
     """A device or a pipe: written to, never replaced."""
     return path.exists() and not stat.S_ISREG(path.stat().st_mode)
-
-
-def _may_go(target: Path) -> bool:
-    """Whether a trace may take this place: there is nothing, an empty file, or a trace that was written before."""
-    return may_replace(target, lambda head: not head or head.startswith(OPENING.encode()))
 
 
 def check_trace(path: Path) -> None:
@@ -39,8 +32,6 @@ def check_trace(path: Path) -> None:
         reason = "permission denied"
     elif not _is_special(target) and not os.access(folder, os.W_OK | os.X_OK):
         reason = f"permission denied in {folder}"
-    elif not _may_go(target):
-        reason = "there is a file that is no trace of psearch"
     else:
         return
     raise PsearchError(f"cannot write the trace {path}: {reason}")
@@ -48,13 +39,8 @@ def check_trace(path: Path) -> None:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a new file that takes the place of the old one at the end, if nothing went wrong.
-
-    Raises PsearchError when the old one is no trace: it may have changed since `check_trace`.
-    """
+    """Open a new file that takes the place of the old one at the end, if nothing went wrong."""
     target = Path(os.path.realpath(path))
-    if not _may_go(target):
-        raise PsearchError(f"cannot write the trace {path}: there is a file that is no trace of psearch")
     if _is_special(target):
         with target.open("w", encoding="utf-8") as out:
             yield out

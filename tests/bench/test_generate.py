@@ -104,7 +104,7 @@ def test_a_game_is_what_the_search_plays_move_by_move() -> None:
             board.push(move)
         board = chess.Board(board.fen(shredder=True), chess960=True)  # the opening repeats nothing
         for move, score in zip(moves[game.opening :], game.scores, strict=True):
-            write_search(arena, board, Limits(nodes=10 * settings.nodes), options_of(settings.pruning, None))
+            write_search(arena, board, Limits(nodes=10 * settings.nodes), options_of(settings.pruning, None, ""))
             header = arena.header[0]
             while not work(arena.context, 0, 1):
                 if arena.worker[0]["nodes"] >= settings.nodes:

@@ -197,11 +197,13 @@ def test_the_recipe_of_a_pruning_technique_works(tmp_path: Path) -> None:
     assert found["counts"] == [8, 4]
     assert found["uci"][""] != found["uci"]["alpha_pruning=1"]
 
-    listed = copy.psearch("stats", "--parameters")
+    listed = copy.psearch("--parameters")
     assert re.search(r"^alpha_pruning +0 +0 +0 +0 +the evaluation is far below alpha", listed, re.MULTILINE)
     assert re.search(r"^alpha_pruning_margin +300 ", listed, re.MULTILINE)
     words = ("--pruning", "modern,alpha_pruning=1", "--depth", "9", "--threads", "1", "--hash", "4", *KIWIPETE.split())
-    assert re.search(r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", copy.psearch("stats", *words), re.M)
+    assert re.search(
+        r"^alpha_pruning +[\d,]+ +[1-9][\d,]* +[\d.]+% +nodes: cut$", copy.psearch("--stats", *words), re.M
+    )
 
     pages = "".join((ROOT / "docs" / page).read_text("utf-8") for page in PRUNING_PAGES)
     assert undescribed(found["parameters"], pages) == {"alpha_pruning", "alpha_pruning_margin"}

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import chess
 import chess.engine
 import pytest
+from netdata.playing import options_of
 
 import psearch
-from psearch.core.chess.evaluation.network_file import decoded, default_network, encoded
-from psearch.options import SearchOptions, network_named, pruning_named
+from psearch import options
+from psearch.arena.arena import Arena
+from psearch.arena.setup import write_search
+from psearch.batch.positions.crew import make_crew
+from psearch.batch.positions.hand import Hand, HandSettings
+from psearch.bench import BENCH_POSITIONS
+from psearch.core.chess.evaluation.network_file import default_network, encoded
+from psearch.faces.uci.resources import Resources
+from psearch.faces.uci.uci_options import OptionValues
+from psearch.options import SearchOptions, pruning_named
+from psearch.results import Limits
+from psearch.searcher.notices import Notices
 
 FEN = "r1bqkb1r/pp2pppp/2np1n2/8/3NP3/2N5/PPP2PPP/R1BQKB1R w KQkq - 2 6"
 LIMIT = chess.engine.Limit(depth=9)
@@ -19,11 +33,15 @@ LIMIT = chess.engine.Limit(depth=9)
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A network of the same shape that says other things."""
+    path = tmp_path_factory.mktemp("nets") / "other.net"
+    path.write_bytes(halved())
+    return path
+
+
+def halved() -> bytes:
     record = default_network().record.copy()
     record["out"] = record["out"] // 2
-    path = tmp_path_factory.mktemp("nets") / "other.net"
-    path.write_bytes(encoded(record, {"made by": "a test"}))
-    return path
+    return encoded(record, {"made by": "a test"})
 
 
 def nodes(threads: int = 1, **options: object) -> int:
@@ -80,18 +98,121 @@ def test_all_workers_evaluate_by_the_file(other: Path, threads: int) -> None:
         assert info["score"].relative == chess.engine.Cp(0)
 
 
-def test_a_file_is_read_again_when_it_changes_and_may_vanish(other: Path) -> None:
-    path = other.with_name("changing.net")
-    data = other.read_bytes()
-    path.write_bytes(data)
-    first = network_named(str(path))
-    assert network_named(str(path)) is first
-    network = decoded(Path(default_network().path).read_bytes(), "")
-    path.write_bytes(encoded(network.record, {"another": "one"}))
-    second = network_named(str(path))
-    assert second.name != first.name
-    path.unlink()
-    assert network_named(str(path)) is second
+# -- a file that is replaced while it is used -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(other: Path, tmp_path: Path) -> Path:
+    """A file that holds the network of `other`, until `replaced` has another put in its place."""
+    path = tmp_path / "used.net"
+    path.write_bytes(other.read_bytes())
+    return path
+
+
+def replaced(path: Path) -> None:
+    path.write_bytes(encoded(default_network().record, {"another": "one"}))
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """Forget what this process has read: so finds the file who reads it in another process, or on another machine."""
+    return options._networks.clear
+
+
+def test_a_process_goes_on_with_what_it_has_read(file: Path) -> None:
+    chosen = SearchOptions(network=str(file))
+    first = chosen.read_network()
+    replaced(file)
+    assert chosen.read_network() is first is replace(chosen, aspiration=0).read_network()
+    file.unlink()
+    assert chosen.read_network() is first is pickle.loads(pickle.dumps(chosen)).read_network()
+
+
+def test_who_names_a_file_again_gets_what_it_holds_now(file: Path) -> None:
+    with psearch.Engine(hash_mb=4, net=file) as engine:
+
+        def count(game: int) -> int:
+            return int(engine.analyse(chess.Board(FEN), LIMIT, game=game)["nodes"])
+
+        before = count(1)
+        replaced(file)
+        assert count(2) == before
+        engine.configure({"EvalFile": str(file)})
+        assert count(3) == nodes() != before
+
+
+def test_another_process_refuses_another_network(file: Path, elsewhere: Callable[[], None]) -> None:
+    """Whoever reads it: a search, a hand of `analyse` here or on a node, what plays games for training."""
+    chosen = SearchOptions(network=str(file))
+    name = chosen.read_network().name
+    replaced(file)
+    elsewhere()
+    there = pickle.loads(pickle.dumps(chosen))
+    arena = Arena(workers=1, hash_mb=1)
+    settings = HandSettings(hash_mb=1, options=there)
+    for read in (
+        there.read_network,
+        lambda: write_search(arena, chess.Board(), Limits(depth=1), there),
+        lambda: Hand(settings),
+        lambda: read_by_a_process(settings),
+        options_of("modern", str(file), name).read_network,
+    ):
+        with pytest.raises(
+            psearch.PsearchError, match=rf"used\.net.* was replaced: it is \w+ now, and was {name} when"
+        ):
+            read()
+
+
+def read_by_a_process(settings: HandSettings) -> None:
+    with make_crew(1, settings) as crew:
+        while not crew.wait(60.0):
+            pass
+
+
+def test_a_relative_path_is_one_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent)
+    chosen = SearchOptions(network=file.name)
+    monkeypatch.chdir("/")
+    assert chosen.network == str(file)
+
+
+def test_positions_are_all_evaluated_by_one_network(file: Path) -> None:
+    """The file is replaced as soon as the first result is there: the others are by the same network."""
+
+    def results(change: Callable[[], None]) -> list[object]:
+        found: list[object] = []
+        limit = chess.engine.Limit(nodes=3_000)
+        with psearch.analyse_many(
+            BENCH_POSITIONS[:12], limit, workers=1, reproducible=True, net=file, hash_mb=1
+        ) as many:
+            for result in many:
+                found.append((result.error, result.bestmove, result.score, result.nodes))
+                if len(found) == 1:
+                    change()
+        return found
+
+    assert results(lambda: None) == results(lambda: replaced(file))
+
+
+def test_uci_keeps_a_network_until_it_is_named_again(file: Path) -> None:
+    notes: list[str] = []
+    values, resources = OptionValues(), Resources(Notices(notes.append))
+
+    def name() -> str:
+        resources.settle(values)
+        return resources.search_options(values).read_network().name
+
+    values.set("EvalFile", str(file))
+    before = name()
+    replaced(file)
+    assert name() == before
+    values.set("EvalFile", str(file))
+    assert name() != before
+    file.unlink()
+    assert name() != default_network().name
+    values.set("EvalFile", str(file))
+    assert name() == default_network().name
+    assert len(notes) == 1 and "cannot read the network" in notes[0]
 
 
 def test_bad_files_are_one_line(tmp_path: Path, run) -> None:
@@ -99,7 +220,7 @@ def test_bad_files_are_one_line(tmp_path: Path, run) -> None:
     bad.write_bytes(b"psearch network\n" + bytes(100))
     suite = tmp_path / "suite.epd"
     suite.write_text(f"{chess.Board().epd()} bm e4;\n")
-    for words in (["search", "startpos"], ["bench"], ["stats", "startpos"], ["analyse", str(suite)]):
+    for words in (["search", "startpos"], ["bench"], ["--stats", "startpos"], ["analyse", str(suite)]):
         for path in (bad, tmp_path / "missing"):
             status, out, err = run(*words, "--net", str(path))
             assert status == 2 and not out, (words, status, out)

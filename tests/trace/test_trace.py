@@ -786,17 +786,6 @@ def test_nothing_replaces_what_is_there_until_the_file_is_whole(tmp_path: Path) 
     assert {entry.name for entry in tmp_path.iterdir()} == {"real.json", "link.json"}
 
 
-@pytest.mark.parametrize("content", ["export PATH=/bin\n", "{}", OLDER[:20], "\n" + OLDER])
-def test_only_a_trace_is_replaced(tmp_path: Path, run: Callable[..., tuple[int, str, str]], content: str) -> None:
-    path = tmp_path / "t.json"
-    path.write_text(content)
-    status, out, err = run("--trace", str(path), "--depth", "2", "startpos")
-    assert (status, out) == (2, "") and "no trace of psearch" in err and err.count("\n") == 1
-    with pytest.raises(PsearchError, match="no trace"), replacing(path):
-        raise AssertionError
-    assert path.read_text() == content and os.listdir(tmp_path) == ["t.json"]
-
-
 def test_an_empty_file_may_become_a_trace(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.touch()

@@ -1,7 +1,8 @@
 """A match on disk: a journal of finished games, and their PGN. No finished game is lost, at whatever moment it ends.
 
 A game's PGN is written first, then its line in the journal, which says how long the PGN file is; both reach the disk
-before the next game is dealt with. So a match that goes on cuts away a torn line, and what the PGN has beyond the last.
+before the next game is dealt with. So a match that goes on cuts away a torn line, and the game that the PGN has beyond
+the last; anything else that is not as it was written is refused, and both files stay.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from psearch.files.append_only import DamagedLine, Journal
+from psearch.text.values import shown
 
 from .errors import MatchError
 from .game import Complaint, Record, Usage
+
+_GAME = b'[Event "'
+"""how a game begins in the PGN"""
 
 
 def _record(stored: dict[str, Any]) -> Record:
@@ -43,19 +48,22 @@ class MatchJournal:
         self.records: list[Record] = []
         self.id_names: tuple[str, str] | None = None
         """what the engines call themselves, once they have said it"""
-        for path in (self.path, self.pgn_path):
+        for path in (self.path, self.pgn_path, prefix.with_name(prefix.name + ".json")):
             if not resume and path.exists():
                 raise MatchError(f"{path} exists: --resume goes on with it, --out names another match")
         if resume and not self.path.exists():
             raise MatchError(f"{self.path} does not exist: there is no match to resume")
         try:
-            self._lines = Journal(self.path, sync_interval_s=0)
+            self._lines = Journal(self.path, b'{"match": {', sync_interval_s=0)
+            pgn_end = self._read(settings)
             self._games = self.pgn_path.open("ab")
         except BlockingIOError:
             raise MatchError(f"{self.path}: this match is being played") from None
         except OSError as error:
             raise MatchError(f"cannot write {error.filename}: {error.strerror}") from None
-        if not self._goes_on(settings):
+        self._lines.cut()
+        self._games.truncate(pgn_end or 0)
+        if pgn_end is None:
             self._append({"match": settings})
 
     def __enter__(self) -> MatchJournal:
@@ -65,8 +73,9 @@ class MatchJournal:
         self._games.close()
         self._lines.close()
 
-    def _goes_on(self, settings: dict[str, Any]) -> bool:
-        """Read the games, cut off what was not finished; False: there is nothing to go on with."""
+    def _read(self, settings: dict[str, Any]) -> int | None:
+        """Read the games; how many bytes of PGN they are, None: there is nothing to go on with. Raises MatchError where
+        there is more to be cut off than one game that was being written."""
         pgn_end = number = 0
         begun: dict[str, Any] | None = None
         try:
@@ -77,18 +86,26 @@ class MatchJournal:
                     self.id_names = (entry["engines"][0], entry["engines"][1])
                 else:
                     self.records.append(_record(entry["game"]))
+                    if type(entry["pgn_end"]) is not int or entry["pgn_end"] < pgn_end:
+                        raise ValueError
                     pgn_end = entry["pgn_end"]
         except DamagedLine as error:
             raise self._no_match(error.number) from None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, LookupError, TypeError, AttributeError):
             raise self._no_match(number) from None
         was, now = _flat(settings if begun is None else begun), _flat(settings)
         for key in sorted(was.keys() | now.keys()):
             if was.get(key) != now.get(key):
-                raise MatchError(f"{self.path} is another match: {key} was {was.get(key)}, is {now.get(key)}")
-        self._lines.cut()
-        self._games.truncate(pgn_end)
-        return begun is not None
+                name = key if key.isprintable() else shown(key)
+                raise MatchError(f"{self.path} is another match: {name} was {shown(was.get(key))}, is {now.get(key)}")
+        games = self.pgn_path.read_bytes() if self.pgn_path.exists() else b""
+        if len(games) < pgn_end:
+            raise MatchError(f"{self.pgn_path} has {len(games):,} bytes, and {self.path.name} tells of {pgn_end:,}")
+        torn = games[pgn_end:].rstrip(b"\0")
+        is_a_game = torn[: len(_GAME)] == _GAME[: len(torn)] and b"\n" + _GAME not in torn
+        if torn and (begun is None or not is_a_game):
+            raise MatchError(f"{self.pgn_path}, byte {pgn_end:,}: more follows than a game that was cut short")
+        return pgn_end if begun is not None else None
 
     def _no_match(self, number: int) -> MatchError:
         return MatchError(f"{self.path}, line {number}: not a line of a match")

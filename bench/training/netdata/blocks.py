@@ -12,7 +12,8 @@ body is, one array behind the other:
   and then four bytes at the end of the body.
 
 A ply takes 1.5 bytes. What is torn at the end of a file, by a program that was killed or a disk that was full, is not a
-block; what comes before it is whole.
+block; what comes before it is whole. Whoever goes on with the file cuts off such an end, and nothing else: a block that
+is damaged, and a file that holds something else, are refused.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from psearch.core.json_text import json_value
+
 T = TypeVar("T")
 
 _MARK = b"psg1"
@@ -40,6 +43,8 @@ _MOST_BYTES = 1 << 27
 """Of a header or a body: a length beyond it is none."""
 _MOST_UNPACKED = 1 << 29
 _ESCAPE = 255
+_GAME_BYTES = 6
+"""Of each game in a body, beside its start, moves and scores."""
 
 
 class Torn(ValueError):
@@ -177,7 +182,7 @@ def _read_packed(file: IO[bytes]) -> _Packed | None:
         raise Torn("it ends inside a block")
     if zlib.crc32(text) != checksum:
         raise Torn("a block's checksum is wrong")
-    return _Packed(json.loads(text[:header_bytes]), text[header_bytes:], head + text)
+    return _Packed(json_value(text[:header_bytes]), text[header_bytes:], head + text)
 
 
 def _unpacked(packed: _Packed) -> Block:
@@ -195,7 +200,7 @@ def _each(path: Path, take: Callable[[_Packed], T]) -> Iterator[T]:
                 if packed is None:
                     return
                 taken = take(packed)
-            except (Torn, lzma.LZMAError, ValueError, KeyError, TypeError) as error:
+            except (Torn, lzma.LZMAError, ValueError, KeyError, TypeError, OverflowError) as error:
                 raise Torn(f"{path}, byte {begin}: {error}") from None
             yield taken
 
@@ -216,25 +221,81 @@ def read_headers(path: Path) -> tuple[list[dict[str, Any]], int]:
     return headers, end
 
 
+def _is_torn(tail: bytes) -> bool:
+    """Tell whether what follows the whole blocks of a file is surely a block that was being written.
+
+    It begins like one, ends before its head says so and before its body does, and no other block follows. Zeros are
+    what a file system keeps in place of bytes that had not reached the disk.
+    """
+    written = tail.rstrip(b"\0")
+    if len(written) < _HEAD.size:
+        return written[: len(_MARK)] == _MARK[: len(written)]
+    mark, header_bytes, body_bytes, _ = _HEAD.unpack_from(tail)
+    if mark != _MARK or max(header_bytes, body_bytes) > _MOST_BYTES:
+        return False
+    if len(tail) >= _HEAD.size + header_bytes + body_bytes or _has_head(tail, 1):
+        return False
+    try:
+        header, header_bytes = json.JSONDecoder().raw_decode(tail[_HEAD.size :].decode("latin-1"))
+        least = header["lines"] + header["plies"] + header["searched"] + _GAME_BYTES * header["count"]
+    except ValueError:  # it ends inside its header
+        return True
+    except (KeyError, TypeError, RecursionError):
+        return False
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_FILTERS)
+    try:
+        body = decompressor.decompress(tail[_HEAD.size + header_bytes :], _MOST_UNPACKED)
+    except lzma.LZMAError:
+        return True
+    return not decompressor.eof or len(body) < least
+
+
+def _has_head(text: bytes, begin: int) -> bool:
+    """Tell whether a block begins somewhere from this byte on, whole or not."""
+    while (begin := text.find(_MARK, begin)) >= 0:
+        if len(text) - begin >= _HEAD.size:
+            _, header_bytes, body_bytes, _ = _HEAD.unpack_from(text, begin)
+            if max(header_bytes, body_bytes) <= _MOST_BYTES and text[begin + _HEAD.size :].startswith(b"{"):
+                return True
+        begin += 1
+    return False
+
+
 class Locked(OSError):
     """Another program appends to the file."""
+
+
+def lock_alone(file: IO[bytes], path: Path) -> None:
+    """Keep other programs from a file until it is closed. Raises Locked."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise Locked(f"{path} is being written by another program") from None
 
 
 class Appender:
     """A file of games that grows by whole blocks; nobody else appends to it meanwhile.
 
-    Raises OSError, and Locked when another program has it. What is torn at its end is cut off.
+    check: called with the header of each block, before anything is cut off. Raises OSError, Locked when another program
+    has the file, and Torn where there is more than whole blocks and a torn one at their end; the file stays then.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, check: Callable[[dict[str, Any]], None] = lambda header: None) -> None:
         self._file = path.open("ab")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            lock_alone(self._file, path)
+            self.headers, end = read_headers(path)
+            for header in self.headers:
+                check(header)
+            with path.open("rb") as file:
+                file.seek(end)
+                tail = file.read()
+            if tail and not _is_torn(tail):
+                raise Torn(f"{path}, byte {end:,}: more follows than a block that was cut short")
+        except BaseException:
             self._file.close()
-            raise Locked(f"{path} is being written by another program") from None
-        self.headers, end = read_headers(path)
-        self.cut = path.stat().st_size - end
+            raise
+        self.cut = len(tail)
         """bytes of a torn block that were cut off"""
         if self.cut:
             self._file.truncate(end)

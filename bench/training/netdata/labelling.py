@@ -1,28 +1,31 @@
 """Labels positions near those of games by small searches, and keeps them in a file that grows by whole blocks.
 
 A file of labels is records of `sample_dtype`, one behind the other. Beside it, with `.log` added to its name, is a line
-of JSON for each block of games: which it was and how, and where its records end. Records behind the last line are torn.
+of JSON for each block of games: which it was and how, where its records end, and their CRC-32. The line is on the disk
+before the records, so the records of the last line may be torn, and no others.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
+import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import chess
 import numpy as np
 
-from netdata.blocks import Game, read_blocks
+from netdata.blocks import Game, Locked, read_blocks
 from netdata.playing import options_of
 from netdata.reader import TEST_EVERY, Filter, Reader
 from netdata.records import MOST_PLIES, label_game, sample_dtype
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
+from psearch.files.append_only import Journal, JournalLine
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
@@ -59,7 +62,7 @@ class Labeller:
             self._arena,
             chess.Board(),
             Limits(depth=1),
-            options_of(labels.pruning, network),
+            options_of(labels.pruning, network, labels.network),
         )
         work_alone(self._arena)
         self._room = np.zeros(MOST_PLIES * (1 + labels.most - labels.fewest), sample_dtype)
@@ -89,32 +92,90 @@ def _make(labels: Labels, network: str | None) -> Callable[[tuple[str, Sequence[
 
 
 class LabelFile:
-    """A file of labels that grows. Raises OSError, and ValueError when it has been made otherwise."""
+    """A file of labels that grows; nobody else adds to it meanwhile. What is torn at its end is cut off.
+
+    Raises OSError, Locked when another program has it, and ValueError where the file and its log do not belong
+    together, or are none; both stay then.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._log_path = path.with_name(path.name + ".log")
-        text = self._log_path.read_text() if self._log_path.exists() else ""
-        lines = [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
-        self.done = {(line["block"], *line["labels"]) for line in lines}
-        self.count = lines[-1]["end"] if lines else 0
-        self._log = self._log_path.open("w")
-        self._log.writelines(json.dumps(line) + "\n" for line in lines)
-        self._log.flush()
-        self._file = path.open("ab")
-        self._file.truncate(self.count * sample_dtype.itemsize)
+        log_path = path.with_name(path.name + ".log")
+        size = path.stat().st_size if path.exists() else 0
+        if size and not log_path.exists():
+            raise ValueError(f"{path} has {size:,} bytes, and there is no {log_path.name} that says what they are")
+        self.done: set[tuple[Any, ...]] = set()
+        self.count = 0
+        with ExitStack() as opened:
+            try:
+                self._log = opened.enter_context(Journal(log_path, b'{"block": ', sync_interval_s=0))
+            except BlockingIOError:
+                raise Locked(f"{path} is being written by another program") from None
+            cut_at = self._read_log(path, size)
+            self._log.cut(cut_at)
+            self._file = opened.enter_context(path.open("ab"))
+            self._file.truncate(self.count * sample_dtype.itemsize)
+            self._opened = opened.pop_all()
+
+    def _read_log(self, path: Path, size: int) -> int | None:
+        """Take the blocks whose records are there. size: of the records, in bytes; returns where the line of a block
+        begins whose records are not complete, None: there is none. Raises ValueError."""
+        lines: list[JournalLine] = []
+        try:
+            for line in self._log.lines():
+                lines.append(line)
+                self.done.add(_key(line))
+                if type(line.value["end"]) is not int or line.value["end"] < self.count:
+                    raise TypeError
+                self.count = line.value["end"]
+        except (KeyError, TypeError):
+            raise ValueError(f"{self._log.path}, line {len(lines)}: not a line of a log of labels") from None
+        if size == self.count * sample_dtype.itemsize:
+            return None
+        records = size // sample_dtype.itemsize
+        torn = lines.pop() if lines and records < self.count else None
+        end = lines[-1].value["end"] if lines else 0
+        if (
+            (not lines and torn is None)
+            or records < end
+            or (torn is None and records > end)
+            or not _are_whole(path, lines)
+        ):
+            text = f"tells of {self.count:,} records; {path.name} has {records:,}, and not as they were written"
+            raise ValueError(f"{self._log.path} {text}")
+        self.count = end
+        if torn is None:
+            return None
+        self.done.discard(_key(torn))
+        return torn.offset
 
     def append(self, block: str, labels: Labels, samples: np.ndarray) -> None:
         """Add the positions of a block."""
-        self._file.write(samples.tobytes())
-        self._file.flush()
+        data = samples.tobytes()
         self.count += len(samples)
-        self._log.write(json.dumps({"block": block, "labels": labels, "end": self.count}) + "\n")
-        self._log.flush()
+        self._log.append({"block": block, "labels": labels, "end": self.count, "crc": zlib.crc32(data)})
+        self._file.write(data)
+        self._file.flush()
+        os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
-        self._log.close()
+        self._opened.close()
+
+
+def _key(line: JournalLine) -> tuple[Any, ...]:
+    return (line.value["block"], *line.value["labels"])
+
+
+def _are_whole(path: Path, lines: Sequence[JournalLine]) -> bool:
+    """Tell whether the records that these lines tell of are as they were written; where a line does not say, no."""
+    end = 0
+    with path.open("rb") as file:
+        for line in lines:
+            data = file.read((line.value["end"] - end) * sample_dtype.itemsize)
+            end = line.value["end"]
+            if line.value.get("crc") != zlib.crc32(data):
+                return False
+    return True
 
 
 def read_labels(path: Path) -> np.ndarray:

@@ -12,6 +12,8 @@ import chess
 from matchplay.errors import MatchError as MatchError
 from matchplay.openings import read_book
 
+from psearch.text.fen import check_position
+
 _KINDS = (("start", 50), ("book", 25), ("unbalanced", 15), ("chess960", 10))
 """Kinds of starts, and how many of a hundred games begin so."""
 _FEWEST_PLIES, _MOST_PLIES = 8, 12
@@ -39,8 +41,13 @@ class Start(NamedTuple):
 
 
 def board_of(fen: str) -> chess.Board:
-    """Return the board of a start's FEN. Castling is king takes rook everywhere, so one kind of board serves all."""
-    return chess.Board(fen or chess.STARTING_FEN, chess960=True)
+    """Return the board of a start's FEN. Castling is king takes rook everywhere, so one kind of board serves all.
+
+    Raises ValueError and PsearchError for what is no legal position: kernels look at nothing.
+    """
+    board = chess.Board(fen or chess.STARTING_FEN, chess960=True)
+    check_position(board)
+    return board
 
 
 class Book(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import chess
 import numpy as np
 
+from netdata.openings import board_of
 from netdata.reader import Filter
 from netdata.records import (
     MOST_TEXT,
@@ -20,6 +20,7 @@ from netdata.records import (
 from psearch.core.chess.board.bridge import set_position
 from psearch.core.chess.tables import make_tables
 from psearch.core.records import position_dtype, tables_dtype
+from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
 MOST_LINE, ONE_OF = 20, 2
@@ -58,7 +59,7 @@ def _fit(samples: np.ndarray) -> float:
 
 
 class PgnReader:
-    """Reads games to records of `sample_dtype`."""
+    """Reads games to records of `sample_dtype`. left_out: games that begin with what is no legal position."""
 
     def __init__(self, seed: int = 1) -> None:
         load_kernels(PGN)
@@ -69,13 +70,17 @@ class PgnReader:
         self._text = np.zeros(1, text_dtype)
         self._text["most_line"], self._text["one_of"], self._text["room"] = MOST_LINE, ONE_OF, _ROOM
         self._room = np.zeros(_ROOM, sample_dtype)
-        self._roots: dict[str, np.void] = {}
+        self._roots: dict[str, np.void | None] = {}
+        self.left_out = 0
 
-    def _root(self, fen: str) -> np.void:
+    def _root(self, fen: str) -> np.void | None:
         if fen not in self._roots:
             position = np.zeros(1, position_dtype)
-            set_position(self._tables, position, chess.Board(fen or chess.STARTING_FEN, chess960=True))
-            self._roots[fen] = position[0]
+            try:
+                set_position(self._tables, position, board_of(fen))
+                self._roots[fen] = position[0]
+            except (ValueError, PsearchError):
+                self._roots[fen] = None
         return self._roots[fen]
 
     def game(self, headers: dict[str, str], moves: str) -> np.ndarray:
@@ -83,8 +88,12 @@ class PgnReader:
         words = moves.encode("latin-1", "replace")
         if len(words) > MOST_TEXT:
             return self._room[:0].copy()
+        root = self._root(headers.get("FEN", ""))
+        if root is None:
+            self.left_out += 1
+            return self._room[:0].copy()
         record = self._text[0]
-        self._text["root"][0] = self._root(headers.get("FEN", ""))
+        self._text["root"][0] = root
         record["length"] = len(words)
         record["bytes"][: len(words)] = np.frombuffer(words, np.uint8)
         addresses = (array.ctypes.data for array in (self._tables, self._decoder, self._text, self._room))

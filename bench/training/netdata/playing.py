@@ -9,6 +9,7 @@ drawn.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 from typing import Any, NamedTuple
 
@@ -84,14 +85,21 @@ def rank_game(
         raise ValueError(f"ply {legal}: {moves[legal].uci()} is not legal")
 
 
-def options_of(pruning: str, network: str | None) -> SearchOptions:
+def options_of(pruning: str, network: str | None, name: str) -> SearchOptions:
     """Return the options of searches for data. network: the file of one, empty for the one that ships; None: the
-    evaluation by hand.
+    evaluation by hand; name: what `network_name` has said of it, so that a file replaced meanwhile is refused.
 
     Raises PsearchError.
     """
     evaluation = "net" if network is not None else "classic"
-    return SearchOptions(policy="serial", pruning=pruning_named(pruning), evaluation=evaluation, network=network or "")
+    path = os.path.abspath(network) if network else ""
+    return SearchOptions(
+        policy="serial",
+        pruning=pruning_named(pruning),
+        evaluation=evaluation,
+        network=path,
+        network_digest=(path, name if path else ""),
+    )
 
 
 def add_network(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +131,7 @@ class Table:
             self._arena,
             chess.Board(),
             Limits(depth=1),
-            options_of(settings.pruning, network),
+            options_of(settings.pruning, network, settings.network),
         )
         work_alone(self._arena)
         self._decoder = np.zeros(1, decoder_dtype)

@@ -31,15 +31,19 @@ from .columns import Array
 SCORE_MAX = 1500  # cp; beyond this a position is decided and teaches nothing
 POSITION_SIZE = position_dtype.itemsize
 _QUIESCENCE_PLIES = 16
+_PAWN, _KING, _BLACK = 1, 6, 8
+"""Codes of White's men, and what Black's have more."""
+_MOST_MEN = 16
 
 
 @numba.njit
 def _parse_board(text: Array, start: int, board: Array) -> int:
-    """Fill board codes from the FEN at text[start]; the side to move, 0 or 1."""
+    """Fill board codes from the FEN at text[start]; the side to move, 0 or 1. Text of another kind makes other boards,
+    which `_check` refuses, and writes nowhere else."""
     board[:] = 0
     square = 56
     at = start
-    while text[at] != 32:
+    while at + 2 < len(text) and text[at] != 32:
         c = text[at]
         if c == 47:  # "/"
             square -= 16
@@ -58,9 +62,12 @@ def _parse_board(text: Array, start: int, board: Array) -> int:
                 code = 5  # q
             elif lower == 107:
                 code = 6  # k
-            board[square] = code if c < 97 else code + 8
+            if 0 <= square < 64:
+                board[square] = code if c < 97 else code + 8
             square += 1
         at += 1
+    if square != 8:  # there are other than eight ranks, or squares in the last
+        board[:] = 0
     return 0 if text[at + 1] == 119 else 1
 
 
@@ -150,11 +157,32 @@ def _read_positions(path: Path) -> tuple[Array, Array]:
     return positions, np.array([line.split(b";")[1:] for line in lines]).astype(np.float64)
 
 
+def _check(path: Path, tables: Array, positions: Array) -> None:
+    """Complete the positions. Raises ValueError for one that is not legal, which kernels would not notice."""
+    boards, ends = positions["board"], np.r_[0:8, 56:64]
+    kings = [(boards == code).sum(axis=1) == 1 for code in (_KING, _KING + _BLACK)]
+    is_legal = kings[0] & kings[1] & ~np.isin(boards[:, ends], (_PAWN, _PAWN + _BLACK)).any(axis=1)
+    is_legal &= (((boards > 0) & (boards < _BLACK)).sum(axis=1) <= _MOST_MEN) & (
+        (boards > _BLACK).sum(axis=1) <= _MOST_MEN
+    )
+    for i in np.flatnonzero(is_legal):
+        address = positions.ctypes.data + int(i) * POSITION_SIZE
+        positions[i]["side"] ^= 1
+        complete(tables.ctypes.data, address)
+        is_legal[i] = positions[i]["checkers"] == 0
+        positions[i]["side"] ^= 1
+        complete(tables.ctypes.data, address)
+    if not is_legal.all():
+        raise ValueError(f"{path}: position {int(np.argmin(is_legal)) + 1:,} is not legal")
+
+
 def quiet_positions(path: Path, tables: Array) -> tuple[Array, Array]:
-    """Resolved and completed positions, and (score, result) of each. In check or beyond SCORE_MAX: left out."""
+    """Resolved and completed positions, and (score, result) of each. In check or beyond SCORE_MAX: left out.
+
+    Raises ValueError for a position that is not legal.
+    """
     positions, outcome = _read_positions(path)
-    for i in range(len(positions)):
-        complete(tables.ctypes.data, positions.ctypes.data + i * POSITION_SIZE)
+    _check(path, tables, positions)
     keep = np.abs(outcome[:, 0]) <= SCORE_MAX
     evaluation, frames = np.zeros(1, evaluation_dtype), np.zeros(_QUIESCENCE_PLIES + 1, frame_dtype)
     addresses = tables.ctypes.data, evaluation.ctypes.data, frames.ctypes.data, positions.ctypes.data

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 
 import numpy as np
 
@@ -11,6 +12,12 @@ from psearch.core.chess.tables import term_pairs
 from psearch.core.terms import TERMS, UNITS
 
 from .columns import N_COLUMNS, N_PSQT, PIECES, Array
+
+
+def check_ours(path: Path, opening: str) -> None:
+    """Raise ValueError for a file that the tuner would replace and has not written: it may be worth something."""
+    if path.is_file() and path.stat().st_size and not path.read_bytes().startswith(opening.encode()):
+        raise ValueError(f"{path} was not written by this program, and is not replaced")
 
 
 def weights_in_use() -> tuple[Array, Array]:

@@ -16,8 +16,10 @@ import chess
 
 from psearch.files.append_only import DamagedLine, Journal
 from psearch.results import PsearchError
+from psearch.text.values import shown
 
 _FORMAT = "psearch analysis 4"
+_OPENING = json.dumps({"journal": _FORMAT})[:-1].encode()
 _SYNC_INTERVAL_S = 1.0
 """least time between two waits for the disk: searches can be shorter than those"""
 
@@ -37,7 +39,7 @@ class AnalysisJournal:
         self._check = check
         self._offsets: dict[str, int] = {}
         try:
-            self._lines = Journal(path, sync_interval_s=_SYNC_INTERVAL_S, flags=os.O_NOFOLLOW)
+            self._lines = Journal(path, _OPENING, sync_interval_s=_SYNC_INTERVAL_S, flags=os.O_NOFOLLOW)
         except BlockingIOError:
             raise PsearchError(f"another psearch is writing {path}") from None
         except OSError as error:
@@ -103,8 +105,6 @@ class AnalysisJournal:
             raise self._no_journal(error.number) from None
         except (ValueError, TypeError, KeyError):
             raise self._no_journal(number) from None
-        if different is None and not _begins_like_ours(self._lines.torn):
-            raise self._no_journal(1)
         self._lines.cut()
         return different == []
 
@@ -124,7 +124,8 @@ def _differences(head: Any, about: dict[str, Any]) -> list[str]:
     if head["journal"] != _FORMAT:
         raise ValueError
     found = dict(head["about"])
-    return [name for name in {**about, **found} if found.get(name) != about.get(name)]
+    names = [name for name in {**about, **found} if found.get(name) != about.get(name)]
+    return [name if name.isprintable() else shown(name) for name in names]
 
 
 def check_moves(board: chess.Board, best: str, line: Sequence[str], others: Sequence[str]) -> None:
@@ -211,9 +212,3 @@ def check_answer(value: Any) -> None:
     """Raise ValueError unless these are the fields of an `Answer`, as JSON has them."""
     if not _has_fields(value, _ANSWER):
         raise ValueError
-
-
-def _begins_like_ours(line: bytes) -> bool:
-    """Whether a first line without an end is one that we began to write."""
-    head = json.dumps({"journal": _FORMAT}).encode()[:-1]
-    return line.startswith(head) or head.startswith(line)

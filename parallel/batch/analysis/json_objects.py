@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from psearch.batch.analysis.analyser import PositionAnswer
 from psearch.batch.analysis.judgement import MARK_NAMES, JudgedGame, Tally
 from psearch.batch.positions.comparing import scores_of
 from psearch.batch.positions.jobs import Comparison
+from psearch.core.json_text import json_value
 from psearch.results import PsearchError
 from psearch.text.report import score_object, terminal_kind
 
@@ -20,8 +20,8 @@ from psearch.text.report import score_object, terminal_kind
 def json_object_of(text: str) -> dict[str, Any]:
     """Return what a line of JSON has. Raises PsearchError when that is no object."""
     try:
-        values = json.loads(text)
-    except (ValueError, RecursionError):
+        values = json_value(text)
+    except ValueError:
         values = None
     if not isinstance(values, dict):
         raise PsearchError("not a JSON object")

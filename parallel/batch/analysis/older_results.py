@@ -114,7 +114,8 @@ def _is_of(values: dict[str, Any]) -> tuple[bytes | None, int]:
         return _game_key(positions[0].get("fen"), moves), sum(one["depth"] for one in positions if _has_result(one))
     if not _has_result(values):
         return None, 0
-    return _position_key(values.get("fen"), values.get("moves", [])), values["depth"]
+    moves = values.get("moves", [])
+    return (_position_key(values.get("fen"), moves), values["depth"]) if isinstance(moves, (list, str)) else (None, 0)
 
 
 def _has_result(values: dict[str, Any]) -> bool:

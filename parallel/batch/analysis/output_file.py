@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 from pathlib import Path
 
 from psearch.files.atomic_file import AtomicFile
-from psearch.files.own_kind import check_replaceable
 from psearch.results import PsearchError
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.source import STANDARD_STREAM
-
-_RESULT = re.compile(rb'position +result|\{"(file|summary|id)": |(\xef\xbb\xbf)?\s*\[\w+\s+"')
-"""How the table of a suite begins, its JSON, results as JSON lines, and games."""
 
 
 def place_of(file: str | None) -> Path | None:
@@ -27,12 +22,6 @@ def place_of(file: str | None) -> Path | None:
     if place.exists() and not place.is_file():
         raise PsearchError(f"cannot write {file}: not a regular file")
     return place
-
-
-def check_place(place: Path) -> None:
-    """Raise PsearchError for a file that would be replaced and is no result of an analysis."""
-    for path in (place, part_of(place)):
-        check_replaceable(path, "a result of psearch analyse", lambda head: _RESULT.match(head) is not None)
 
 
 def part_of(place: Path) -> Path:

@@ -137,16 +137,13 @@ def limit_s(batch: Batch) -> float | None:
 def make_crew(
     hands: int,
     settings: HandSettings,
-    cores: Sequence[int] | None = None,
-    nice: int = 0,
     cluster: str | None = None,
     on_note: Callable[[str], None] = LOG.warning,
     hand: Callable[[HandSettings], Hand] = Hand,
 ) -> Crew:
     """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 
-    cores: their numbers, each hand is bound to as many of them as it has threads, None: to none; nice: added to the
-    niceness of the hands; cluster: see `psearch.remote.ray.address`, hands there have the cores that Ray gives them;
+    cluster: see `psearch.remote.ray.address`, hands there have the cores that Ray gives them;
     on_note: called with a line for people when a hand or a node was lost; hand: what searches. Raises PsearchError when
     there is not enough memory, and when no process or no cluster can be had.
     """
@@ -165,7 +162,7 @@ def make_crew(
             f"{max(available, 0) // MIB:,} MB are available"
         )
     load_kernels(settings.options.kernels.group(SEARCH))  # compiled once, not by each hand
-    make = partial(HandProcess, settings, tuple(cores or ()), nice, hand)
+    make = partial(HandProcess, settings, hand)
     return Crew(TaskProcesses(make, hands, looks=True, what="analysis", on_note=on_note), settings.threads)
 
 

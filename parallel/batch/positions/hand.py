@@ -50,6 +50,7 @@ class Hand:
     """
 
     def __init__(self, settings: HandSettings, name: str = "") -> None:
+        settings.options.read_network()  # on another machine the file may hold another network
         self.settings = settings
         self.name = name or str(os.getpid())
         self.control = SearchControl()

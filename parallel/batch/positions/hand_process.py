@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import gc
-import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from psearch.batch.positions.hand import Hand, HandSettings, Searched
 from psearch.batch.positions.jobs import Batch, Outcome
 from psearch.processes.tasks.task_main import Program
-from psearch.results import PsearchError
 
 _TELL_INTERVAL_S = 0.2
 """Outcomes that come sooner are put together and told of together: each message wakes the program, and what is done
@@ -22,28 +20,20 @@ _COLLECT_INTERVAL_S = 1.0
 class HandProcess:
     """Answers batches, and the question for more threads.
 
-    settings: of the hand; cores: each hand is bound to as many of them as it has threads, empty: to none; nice: added
-    to the niceness; hand: what searches.
+    settings: of the hand; hand: what searches.
     """
 
     def __init__(
         self,
         settings: HandSettings,
-        cores: tuple[int, ...],
-        nice: int,
         hand: Callable[[HandSettings], Hand],
         program: Program,
     ) -> None:
         gc.disable()
         self._program = program
-        self._cores = cores
         self._found: list[Searched] = []
         self._told_at = 0.0
         self._collected_at = 0.0
-        if nice:
-            os.nice(nice)
-        first = program.place * settings.threads
-        _bind([cores[place % len(cores)] for place in range(first, first + settings.threads) if cores])
         self._hand = hand(settings)
 
     def __call__(self, batch: Batch) -> list[Outcome]:
@@ -58,8 +48,7 @@ class HandProcess:
         return self._outcomes()
 
     def beside(self, threads: int) -> None:
-        """Let so many threads search from now on, on all cores, since others have nothing to do."""
-        _bind(self._cores)
+        """Let so many threads search from now on, since others have nothing to do."""
         self._hand.assist(threads)
 
     def _look(self) -> None:
@@ -83,11 +72,3 @@ class HandProcess:
             if not self._collected_at:
                 gc.freeze()  # what the first search has imported is no garbage, and need not be looked at again
             self._collected_at = now
-
-
-def _bind(cores: Sequence[int]) -> None:
-    if cores:
-        try:
-            os.sched_setaffinity(0, cores)
-        except OSError as error:
-            raise PsearchError(f"cannot run on cores {', '.join(map(str, cores))}: {error.strerror}") from None

@@ -7,7 +7,7 @@ import concurrent.futures
 import itertools
 import math
 import threading
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -28,12 +28,12 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_CORE, MAX_THREADS
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_THREADS
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import HASH, MULTIPV, THREADS
 from psearch.searcher.settings import Settings
-from psearch.text.values import shown, whole
+from psearch.text.values import shown
 
 _ENTRIES_PER_MIB = 1 << 16
 _ENTRIES_PER_NODE = 2
@@ -77,8 +77,6 @@ class _Wanted:
     ordered: bool
     assist: int
     settings: HandSettings
-    cores: tuple[int, ...]
-    nice: int
     cluster: str | None
 
 
@@ -104,7 +102,7 @@ class _Search:
         """what reading positions has raised: that is the end of them"""
         self._given: dict[int, tuple[Any, Task, str | None]] = {}
         """what has been read and has no result yet, by number: id, task, what is wrong with it"""
-        self.crew = make_crew(hands, wanted.settings, wanted.cores, wanted.nice, wanted.cluster)
+        self.crew = make_crew(hands, wanted.settings, wanted.cluster)
 
     def enter(self) -> None:
         """Let only one thread in, the others wait."""
@@ -268,8 +266,6 @@ def analyse_many(
     net: str | PathLike[str] | None = None,
     with_: str | PathLike[str] | None = None,
     syzygy: str = "",
-    cores: Sequence[int] | None = None,
-    nice: int = 0,
     cluster: str | None = None,
 ) -> ManyResults:
     """Search any number of positions, several at a time, and return an iterator of a `PositionResult` for each.
@@ -285,8 +281,7 @@ def analyse_many(
     from other positions. When fewer positions are left than workers, the free cores join the searches that go on; with
     `reproducible` they do not, and with one thread and a limit of depth or nodes every answer is the same each time.
     `hash_mb` is MiB of table for each worker (None: what such a search can use, `useful_hash_mb`); `syzygy` folders of
-    endgame tables, asked about the root; `cores` the numbers of those to run on, each worker bound to its own; `nice`
-    is added to the workers' niceness. `policy`, `pruning`, `evaluation`, `net`, `with_`: see `psearch.search`;
+    endgame tables, asked about the root. `policy`, `pruning`, `evaluation`, `net`, `with_`: see `psearch.search`;
     with a cluster, files are paths that all machines have.
 
     `cluster` has other machines do it, by Ray (docs/guides/cluster.md): `auto`, `local`, `HOST:PORT` or
@@ -314,8 +309,6 @@ def analyse_many(
             hash_mb,
             Settings.of(1, None, policy, pruning, evaluation=evaluation, net=net, with_=with_).search,
             syzygy,
-            cores,
-            nice,
             cluster,
         ),
     )
@@ -331,24 +324,17 @@ def _checked(
     hash_mb: int | None,
     options: SearchOptions,
     syzygy: str,
-    cores: Sequence[int] | None,
-    nice: int,
     cluster: str | None,
 ) -> _Wanted:
     """Raises PsearchError for what makes no sense."""
     limits = limits_of(limit)
     threads = THREADS.of_value(threads, "threads_per_position")
-    numbers = () if cores is None else tuple(whole("a core", core, 0, MAX_CORE) for core in cores)
-    if cores is not None and not numbers:
-        raise PsearchError("cores is empty: there is nothing to run on")
-    if cluster is not None and (numbers or nice):
-        raise PsearchError("cores and nice are of this machine: leave them out with a cluster")
     if cluster is not None:
         check_cluster(cluster)
     if workers is None and cluster is not None:
         workers = MAX_THREADS  # as many as there are
     if workers is None:
-        workers = max(1, (len(set(numbers)) or usable_cores()) // threads)
+        workers = max(1, usable_cores() // threads)
     workers = THREADS.of_value(workers, "workers")
     if syzygy and cluster is None:
         from psearch.text.syzygy import RootProber
@@ -364,8 +350,6 @@ def _checked(
         bool(ordered),
         0 if reproducible or cluster is not None else workers * threads,
         HandSettings(threads, size, options, syzygy),
-        numbers,
-        whole("nice", nice, 0, 19),
         cluster,
     )
 

@@ -20,7 +20,6 @@ from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
-from psearch.options import network_named
 from psearch.results import Limits
 from psearch.terminal.analysis_display import AnalysisProgress
 from psearch.text.source import Source, read_source
@@ -158,8 +157,6 @@ def _crew(
     return make_crew(
         jobs if missing is None else max(1, min(jobs, missing)),
         HandSettings(options.threads or 1, hash_mb, how, options.syzygy or ""),
-        options.cores,
-        options.nice,
         options.on,
         on_note,
     )
@@ -171,8 +168,7 @@ def jobs_of(options: argparse.Namespace) -> int:
         return int(options.jobs)
     if options.on is not None:
         return MAX_THREADS  # as many as there is room for
-    cores = len(options.cores) if options.cores else usable_cores()
-    return max(1, min(MAX_THREADS, cores // (options.threads or 1)))
+    return max(1, min(MAX_THREADS, usable_cores() // (options.threads or 1)))
 
 
 def older_results(options: argparse.Namespace) -> OlderResults | None:
@@ -223,7 +219,7 @@ def _about(inputs: Sequence[Input], options: argparse.Namespace, how: SearchOpti
         **({"driver": how.driver} if how.driver != DEFAULT_DRIVER else {}),
         "pruning": options.pruning,
         **({"evaluation": options.evaluation} if options.evaluation != DEFAULT_EVALUATION else {}),
-        "network": network_named(options.net).name,
+        "network": how.read_network().name,
         **({"syzygy": options.syzygy} if options.syzygy else {}),
         "psearch": __version__,
     }

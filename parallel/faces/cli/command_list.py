@@ -13,7 +13,6 @@ SEARCH = "search"
 """The command without a name: `psearch FEN`."""
 
 COMMANDS = {
-    "stats": "what selective search left out, technique by technique",
     "analyse": "search every position of a test suite, or of a collection of games",
     "serve": "a page on this machine: board, lines, play, the workers live",
     "game": "search a game of your own, from a file of some functions",

@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 from typing import NamedTuple
 
-from psearch.defaults import MAX_CORE, MAX_THREADS
+from psearch.defaults import MAX_THREADS
 from psearch.text import values
 from psearch.text.values import quoted
 
@@ -79,20 +79,6 @@ def seconds(low: float, high: float) -> Callable[[str], float]:
         return number
 
     return convert
-
-
-def core_list(text: str) -> list[int]:
-    """Convert `0-3,6` to rising numbers of cores."""
-    core = whole_number(0, MAX_CORE)
-    cores: set[int] = set()
-    for word in text.split(","):
-        first, dash, last = word.strip().partition("-")
-        begin = core(first)
-        end = core(last) if dash else begin
-        if end < begin:
-            raise ArgumentTypeError(f"{quoted(word.strip(), 40)} goes down")
-        cores.update(range(begin, end + 1))
-    return sorted(cores)
 
 
 def worker_counts(text: str) -> list[int]:

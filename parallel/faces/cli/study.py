@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from psearch.core.toolchain.kernel_sets import KernelSet
     from psearch.files.raw_log import RawLog
     from psearch.games.suite import GameSuitePosition
-    from psearch.lab.studies.speedup_study import Row
-    from psearch.lab.studies.time_fit import Fit
     from psearch.text.epd_text import SuitePosition
 
 _MAX_SEED = 2**63 - 1
-_NOT_IN_LOG = ("json", "plot", "html", "log", "from_log", "jobs", "on", "costs", "trace")
+_NOT_IN_LOG = ("json", "plot", "log", "from_log", "jobs", "on", "costs", "trace")
 """Arguments that do not change the figures, or whose contents the log holds."""
 
 
@@ -73,9 +71,6 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
     add_hash(parser, DEFAULT_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="table and picture as one HTML file that needs nothing else"
-    )
     parser.add_argument(
         "--log", type=Path, metavar="FILE", help="keep every search there as soon as it is finished, for --from-log"
     )
@@ -141,10 +136,6 @@ def check_study(command: str, options: argparse.Namespace, needed: Sequence[str]
     elif options.suite is not None or options.log is not None:
         refuse("--from-log measures nothing: leave out --suite and --log")
     check_plot(options)
-    if options.html is not None:
-        from psearch.lab.studies.html_report import check_report
-
-        check_report(options.html)
 
 
 def policies(text: str) -> list[str]:
@@ -204,25 +195,6 @@ def _arguments(options: argparse.Namespace) -> dict[str, Any]:
     return {name: value for name, value in vars(options).items() if name not in _NOT_IN_LOG}
 
 
-def about_now(options: argparse.Namespace, **facts: Any) -> dict[str, Any]:
-    """Return what the first line of the log of a study that is measured now says; for a report, if there is to be
-    one."""
-    if options.html is None:
-        return {}
-    import time
-
-    from psearch.files.raw_log import machine, source_commit
-
-    written = time.strftime("%Y-%m-%dT%H:%M:%S%z")
-    return {
-        "arguments": _arguments(options),
-        **facts,
-        "commit": source_commit(),
-        "machine": machine(),
-        "written": written,
-    }
-
-
 @dataclass
 class StudyFound:
     """What a study in real or virtual time has found so far."""
@@ -233,8 +205,6 @@ class StudyFound:
     """of all searches; empty if their log does not say"""
     samples: list[Any] = field(default_factory=list)
     interrupted: bool = False
-    about: dict[str, Any] = field(default_factory=dict)
-    """as the first line of a log has it"""
     ceilings: dict[int, float] | None = None
     """of the hardware, by worker count; None in virtual time"""
     costs: str = ""
@@ -251,11 +221,11 @@ def read_found(path: Path, kind: type) -> tuple[StudyFound, dict[str, Any]]:
     about = about if isinstance(about, dict) else {}
     arguments = about.get("arguments")
     driver = arguments.get("driver") if isinstance(arguments, dict) else None
-    return StudyFound(depth_rule(facts), driver if driver in STUDY_DRIVERS else "", samples, about=about), facts
+    return StudyFound(depth_rule(facts), driver if driver in STUDY_DRIVERS else "", samples), facts
 
 
 def show(options: argparse.Namespace, found: StudyFound) -> int:
-    """Print the table, write `--plot` and `--html`; returns the most workers that share a tree."""
+    """Print the table, write `--plot`; returns the most workers that share a tree."""
     from psearch.lab.studies.pairs import pair_lines, pair_objects
     from psearch.lab.studies.speedup_study import how_searched, legend, most_workers, summarise, table
     from psearch.lab.studies.time_fit import fit_lines, fit_times
@@ -290,6 +260,9 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
         report_log(options, found.interrupted)
     if rows:
         warn(positions, nodes, most, pruning_of(found.samples))
+    slow = [f"{row.policy} with {row.threads} (x{row.speedup:.2f})" for row in rows if row.speedup < 1]
+    if slow and not is_real:
+        complain(f"slower than one worker: {', '.join(slow)}; are the costs those of a quiet machine?")
     if options.plot is not None and rows:
         from psearch.lab.studies.plots import plot_simulation, plot_speedup
 
@@ -300,22 +273,7 @@ def show(options: argparse.Namespace, found: StudyFound) -> int:
             plot_speedup(options.plot, found.samples, rows, found.ceilings, title, cautions)
         else:
             plot_simulation(options.plot, rows, title, [found.costs, *cautions])
-    if options.html is not None:
-        _write_html(options, found, rows, fits)
     return most
-
-
-def _write_html(options: argparse.Namespace, found: StudyFound, rows: Sequence[Row], fits: Sequence[Fit]) -> None:
-    """Write the report, if there is anything to show; says where it is."""
-    if not rows:
-        complain(f"no report {options.html}: no search by several workers was finished")
-        return
-    from psearch.lab.studies.html_report import StudyReport, write_report
-
-    how = "in virtual time" if found.ceilings is None else "with real worker processes"
-    facts = {name: getattr(found, name) for name in ("rule", "driver", "about", "ceilings", "costs", "interrupted")}
-    write_report(options.html, StudyReport(f"psearch: time to depth {how}", found.samples, rows, fits=fits, **facts))
-    say(f"report: {options.html}")
 
 
 def pruning_of(samples: Sequence[Any]) -> str:

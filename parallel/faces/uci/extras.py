@@ -9,7 +9,7 @@ import chess
 from psearch.api.counting import static_evaluation
 from psearch.core.chess.chess_entries import PERFT
 from psearch.faces.uci.uci_messages import perft_lines
-from psearch.options import SearchOptions, network_named
+from psearch.options import SearchOptions
 from psearch.processes.supervisor import Supervisor
 from psearch.scheduler.scheduler_entries import load_kernels
 
@@ -27,7 +27,7 @@ def count_moves(supervisor: Supervisor, board: chess.Board, depth: int, progress
 def evaluation_line(supervisor: Supervisor, board: chess.Board, options: SearchOptions) -> str:
     """Write the line that `eval` prints. Raises PsearchError."""
     by_network = bool(options.rules.network)
-    supervisor.arena.use_network(network_named(options.network), by_network)
+    supervisor.arena.use_network(options.read_network(), by_network)
     value = static_evaluation(supervisor.arena.tables, board, by_network)
     if value is None:
         return "info string no static evaluation: in check"

@@ -15,7 +15,7 @@ from psearch.core.toolchain.kernel_sets import STANDARD
 from psearch.defaults import DEFAULT_POLICY, POLICY_NAMES
 from psearch.faces.uci.option_files import FileOption, open_book, open_prober, trace_path
 from psearch.faces.uci.uci_options import OptionValues
-from psearch.options import Own, SearchOptions, kernels_of, network_named
+from psearch.options import Own, SearchOptions, kernels_of, network_digest
 from psearch.processes.starting.launcher import prepare_launch
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -48,7 +48,7 @@ class Resources:
         self._prober = FileOption(
             "SyzygyPath", lambda path: open_prober(path, notices.tell), notices, close=lambda prober: prober.close()
         )
-        self._network = FileOption("EvalFile", lambda path: network_named(path) and path, notices)
+        self._network = FileOption("EvalFile", network_digest, notices)
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
@@ -75,12 +75,13 @@ class Resources:
         self._trace.settle(values.text("Trace"))
         self._prober.settle(values.text("SyzygyPath"))
         self._book.settle(values.text("BookFile"))
-        self._network.settle(values.text("EvalFile"))
+        self._network.settle(values.text("EvalFile"), values.times("EvalFile"))
         if self.has_kernels:
             threads, hash_mb = values.number("Threads"), values.number("Hash")
             policy = values.text("Policy")
-            self._policy.settle("" if policy in POLICY_NAMES else policy, values.files_named)
-            self._rules.settle(values.text("Rules"), values.files_named)
+            times = values.times("Policy", "Rules")  # they may be one file
+            self._policy.settle("" if policy in POLICY_NAMES else policy, times)
+            self._rules.settle(values.text("Rules"), times)
             own = self._own(policy)
             kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
@@ -115,14 +116,9 @@ class Resources:
         self._notices.fails(_ALONE, f"Cluster: other machines do not get the file of {name}; going on without them")
         return ""
 
-    @property
-    def network(self) -> str:
-        """The file of the network that evaluates; empty: that of the package."""
-        return self._network.value or ""
-
     def search_options(self, values: OptionValues) -> SearchOptions:
         """Return how to search, with the files that could be read."""
-        return values.search_options(self.network, self._own(values.text("Policy")))
+        return values.search_options(self._network.value or ("", ""), self._own(values.text("Policy")))
 
     # -- for a search ------------------------------------------------------------------------------------------------
 

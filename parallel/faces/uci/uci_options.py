@@ -7,6 +7,7 @@ anything heavy is loaded.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -103,8 +104,7 @@ class OptionValues:
 
     files: bool = True
     _values: dict[str, Value] = field(default_factory=lambda: {option.name: option.default for option in OPTIONS})
-    files_named: int = 0
-    """A file that is named again may have been edited."""
+    _times: Counter[str] = field(default_factory=Counter)
 
     def set(self, name: str, text: str) -> Option:
         """Set an option as a GUI says it. Raises ValueError with a line for the user: what is wrong, and what stays."""
@@ -119,7 +119,7 @@ class OptionValues:
         if names_file and value and not self.files:
             raise ValueError(f"{option.name} is not available: {NO_FILES} forbids all files")
         self._values[option.name] = value
-        self.files_named += option in (POLICY, RULES)
+        self._times[option.name] += 1
         return option
 
     def declared(self) -> list[Option]:
@@ -128,11 +128,11 @@ class OptionValues:
 
     def copy(self) -> OptionValues:
         """As they are now; later changes do not show."""
-        return OptionValues(self.files, dict(self._values), self.files_named)
+        return OptionValues(self.files, dict(self._values), Counter(self._times))
 
-    def search_options(self, network: str = "", own: Own | None = None) -> SearchOptions:
-        """How to search. network: the path of a file that has been read; own: the kernels of files, which have been
-        compiled. Without them such a policy is the default one, and there are no rules."""
+    def search_options(self, network: tuple[str, str] = ("", ""), own: Own | None = None) -> SearchOptions:
+        """How to search. network: the path of a file that has been read, and its digest; own: the kernels of files,
+        which have been compiled. Without them such a policy is the default one, and there are no rules."""
         from psearch.options import SearchOptions, pruning_named
 
         policy = self.text("Policy") if own is None else own.policy
@@ -147,8 +147,13 @@ class OptionValues:
             driver=self.text("Driver"),
             split_depth=self.number("SplitDepth"),
             evaluation=self.text("Evaluation"),
-            network=network,
+            network=network[0],
+            network_digest=network,
         )
+
+    def times(self, *names: str) -> int:
+        """Return how often these options were set: a file that is named again may have been edited."""
+        return sum(self._times[name] for name in names)
 
     def number(self, name: str) -> int:
         value = self._values[name]

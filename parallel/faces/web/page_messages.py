@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+from psearch.core.json_text import json_value
 from psearch.results import PsearchError
 
 LONGEST = 1 << 20
@@ -18,8 +19,8 @@ def parse(text: str) -> tuple[str, Mapping[str, Any]]:
     if len(text) > LONGEST:
         raise PsearchError(f"a message is longer than {LONGEST:,} characters")
     try:
-        message = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
+        message = json_value(text, _no_constant)
+    except ValueError as error:
         raise PsearchError(f"a message is not JSON: {str(error)[:100]}") from None
     if not isinstance(message, dict):
         raise PsearchError("a message is not an object")

@@ -27,7 +27,7 @@ from psearch.core.constants import ALL_NODE
 from psearch.core.records import CACHE_LINE
 from psearch.files.raw_log import machine, machine_name
 from psearch.lab.costs import micro_costs
-from psearch.lab.costs.sharing_costs import SharingCosts, measure_sharing
+from psearch.lab.costs.sharing_costs import MEANINGS, SharingCosts, measure_sharing
 from psearch.lab.studies.progress import StudyProgress
 from psearch.lab.studies.speedup_study import hardware_ceiling
 from psearch.lab.studies.time_fit import non_negative_pair
@@ -75,27 +75,32 @@ class Calibration:
     sharing: SharingCosts
 
     def table(self) -> str:
-        """Return one line for each cost."""
-        costs = self.costs
+        """Return one line for each cost, beside the default."""
+        costs, defaults = self.costs, Costs()
         fitted = f"least squares over {self.slices} slices, error {self.node_error:.1%}"
         rows = [
-            ("node", costs.node, f"main search; {fitted}"),
-            ("qnode", costs.qnode, "quiescence; same"),
-            ("open", costs.open, "open a node"),
-            ("join", costs.join, f"join that succeeds; mean of {self.joins:,} by two worker processes"),
-            ("leave", costs.leave, "leave an open node"),
-            ("lock", costs.lock, f"lock and unlock a node; {costs.lock_contended:.0f} when another core does the same"),
-            ("poll", costs.poll, "look for work and pause"),
-            ("poll_stack", costs.poll_stack, "more for each stack of the pool"),
-            ("abort", costs.abort, f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
-            *self.sharing.rows(),
+            ("node", f"main search; {fitted}"),
+            ("qnode", "quiescence; same"),
+            ("open", "open a node"),
+            ("join", f"join that succeeds; mean of {self.joins:,} by two worker processes"),
+            ("leave", "leave an open node"),
+            ("lock", f"lock and unlock a node; {costs.lock_contended:.0f} when another core does the same"),
+            ("poll", "look for work and pause"),
+            ("poll_stack", "more for each stack of the pool"),
+            ("poll_line", "more for each line that another core has written since"),
+            ("abort", f"notice a cutoff and unwind {_UNWOUND_PLIES} plies"),
+            ("claim", "look a claim up, take it and give it back; not measured"),
+            ("transfer", "a cache line that another core has just written"),
+            *MEANINGS.items(),
         ]
-        table = text_table(["cost", "ns", "what"], [[name, f"{ns:.1f}", what] for name, ns, what in rows], left=(0, 2))
+        cells = [[name, *(f"{getattr(of, name):.1f}" for of in (costs, defaults)), what] for name, what in rows]
+        table = text_table(["cost", "ns", "default", "what"], cells, left=(0, 3))
         notes = [
             f"{scale_line(self.positions, self.tree_nodes)}; ns: nanoseconds that `psearch simulate` charges each time",
-            f"crowd: a node takes x{1 + costs.crowd:.3f} while a second worker shares the search, long after a join",
+            f"crowd: a node takes x{1 + costs.crowd:.3f} while a second worker shares the search, long after a join; "
+            f"default x{1 + defaults.crowd:.3f}",
             f"side by side: a node takes x{costs.side_by_side:.3f} while a second search runs (not charged)",
-            f"machine: {costs.machine}, {costs.measured}",
+            f"machine: {costs.machine}, {costs.measured}, load {costs.system_load:.1f}",
         ]
         return f"{table}\n\n" + "\n".join(notes)
 

@@ -40,7 +40,7 @@ from psearch.results import Limits
 _HASH_MB = 64
 _LONGEST_NS = 15_000
 """A node, or a lock, that takes longer was disturbed: the system took the core away."""
-_MEANINGS = {
+MEANINGS = {
     "hold_value": "a value comes in: its node's lock is held so long",
     "hold_move": "a move is taken: the same",
     "hold_new_moves": "and moves are generated or sorted: the same",
@@ -49,6 +49,7 @@ _MEANINGS = {
     "handover": "a value, or a cutoff, where another worker held the lock last: more",
     "cold": "first node after a join: more; the n-th over the square root of n",
 }
+"""Costs of sharing that are nanoseconds, in words."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,6 @@ class SharingCosts:
     joins: int
     ratio: float
     """time of a node in a search that two share, over that of one alone: the median over the positions"""
-
-    def rows(self) -> list[tuple[str, float, str]]:
-        """Name, nanoseconds, meaning."""
-        return [(name, self.costs[name], meaning) for name, meaning in _MEANINGS.items()]
 
 
 class _NodeTimes:

@@ -1,18 +1,13 @@
-"""Pictures of the studies, as PNG files and as SVG inside a page. matplotlib is imported here and only when a picture
-is wanted."""
+"""Pictures of the studies, as PNG files. matplotlib is imported here and only when a picture is wanted."""
 
 from __future__ import annotations
 
-import io
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
 
-from psearch.files.own_kind import check_replaceable, is_png
 from psearch.results import PsearchError
 
 if TYPE_CHECKING:
@@ -30,26 +25,18 @@ _COLUMNS_AN_INCH = 14
 _MARKERS = "osD^vPX*h"
 _MOST_DOTS = 500
 """positions drawn at one bar"""
-_SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
-_SAYS = "says "
-
-
-def check_matplotlib(option: str) -> None:
-    """Raise PsearchError, which names the option, when there is no matplotlib."""
-    try:
-        import matplotlib  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise PsearchError(f"{option} needs matplotlib: pip install matplotlib") from None
 
 
 def check_plot(path: Path) -> None:
-    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, a file that is no PNG."""
-    check_matplotlib("--plot")
+    """Refuse before the measurement what would fail after it: no matplotlib, no such folder, not .png."""
+    try:
+        import matplotlib  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise PsearchError("--plot needs matplotlib: pip install matplotlib") from None
     if path.suffix.lower() != ".png":
         raise PsearchError(f"--plot writes PNG: {path} should end in .png")
     if not path.absolute().parent.is_dir():
         raise PsearchError(f"cannot write {path}: its folder does not exist")
-    check_replaceable(path, "a PNG picture", is_png)
 
 
 def _figure(width: float, height: float, panels: int) -> tuple[Any, Any]:
@@ -88,64 +75,11 @@ def _save(figure: Any, path: Path, labels: Iterable[str], notes: Sequence[str]) 
     figure.savefig(path, dpi=_DPI, metadata=metadata)
 
 
-def svg_text(figure: Any, name: str, description: str) -> str:
-    """Return the figure as an `<svg>` element as wide as its place, which refers to nothing outside of it.
-
-    name, description: what it is and what it shows, for those who do not see it. Marks with `_says` have a `<title>`,
-    which a browser shows when the pointer rests on it.
-    """
-    from matplotlib import rc_context
-
-    out = io.BytesIO()
-    no_metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "psearch"}):
-        figure.savefig(out, format="svg", transparent=True, metadata=no_metadata)
-    ElementTree.register_namespace("", _SVG)
-    ElementTree.register_namespace("xlink", _XLINK)
-    picture = ElementTree.fromstring(out.getvalue())
-    for group in picture.iter(f"{{{_SVG}}}g"):
-        if group.get("id", "").startswith(_SAYS):
-            # the marks of a line, or else the bar itself
-            marks = group.findall(f"./{{{_SVG}}}g/{{{_SVG}}}use") or group.findall(f"./{{{_SVG}}}path")
-            for mark, says in zip(marks, json.loads(group.attrib.pop("id").removeprefix(_SAYS)), strict=True):
-                ElementTree.SubElement(mark, f"{{{_SVG}}}title").text = says
-    for place, (kind, text) in enumerate((("title", name), ("desc", description))):
-        picture.insert(place, ElementTree.Element(f"{{{_SVG}}}{kind}"))
-        picture[place].text = text
-    for size in ("width", "height"):
-        del picture.attrib[size]
-    picture.attrib |= {"role": "img", "aria-label": name}
-    return ElementTree.tostring(picture, encoding="unicode")
-
-
-def _says(*texts: str) -> str:
-    """Return the id for an artist whose marks, in their order, have these texts."""
-    return _SAYS + json.dumps(texts)
-
-
-def _row_text(row: Row) -> str:
-    interval = f" (95%: {row.interval})" if row.low is not None else ""
-    return f"{row.policy}, {row.threads} workers: speedup {row.speedup:.2f}{interval}"
-
-
 def _policies(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.policy for row in rows))
 
 
-def describe(rows: Sequence[Row]) -> str:
-    """Return what the picture of these rows shows, in words."""
-    return "; ".join(
-        f"{_row_text(row)}, nodes x{row.node_overhead:.2f}, {row.idle_share:.1%} of the time without work"
-        for row in rows
-    )
-
-
 def plot_simulation(path: Path, rows: Sequence[Row], title: str, notes: Sequence[str] = ()) -> None:
-    """Write the picture of `simulation_figure` as a PNG file."""
-    _save(simulation_figure(rows, title), path, _policies(rows), notes)
-
-
-def simulation_figure(rows: Sequence[Row], title: str = "") -> Any:
     """Draw the speedup by workers on a log-log scale, one line a policy; below, node overhead and idle share."""
     from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
 
@@ -158,17 +92,13 @@ def simulation_figure(rows: Sequence[Row], title: str = "") -> Any:
         own = [row for row in rows if row.policy == policy]
         x = [1, *(row.threads for row in own)]
         style = _line(number, len(policies))
-        named = [f"{row.policy}, {row.threads} workers" for row in own]
-        says = _says("one worker", *(_row_text(row) for row in own))
-        upper.plot(x, [1.0, *(row.speedup for row in own)], label=policy, gid=says, **style)
+        upper.plot(x, [1.0, *(row.speedup for row in own)], label=policy, **style)
         low = [1.0, *(row.speedup - whiskers(row)[0] for row in own)]
         high = [1.0, *(row.speedup + whiskers(row)[1] for row in own)]
         upper.fill_between(x, low, high, color=style["color"], alpha=0.15, linewidth=0)
-        nodes = [f"{name}: nodes x{row.node_overhead:.2f}" for name, row in zip(named, own, strict=True)]
-        lower.plot(x, [1.0, *(row.node_overhead for row in own)], gid=_says("one worker", *nodes), **style)
-        shares = [f"{name}: {row.idle_share:.1%} idle" for name, row in zip(named, own, strict=True)]
+        lower.plot(x, [1.0, *(row.node_overhead for row in own)], **style)
         style |= {"linestyle": ":", "marker": "x"}
-        idle.plot(x, [0.0, *(row.idle_share for row in own)], gid=_says("one worker", *shares), **style)
+        idle.plot(x, [0.0, *(row.idle_share for row in own)], **style)
     upper.set_xscale("log", base=2)
     upper.set_yscale("log", base=2)
     for axis in (upper.xaxis, upper.yaxis):
@@ -186,24 +116,19 @@ def simulation_figure(rows: Sequence[Row], title: str = "") -> Any:
     idle.set_ylabel("idle share (dotted)")
     idle.set_ylim(bottom=0)
     idle.yaxis.set_major_formatter(PercentFormatter(1.0))
-    return figure
+    _save(figure, path, policies, notes)
 
 
 def plot_speedup(
     path: Path, samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str, notes: Sequence[str]
 ) -> None:
-    """Write the picture of `speedup_figure` as a PNG file."""
-    _save(speedup_figure(samples, rows, ceilings, title), path, _policies(rows), notes)
-
-
-def speedup_figure(samples: Samples, rows: Sequence[Row], ceilings: Mapping[int, float], title: str = "") -> Any:
     """Draw a bar with its 95% interval for each policy and worker count, a dot a position, and the ceilings of the
     hardware, by worker count."""
     figure, axes = _figure(max(7.0, 1.6 + 1.1 * len(rows)), 5, 1)
     counts, policies = sorted({row.threads for row in rows}), _policies(rows)
     ceilings = {count: value for count, value in ceilings.items() if count in counts and 0 < value < math.inf}
     dots = _dots(samples)
-    spread = sorted(speedup for of_row in dots.values() for speedup, _ in of_row)
+    spread = sorted(speedup for of_row in dots.values() for speedup in of_row)
     # a dot beyond, of a twentieth of the positions, lies on the edge
     highest = [*spread[: math.ceil(0.95 * len(spread))][-1:], *ceilings.values()]
     top = 1.25 * max([*highest, *(row.speedup + whiskers(row)[1] for row in rows)], default=1.0)
@@ -212,8 +137,7 @@ def speedup_figure(samples: Samples, rows: Sequence[Row], ceilings: Mapping[int,
         number = policies.index(row.policy)
         x = counts.index(row.threads) + (number - (len(policies) - 1) / 2) * width
         label = row.policy if row.threads == min(r.threads for r in rows if r.policy == row.policy) else None
-        (bar,) = axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
-        bar.set_gid(_says(_row_text(row)))
+        axes.bar(x, row.speedup, width * 0.9, color=f"C{number}", label=label)
         if row.low is not None:
             interval = [[way] for way in whiskers(row)]
             axes.errorbar(x, row.speedup, yerr=interval, color="black", capsize=4, linewidth=1)
@@ -221,9 +145,8 @@ def speedup_figure(samples: Samples, rows: Sequence[Row], ceilings: Mapping[int,
         if shown := dots.get((row.threads, row.policy), [])[:_MOST_DOTS]:
             # in the order of the suite, so that a position is found again at the next bar
             across = [x + width * 0.7 * ((place + 0.5) / len(shown) - 0.5) for place in range(len(shown))]
-            heights = [min(speedup, 0.995 * top) for speedup, _ in shown]
-            says = _says(*(f"{name}: {speedup:.2f}" for speedup, name in shown))
-            axes.plot(across, heights, ".", color="black", alpha=0.5, markersize=4, gid=says)
+            heights = [min(speedup, 0.995 * top) for speedup in shown]
+            axes.plot(across, heights, ".", color="black", alpha=0.5, markersize=4)
     for count, label in zip(ceilings, ["ceiling: independent searches", *[None] * len(ceilings)], strict=False):
         place = counts.index(count)
         axes.hlines(ceilings[count], place - 0.45, place + 0.45, label=label, **_IDEAL)
@@ -236,17 +159,14 @@ def speedup_figure(samples: Samples, rows: Sequence[Row], ceilings: Mapping[int,
     axes.set_title(title)
     axes.legend(loc="upper left", fontsize="small")
     axes.grid(axis="y", alpha=0.3)
-    return figure
+    _save(figure, path, policies, notes)
 
 
-def _dots(samples: Samples) -> dict[tuple[int, str], list[tuple[float, str]]]:
-    """Return speedup and name of each position, in the order of the suite, by worker count and policy."""
+def _dots(samples: Samples) -> dict[tuple[int, str], list[float]]:
+    """Return the speedup of each position, in the order of the suite, by worker count and policy."""
     from psearch.lab.studies.pairs import speedups
 
-    names = {sample.fen: sample.position for sample in reversed(samples)}
-    return {
-        group: [(math.exp(log), names[fen]) for fen, log in logs.items()] for group, logs in speedups(samples).items()
-    }
+    return {group: [math.exp(log) for log in logs.values()] for group, logs in speedups(samples).items()}
 
 
 def plot_prediction(path: Path, reports: Sequence[RuleReport], title: str, notes: Sequence[str] = ()) -> None:

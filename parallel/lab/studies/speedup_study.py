@@ -339,8 +339,8 @@ def side_by_side(
     return sum(speeds)
 
 
-def table_cells(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> tuple[list[str], list[list[str]]]:
-    """Return names of the columns and cells of the summary; `ceilings`, by worker count, are those of the hardware."""
+def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> str:
+    """Return the summary as text; `ceilings`, by worker count, are those of the hardware."""
     head = [
         "policy",
         "workers",
@@ -375,12 +375,7 @@ def table_cells(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None
     if ceilings is None:
         for line in [head, *lines]:
             del line[4]
-    return head, lines
-
-
-def table(rows: Sequence[Row], ceilings: Mapping[int, float] | None = None) -> str:
-    """Return the summary as text."""
-    return text_table(*table_cells(rows, ceilings))
+    return text_table(head, lines)
 
 
 def legend(rows: Sequence[Row], ceilings: bool = False) -> str:

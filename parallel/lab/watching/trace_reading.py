@@ -6,11 +6,11 @@ psearch writes. Runs in a process of its own (`job`): a large file takes seconds
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from psearch.core.json_text import json_value
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.lab.watching.laboratory import MOST_CELLS, split_types
 from psearch.results import PsearchError
@@ -47,13 +47,13 @@ def read_trace(text: str, tell: Callable[[str, float], None] = lambda text, shar
         raise PsearchError(_NO_TRACE)
     tell("reading", 0.1)
     try:
-        whole = json.loads(text)
+        whole = json_value(text)
         facts, events = whole["otherData"], whole["traceEvents"]
         if not isinstance(facts, dict) or not isinstance(events, list):
             raise PsearchError(_NO_TRACE)
         tell("drawing", 0.6)
         return _shown(facts, events)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
         raise PsearchError(f"{_NO_TRACE}, or it is not complete") from None
 
 

@@ -47,11 +47,11 @@ def _machine() -> str:
 
 
 def _digest() -> str:
-    """Return a digest of every source file: its name and its bytes."""
+    """Return a digest of every source file and of the network: names and bytes."""
     digest = hashlib.sha256()
     for root in _ROOTS:
         folder = Path(importlib.import_module(root).__path__[0])
-        for path in sorted(folder.rglob("*.py")):
+        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.net")]):
             name = path.relative_to(folder).as_posix()
             if root != "psearch" or not name.startswith("core/"):
                 digest.update(f"{root}/{name}\0{path.stat().st_size}\0".encode())

@@ -26,7 +26,7 @@ from psearch.batch.analysis.analyser import ANSWERS, Analyser, PositionAnswer, S
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer, check_moves
 from psearch.batch.analysis.games import annotate, count_positions, positions
 from psearch.batch.analysis.judgement import MARKS, Tally, judge_game
-from psearch.batch.analysis.output_file import Output, check_place, place_of
+from psearch.batch.analysis.output_file import Output, place_of
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -895,21 +895,6 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
         output.commit()
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_text() == "x"
-
-
-def test_what_is_no_result_is_not_replaced(tmp_path: Path) -> None:
-    file = tmp_path / "out"
-    for ours in ("position  result     move\n", '{"file": "x", "line": 1}\n', '\ufeff\n[Event "x"]\n', ""):
-        file.write_text(ours)
-        check_place(file)
-    for other in ("alias ls=ls\n", "[section]\n", "{}", "position\n"):
-        file.write_text(other)
-        with pytest.raises(PsearchError, match="is not a result of psearch analyse"):
-            check_place(file)
-    file.unlink()
-    (tmp_path / "out.part").write_text("half a film")
-    with pytest.raises(PsearchError, match=r"out\.part is not a result"):
-        check_place(file)
 
 
 def test_a_terminal_gets_no_escapes_and_a_file_gets_all(

@@ -216,20 +216,6 @@ def test_what_a_hand_refuses_is_told() -> None:
         list(outcomes(crew, chains(1)))
 
 
-def test_bound_to_cores_and_nice() -> None:
-    core = min(os.sched_getaffinity(0))
-    with make_crew(1, SETTINGS, cores=[core], nice=3) as crew:
-        next(outcomes(crew, chains(2)))
-        (pid,) = crew.processes.pids()
-        assert os.sched_getaffinity(pid) == {core}
-        assert os.getpriority(os.PRIO_PROCESS, pid) == os.getpriority(os.PRIO_PROCESS, 0) + 3
-
-
-def test_a_core_that_is_not_there() -> None:
-    with pytest.raises(PsearchError, match="cannot run on cores 9999"), make_crew(1, SETTINGS, cores=[9999]) as crew:
-        list(outcomes(crew, chains(1)))
-
-
 def test_messages_longer_than_a_pipe_holds_go_both_ways() -> None:
     """Neither side waits for the other to read."""
     many = [

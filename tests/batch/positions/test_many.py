@@ -67,7 +67,7 @@ def with_hands(monkeypatch: pytest.MonkeyPatch, hand: type[Hand]) -> None:
     monkeypatch.setattr(
         many,
         "make_crew",
-        lambda hands, settings, cores, nice, cluster: make_crew(hands, settings, hand=hand),
+        lambda hands, settings, cluster: make_crew(hands, settings, hand=hand),
     )
 
 
@@ -420,8 +420,6 @@ def test_a_million_positions_in_flat_memory(monkeypatch: pytest.MonkeyPatch) -> 
         ({"threads_per_position": 0}, "threads_per_position must be"),
         ({"hash_mb": 0}, "hash_mb must be"),
         ({"multipv": 0}, "multipv must be"),
-        ({"cores": []}, "cores is empty"),
-        ({"nice": 99}, "nice must be"),
         ({"policy": "nonsense"}, "policy must be"),
         ({"positions": "startpos"}, "positions must be an iterable"),
         ({"positions": {"a": "startpos"}}, "give its items\\(\\), which are pairs of an id and a position"),

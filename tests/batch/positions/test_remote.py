@@ -15,6 +15,8 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import Hand, HandSettings
 from psearch.batch.positions.jobs import Batch, Chain, Piece, Task
 from psearch.bench import BENCH_POSITIONS
+from psearch.core.chess.evaluation.network_file import default_network, encoded
+from psearch.options import SearchOptions
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
 from psearch.results import Limits
 
@@ -120,7 +122,14 @@ def test_analyse_many_on_a_cluster(kernels: None, fake_ray: Path, caplog: pytest
     assert not caplog.records
 
 
-@pytest.mark.parametrize("more", [{"cores": [0]}, {"nice": 3}])
-def test_what_is_of_this_machine_only(more: dict[str, object]) -> None:
-    with pytest.raises(psearch.PsearchError, match="are of this machine"):
-        psearch.analyse_many(["startpos"], chess.engine.Limit(nodes=1), cluster="auto", **more)  # type: ignore[arg-type]
+def test_a_node_with_another_network_at_that_path_is_refused(kernels: None, fake_ray: Path, tmp_path: Path) -> None:
+    """The file is replaced before the node reads it."""
+    file = tmp_path / "used.net"
+    file.write_bytes(Path(default_network().path).read_bytes())
+    settings = HandSettings(hash_mb=1, options=SearchOptions(network=str(file)))
+    file.write_bytes(encoded(default_network().record, {"another": "one"}))
+    notes: list[str] = []
+    with make_crew(1, settings, cluster="auto", on_note=notes.append) as crew, pytest.raises(psearch.PsearchError):
+        for _ in outcomes(crew, [Chain([task]) for task in tasks(2)]):
+            pass
+    assert any("was replaced" in note for note in notes), notes

@@ -319,7 +319,6 @@ def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
         (["EMPTY"], "has no positions"),
         (["EMPTY_PGN"], "has no game with moves"),
         (["BINARY"], "is not a text file"),
-        (["--out", "BINARY", "SUITE"], "is not a result of psearch analyse"),
         (["/dev/zero"], "is not a text file"),
         (["CLOCK"], "half-move clock"),
     ],

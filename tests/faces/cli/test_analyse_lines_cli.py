@@ -224,9 +224,6 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
     for words, reason in (
         (["--merge", str(suite), file], "x.epd, line 1: not a JSON object; what is merged is JSON lines"),
         (["--merge", "-", "-"], "standard input can be read only once"),
-        (["--cores", "3-1", file], "goes down"),
-        (["--cores", "999", file], "cannot run on cores 999"),
-        (["--nice", "20", file], "from 0 to 19"),
         (["--jobs", "0", file], "from 1 to"),
         (["--syzygy", str(tmp_path), file], "no Syzygy tables"),
         ([file, str(suite)], "analyse them in two calls"),
@@ -235,13 +232,6 @@ def test_options_that_make_no_sense(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (2, ""), words
         assert reason in done.stderr
         assert done.stderr.count("\n") == 1
-
-
-def test_nice_and_cores(tmp_path: Path) -> None:
-    core = min(os.sched_getaffinity(0))
-    file = written(tmp_path / "in.jsonl", positions(3))
-    done = analyse(*NODES, "--nice", "5", "--cores", str(core), file)
-    assert (done.returncode, done.stderr, len(results(done.stdout))) == (0, "", 3)
 
 
 def lines_of(journal: Path) -> int:

@@ -82,7 +82,7 @@ import sys
 from psearch.faces.cli.main import main
 status = main(["--threads", "1", "--depth", "1", "startpos"])
 assert "psearch.processes.supervisor" in sys.modules
-unwanted = {"numba", "rich", "shtab", "matplotlib", "psearch.faces.cli.commands.stats_command", "chess.syzygy"}
+unwanted = {"numba", "rich", "shtab", "matplotlib", "psearch.lab.studies.pruning_counts", "chess.syzygy"}
 loaded = {*unwanted, "chess.pgn"} & set(sys.modules)
 sys.exit(f"loaded: {loaded}" if loaded else status)
 """

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 from programs import PSEARCH
 
 from psearch.faces.cli.commands import speedup_command
+from psearch.lab.costs.calibration import Calibration
+from psearch.lab.costs.sharing_costs import SharingCosts
 from psearch.lab.studies import plots
 from psearch.results import PsearchError
+from psearch.simulation.costs import Costs
 
 ROW_FIELDS = {
     "policy",
@@ -118,13 +122,12 @@ sys.exit(f"loaded: {heavy}" if heavy else 0)
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(("option", "name"), [("--plot", "x.png"), ("--html", "x.html")])
 def test_a_picture_without_matplotlib_is_refused(
-    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch, option: str, name: str
+    run: Callable[..., tuple[int, str, str]], suite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", option, name)
-    assert (status, err) == (2, f"psearch: {option} needs matplotlib: pip install matplotlib\n")
+    status, _, err = run("simulate", "--workers", "2", "--suite", suite, "--depth", "3", "--plot", "x.png")
+    assert (status, err) == (2, "psearch: --plot needs matplotlib: pip install matplotlib\n")
 
 
 @pytest.mark.parametrize("name", ["x.pdf", "no/such/folder/x.png"])
@@ -314,10 +317,9 @@ def test_the_driver_is_named_wherever_figures_are(
     logs = [Path("pvs.jsonl"), Path("null.jsonl")]
     assert "driver pvs" in run(study, *words, "--log", str(logs[0]))[1]
     for how in ([*words, "--driver", "null", "--log", str(logs[1])], ["--from-log", str(logs[1])]):
-        status, out, err = run(study, *how, "--html", "a.html", "--plot", "a.png")
+        status, out, err = run(study, *how, "--plot", "a.png")
         assert status == 0, err
-        html = Path("a.html").read_text("utf-8")
-        assert [text.count("driver null") for text in (out, titles.pop(), html)] == [1, 1, 2]
+        assert [text.count("driver null") for text in (out, titles.pop())] == [1, 1]
     assert json.loads(run(study, "--from-log", str(logs[1]), "--json")[1])["driver"] == "null"
     first, other = (json.loads(log.read_text().splitlines()[1])["nodes"] for log in logs)
     assert first != other  # of one worker, which searches the same every time
@@ -352,6 +354,43 @@ def test_calibrate_tells_of_other_jobs(
     monkeypatch.setattr("psearch.lab.costs.calibration.calibrate", nothing)
     status, _, err = run("calibrate")
     assert (status, "other jobs are running (load 2.0)" in err) == (2, load == 2.0)
+
+
+BUSY = {"transfer": 8425.0, "poll_line": 480.0, "join": 4000.0, "system_load": 3.2, "machine": "made up"}
+
+
+def test_costs_of_a_busy_machine_are_named(
+    run: Callable[..., tuple[int, str, str]], suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where they are measured and where they are used; so is a speedup below 1."""
+    costs = Costs(**BUSY)  # type: ignore[arg-type]
+    found = Calibration(costs, 0.01, 9, 10, 2, 1000.0, SharingCosts({}, 10, 1.0))
+    monkeypatch.setattr("os.getloadavg", lambda: (3.2, 0.0, 0.0))
+    monkeypatch.setattr("psearch.faces.cli.commands.calibrate_command.prepare_kernels", lambda *units: None)
+    monkeypatch.setattr("psearch.lab.costs.calibration.calibrate", lambda progress: found)
+    file = tmp_path / "costs.json"
+    status, out, err = run("calibrate", "--out", str(file))
+    assert status == 0 and "transfer is 47 times the default, poll_line is 96 times the default: another" in err, err
+    shown = {line.split()[0]: line.split()[1:3] for line in out.splitlines() if len(line.split()) > 3}
+    told_apart = {"crowd", "jitter", "lock_contended", "side_by_side", "system_load"}
+    names = {field.name for field in fields(Costs) if field.type == "float"} - told_apart
+    assert names <= shown.keys() and shown["transfer"] == ["8425.0", "180.0"] and "load 3.2" in out
+    assert json.loads(file.read_text())["system_load"] == 3.2
+    words = ["simulate", "--suite", suite, "--tree-nodes", "3000", "--workers", "8", "--hash", "1", "--positions", "2"]
+    status, out, err = run(*words, "--costs", str(file))
+    assert status == 0 and "costs.json: transfer is 47 times the default, poll_line is 96" in err
+    assert "at load 3.2" in out and "slower than one worker: calibrated with 8 (x0." in err
+    status, out, err = run(*words)
+    assert status == 0 and "times the default" not in err and "slower than" not in err
+
+
+def test_costs_that_are_far_off() -> None:
+    assert Costs().far_off() == []
+    assert Costs(leave=7.0, lock=7.0, abort=1.0, system_load=9.0).far_off() == []  # as a hot cache has them
+    for field in fields(Costs):
+        if field.type == "float" and field.default and field.name != "side_by_side":
+            (dear,) = Costs(**{field.name: field.default * 6}).far_off()
+            assert dear == f"{field.name} is 6 times the default"
 
 
 def test_simulate_with_validation_and_costs(

@@ -50,7 +50,7 @@ def suite(tmp_path: Path) -> str:
 
 def test_a_search_and_its_counters(run: Run) -> None:
     words = ("--with", FILE, "--threads", "1", "--depth", "9", "--json", "startpos")
-    status, out, _ = run("stats", *words)
+    status, out, _ = run("--stats", *words)
     report = json.loads(out)
     assert (status, report["pruning"]) == (0, "modern with my_rule.py")
     mine = report["stats"]["techniques"][-1]
@@ -65,7 +65,7 @@ def test_a_search_and_its_counters(run: Run) -> None:
     "words",
     [
         ("startpos",),
-        ("stats", "startpos"),
+        ("--stats", "startpos"),
         ("bench",),
         ("analyse", "--depth", "1", "SUITE"),
         ("simulate", "--workers", "2", "--depth", "1", "--suite", "SUITE"),

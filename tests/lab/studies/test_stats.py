@@ -1,4 +1,4 @@
-"""`psearch stats` and `--stats`: what is counted, and how it is shown."""
+"""`psearch --stats` and `--parameters`: what is counted, and how it is shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import chess
 import pytest
-from positions import KIWIPETE, MATED
+from positions import KIWIPETE
 from serial import AEL, DEFAULT, search
 
 from psearch import PRUNING_MODES
@@ -75,7 +75,7 @@ def test_types_are_counted_over_all_workers_and_iterations() -> None:
 
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_stats_of_a_search(run: Run, threads: str) -> None:
-    status, out, _ = run("stats", "--depth", "8", "--threads", threads, "--hash", "4", "--json", *KIWIPETE.split())
+    status, out, _ = run("--stats", "--depth", "8", "--threads", threads, "--hash", "4", "--json", *KIWIPETE.split())
     report = json.loads(out)
     assert status == 0
     assert (report["depth"], report["pruning"], report["threads"]) == (8, "modern", int(threads))
@@ -89,9 +89,11 @@ def test_stats_of_a_search(run: Run, threads: str) -> None:
 def test_the_table_names_what_was_on(run: Run) -> None:
     how = ("--pruning", "ael,futility_margin=250", "--policy", "ybw", "--driver", "null")
     words = ("--depth", "7", "--threads", "1", "--hash", "4", *how)
-    status, out, _ = run("stats", *words, "startpos")
+    status, out, _ = run("--stats", *words, "startpos")
     assert status == 0
-    head, *lines = out.splitlines()
+    lines = out.splitlines()
+    head = next(line for line in lines if line.startswith("pruning "))
+    lines = lines[lines.index(head) + 1 :]
     assert "pruning ael,futility_margin=250" in head and "policy ybw  driver null  threads 1" in head
     names = [line.split()[0] for line in lines if line]
     assert "extended_futility" in names and "null_move" in names and "lmr" not in names
@@ -111,13 +113,13 @@ def test_stats_beside_the_answer(run: Run) -> None:
 
 
 def test_parameters(run: Run) -> None:
-    status, out, _ = run("stats", "--parameters")
+    status, out, _ = run("--parameters")
     assert status == 0
     lines = out.splitlines()
     assert lines[0].split() == ["parameter", *PRUNING_MODES, "meaning"]
     assert [line.split()[0] for line in lines[1:]] == list(PARAMETERS)
     assert all(line.endswith(PARAMETERS[line.split()[0]].meaning) for line in lines[1:])
-    status, out, _ = run("stats", "--parameters", "--json")
+    status, out, _ = run("--parameters", "--json")
     listed = json.loads(out)["parameters"]
     assert status == 0 and [one["name"] for one in listed] == list(PARAMETERS)
     assert all(set(one["values"]) == set(PRUNING_MODES) for one in listed)
@@ -126,13 +128,12 @@ def test_parameters(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["stats"], "no position given"),
-        (["stats", "--parameters", "startpos"], "leave out FEN"),
-        (["stats", "--pruning", "fast", "startpos"], "pruning must begin with one of"),
-        (["stats", "--pruning", "modern,lmr=9", "startpos"], "pruning parameter lmr must be"),
+        (["--stats"], "no position given"),
+        (["--parameters", "startpos"], "leave out FEN"),
+        (["--stats", "--pruning", "fast", "startpos"], "pruning must begin with one of"),
+        (["--stats", "--pruning", "modern,lmr=9", "startpos"], "pruning parameter lmr must be"),
         (["--pruning", "modern,speed=9", "startpos"], "no pruning parameter is called 'speed'"),
-        (["stats", *MATED.split()], "the game is over"),
-        (["stats", "--hash", "0", "startpos"], "--hash"),
+        (["--stats", "--hash", "0", "startpos"], "--hash"),
     ],
 )
 def test_refusals(run: Run, words: list[str], complaint: str) -> None:

@@ -132,11 +132,6 @@ def test_after_ctrl_c_the_same_command_goes_on(fake_ray: Path, tmp_path: Path) -
     assert lines == list(range(1, 401))
 
 
-def test_what_is_of_this_machine_only(fake_ray: Path) -> None:
-    done = run("analyse", "--on", "auto", "--nice", "3", "-", text=SUITE)
-    assert (done.returncode, done.stdout) == (2, "") and "leave them out with --on" in done.stderr
-
-
 @pytest.mark.slow
 def test_no_node_can_work(fake_ray: Path) -> None:
     fake_ray.write_text("one 1\n")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psearch.processes.tasks.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told
+from psearch.remote.ray import identity
 from psearch.remote.ray import ray_nodes as fleets
 from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
 from psearch.remote.ray.ray_nodes import Gone, NodeFacts, Outcome, RayNodes, Threw, Value
@@ -481,3 +484,14 @@ def test_whatever_happens_every_piece_of_work_has_one_end(data: st.DataObject) -
 
 def test_constants_fit_together() -> None:
     assert WANTED.silence_s > 3 * fleets.BEAT_S
+
+
+def test_code_and_network_are_what_a_node_is_known_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(identity.importlib, "import_module", lambda name: SimpleNamespace(__path__=[str(tmp_path)]))
+    seen = set()
+    for name, text in (("a.py", "1"), ("a.py", "2"), ("psearch-a.net", "1"), ("psearch-a.net", "2"), ("b.net", "2")):
+        (tmp_path / name).write_text(text)
+        seen.add(identity._digest())
+    assert len(seen) == 5
+    (tmp_path / "notes.txt").write_text("of no account")
+    assert identity._digest() in seen

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from psearch.defaults import DEFAULT_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash
-from psearch.faces.cli.numbers import core_list, whole_number
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.root import open_tables
 from psearch.faces.cli.signals import Signals
@@ -45,7 +44,7 @@ examples:
   psearch analyse --nodes 1000000 --out annotated.pgn games.pgn more_games.pgn
   psearch analyse --nodes 1000000 --on ray://head --out wac.txt wac.epd
   psearch analyse --depth 10 - < game.pgn > annotated.pgn
-  psearch analyse --jobs 8 --nice 10 --nodes 50000 --out results.jsonl positions.jsonl
+  psearch analyse --jobs 8 --nodes 50000 --out results.jsonl positions.jsonl
   echo startpos | psearch analyse --json -"""
 
 
@@ -67,12 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_with(parser)
     DRIVER.add_to(parser)
     SYZYGY.add_to(parser)
-    parser.add_argument(
-        "--nice", type=whole_number(0, 19), default=0, metavar="N", help="added to the niceness of the jobs, 0 to 19"
-    )
-    parser.add_argument(
-        "--cores", type=core_list, metavar="LIST", help="run on these cores, each job on its own: 0-3,6"
-    )
     parser.add_argument(
         "--merge",
         metavar="FILE",
@@ -99,8 +92,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     if is_to_file:
         for file in files:
             _check_out(file, options.out)
-    if options.on is not None and (options.cores or options.nice):
-        refuse("--cores and --nice are of this machine: leave them out with --on")
     if options.hash is not None and options.on is None:
         check_hash(options.hash)
 
@@ -158,20 +149,17 @@ def kind_of(inputs: Sequence[Input]) -> Kind:
 
 
 def _check_out(file: str, out: str) -> None:
-    """The input must stay as it is: a journal is only good for the input that it was made from. So must what is not
-    ours."""
-    from psearch.batch.analysis.output_file import check_place, place_of
+    """The input must stay as it is: a journal is only good for the input that it was made from."""
+    from psearch.batch.analysis.output_file import place_of
     from psearch.results import PsearchError
 
     try:
-        place = place_of(out)
+        place_of(out)
         same = Path(out).exists() and Path(file).exists() and Path(out).samefile(file)
     except (OSError, ValueError) as error:
         raise PsearchError(f"cannot write {out}: {getattr(error, 'strerror', None) or error}") from None
     if same:
         raise PsearchError(f"--out {out} is the input itself: choose another name")
-    if place is not None:
-        check_place(place)
 
 
 def file_kind(file: str, lines: Iterable[str]) -> Kind:

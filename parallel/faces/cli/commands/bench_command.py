@@ -33,7 +33,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.bench import BENCH_DEPTH, BENCH_NODES, BENCH_POSITIONS, run_bench
     from psearch.core.chess.pruning.modes import DEFAULT_MODE, MODES
     from psearch.lab.studies.tree_sizes import scale_line
-    from psearch.options import SearchOptions, network_named
+    from psearch.options import SearchOptions
     from psearch.scheduler.scheduler_entries import SEARCH
     from psearch.terminal.status import StatusLine
 
@@ -49,6 +49,6 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         is_known = nodes == BENCH_NODES
         print("the known number" if is_known else f"not the known number, {BENCH_NODES}: this is another search")
     if pruning.network:
-        print(f"network {network_named(options.net).name}")
+        print(f"network {how.read_network().name}")
     print(f"{nodes} nodes {round(nodes / seconds)} nps")
     return 0

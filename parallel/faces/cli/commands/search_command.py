@@ -57,6 +57,8 @@ examples:
   psearch --depth 12 --json r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3
   psearch --depth 20 --trace trace.json startpos
                                     a picture of the search for https://ui.perfetto.dev
+  psearch --stats --depth 12 --threads 1 --pruning modern,lmr=0 startpos
+                                    what selective search left out, technique by technique
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
   psearch --on auto --movetime 60s startpos
                                     with the machines of a Ray cluster
@@ -82,7 +84,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_root_options(parser)
     add_on(parser, "search with the machines of a Ray cluster as well")
     add_json(parser)
-    parser.add_argument("--stats", action="store_true", help="also what was pruned: see psearch stats")
+    parser.add_argument(
+        "--stats",
+        action="store_true",
+        help="also how often each technique of selective search was tried and pruned, and which nodes were as expected",
+    )
+    parser.add_argument(
+        "--parameters", action="store_true", help="search nothing: list what --pruning can change, in each mode"
+    )
     add_trace(parser)
     parser.add_argument("-v", "-V", "--version", action="version", version=f"psearch {__version__}")
 
@@ -93,6 +102,11 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     from psearch.text.report import finished_result, json_object, terminal_line
 
     words = options.fen or ([] if options.moves is None else ["startpos"])
+    if options.parameters:
+        if words:
+            refuse("--parameters searches nothing: leave out FEN")
+        _print_parameters(options.json)
+        return 0
     if not words:
         refuse("no position given: a FEN or startpos (see psearch --help)")
     check_moves(words)
@@ -219,7 +233,8 @@ def _print_json(
     if options.stats:
         from psearch.lab.studies.pruning_counts import collect, stats_object
 
-        report["stats"] = stats_object(collect(engine.arena))
+        report |= {"policy": options.policy, "driver": options.driver}
+        report |= {"pruning": search_options(options).pruning_words, "stats": stats_object(collect(engine.arena))}
     print_json(report)
 
 
@@ -236,4 +251,14 @@ def _print_text(
     if options.stats:
         from psearch.lab.studies.pruning_counts import collect, stats_table
 
-        print(f"\n{stats_table(collect(engine.arena))}", flush=True)
+        how = f"pruning {search_options(options).pruning_words}  policy {options.policy}  driver {options.driver}"
+        print(f"\n{how}  threads {options.threads}\n\n{stats_table(collect(engine.arena))}", flush=True)
+
+
+def _print_parameters(as_json: bool) -> None:
+    from psearch.lab.studies.pruning_counts import parameters_object, parameters_table
+
+    if as_json:
+        print_json({"parameters": parameters_object()})
+    else:
+        print(parameters_table(), flush=True)

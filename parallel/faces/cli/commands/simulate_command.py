@@ -19,7 +19,6 @@ from psearch.faces.cli.output import complain, refuse
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import (
     StudyFound,
-    about_now,
     add_game,
     add_seed,
     add_study_options,
@@ -161,8 +160,9 @@ def _check_trace(options: argparse.Namespace) -> None:
 def _read(path: Path) -> StudyFound:
     from psearch.simulation.simulator import VirtualSample
 
-    found, _ = read_found(path, VirtualSample)
-    found.costs = _costs_of_log(found.about)
+    found, facts = read_found(path, VirtualSample)
+    about = facts.get("about")
+    found.costs = _costs_of_log(about if isinstance(about, dict) else {})
     return found
 
 
@@ -187,7 +187,7 @@ def _simulate(options: argparse.Namespace) -> StudyFound:
     depths = rule_name(options.depth)
     costs = asdict(study.costs)
     rule = depth_rule({"about": {"depths": depths}})
-    found = StudyFound(rule, options.driver, about=about_now(options, costs=costs))
+    found = StudyFound(rule, options.driver)
     file = {} if options.costs is None else {"file": options.costs.name}
     found.costs = study.costs.told(machine_name(machine()), **file)
     with raw_log("simulate", options, costs=costs, depths=depths, **policy_files(study.kernels)) as log:
@@ -287,4 +287,6 @@ def _costs(options: argparse.Namespace) -> Costs:
     from psearch.simulation.costs import Costs
 
     costs = Costs.load(options.costs) if options.costs is not None else Costs()
+    if far := costs.far_off():
+        complain(f"{options.costs.name}: {', '.join(far)}: was the machine busy when psearch calibrate measured it?")
     return costs if options.jitter is None else replace(costs, jitter=options.jitter)

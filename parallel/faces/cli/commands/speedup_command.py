@@ -20,7 +20,6 @@ from psearch.faces.cli.output import say
 from psearch.faces.cli.signals import Signals
 from psearch.faces.cli.study import (
     StudyFound,
-    about_now,
     add_game,
     add_seed,
     add_study_options,
@@ -67,7 +66,7 @@ examples:
   psearch speedup --threads 1,2,4 --policy calibrated,ybw --seconds 2 --suite suite.epd --plot speedup.png
   psearch speedup --suite suite.epd --log speedup.jsonl
   psearch speedup --game my_game.py "" 44 4455
-  psearch speedup --from-log speedup.jsonl --html speedup.html"""
+  psearch speedup --from-log speedup.jsonl --plot speedup.png"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,7 +132,7 @@ def _measure(options: argparse.Namespace) -> StudyFound:
     depths = rule_name(options.depth)
     ceilings: dict[int, float] = {}
     rule = depth_rule({"about": {"depths": depths}})
-    found = StudyFound(rule, options.driver, about=about_now(options), ceilings=ceilings)
+    found = StudyFound(rule, options.driver, ceilings=ceilings)
     with raw_log("speedup", options, depths=depths, **policy_files(own)) as log:
         prepare_kernels(*(kernels.group(SEARCH) for kernels in own.values()))
         try:

@@ -1,0 +1,230 @@
+"""JSON of users' files and of the page, of any depth, size and kind: each reader takes it or refuses it in one line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import factors
+import fit_strength
+import pack_logs
+import pytest
+from matchplay.errors import MatchError
+from matchplay.journal import MatchJournal
+from netdata.blocks import read_blocks
+from netdata.labelling import LabelFile
+from odds import OddsLog
+
+from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
+from psearch.batch.analysis.json_lines import read_asked
+from psearch.batch.analysis.older_results import OlderResults
+from psearch.batch.positions.jobs import Task
+from psearch.core.chess.evaluation.network_file import default_network, read_network
+from psearch.faces.web.page_messages import parse
+from psearch.files.append_only import Journal
+from psearch.files.raw_log import read_log
+from psearch.lab.studies.speedup_study import Sample
+from psearch.lab.watching.trace_reading import read_trace
+from psearch.results import Limits, PsearchError
+from psearch.simulation.costs import Costs
+from psearch.text.source import read_source
+from psearch.trace.trace_events import OPENING
+
+REFUSALS = (PsearchError, MatchError, ValueError, OSError)
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+ODD = [
+    "[" * 100_000,
+    '{"a":' * 100_000,
+    "[" * 900 + "]" * 900,
+    '{"a":' * 900 + "1" + "}" * 900,
+    "9" * 5_000,
+    "9" * 4_000,
+    "-" + "9" * 400,
+    "1e999",
+    "NaN",
+    "-Infinity",
+    '"\\ud800"',
+    '"' + "x" * 100_000 + '"',
+    '"\\u0000\\n\\u001b[31m"',
+    "null",
+    "true",
+    "[]",
+    "{}",
+    "[null]",
+    '{"": null}',
+    "0.5",
+    "-1",
+    '""',
+    "",
+    "\ufeff{}",
+]
+
+
+def network(path: Path) -> None:
+    """The notes of a network are the text."""
+    whole = Path(default_network().path).read_bytes()
+    head = struct.Struct("<16sHHHHiI")
+    magic, version, *sizes, unit, size = head.unpack_from(whole)
+    notes = path.read_bytes()
+    body = head.pack(magic, version, *sizes, unit, len(notes)) + notes + whole[head.size + size : -32]
+    path.write_bytes(body + hashlib.sha256(body).digest())
+    read_network(path)
+
+
+def blocks(path: Path) -> None:
+    """The header of a block of games is the text."""
+    header = path.read_bytes()
+    path.write_bytes(struct.pack("<4sIII", b"psg1", len(header), 1, zlib.crc32(header + b"\0")) + header + b"\0")
+    list(read_blocks(path))
+
+
+def journal(path: Path, check: Callable[[Any], None] = check_answer) -> None:
+    with AnalysisJournal(path, {"input": ["x"]}, check) as opened:
+        opened.get("line 1")
+
+
+def changed_journal(path: Path) -> None:
+    """Another program writes into a journal that is in use."""
+    data = path.read_bytes()
+    path.write_bytes(b"[1]\n")
+    with Journal(path) as opened:
+        (line,) = opened.lines()
+        path.write_bytes(data.splitlines()[0] + b"\n" if data else b"\n")
+        opened.value_at(line.offset)
+
+
+def older(path: Path) -> None:
+    results = OlderResults(read_source(str(path)))
+    results.of_position(Task(0, START))
+
+
+def match(path: Path) -> None:
+    path.rename(path.with_suffix(".jsonl"))
+    path.with_suffix(".pgn").write_bytes(b"")
+    with MatchJournal(path.with_suffix(""), {"games": 1}, resume=True):
+        pass
+
+
+def odds(path: Path) -> None:
+    with OddsLog(path, {"games": 1}, resume=True):
+        pass
+
+
+def labels(path: Path) -> None:
+    path.rename(path.with_name(path.name + ".log"))
+    LabelFile(path).close()
+
+
+ANSWER = {
+    "best": "e2e4", "cp": 20, "mate": None, "depth": 9, "seldepth": 12, "nodes": 1000, "time_s": 0.1, "pv": ["e2e4"],
+    "bound": "exact", "exact_cp": None, "exact_mate": None, "tbhits": 0, "compared": None,
+    "choices": [{"move": "e2e4", "time_s": 0.1, "depth": 9, "nodes": 1000}],
+}  # fmt: skip
+OLDER = {
+    "id": 1, "fen": START, "moves": [], "bestmove": "e2e4", "score": {"cp": 20}, "depth": 9, "seldepth": 12,
+    "nodes": 1000, "time": 0.1, "tbhits": 0, "pv": ["e2e4"], "notes": [], "version": "1",
+}  # fmt: skip
+GAME = {"file": "x", "game": 1, "positions": [{**OLDER, "move": "e2e4", "compared": None, "ply": 0}]}
+HEADER = {"block": 0, "lines": 0, "count": 0, "plies": 0, "searched": 0}
+SIDE = {"options": {"UCI_LimitStrength": "true", "UCI_Elo": "1500"}}
+SUMMARY = {"settings": {"first": SIDE, "second": SIDE}, "pairs": [0, 1, 2, 1, 0], "wins": 2, "draws": 2, "losses": 2}
+PLAYED = {"position": "x", "odds": 2.0, "pair": 0, "white": 0, "result": "1-0", "reason": "mate", "plies": 9}
+RECORD = {"number": 0, "white": 0, "result": "1-0", "reason": "mate", "complaints": [], "usage": []}
+LABEL = {"block": "few 0", "labels": [60, 0, 2, 1, "modern", ""], "end": 0, "crc": 0}
+TRACE = {
+    "otherData": {"psearch": "1", "workers": 1},
+    "traceEvents": [{"ph": "X", "pid": 1, "tid": 1, "ts": 0, "dur": 1}],
+}
+
+
+def _sample() -> dict[str, Any]:
+    kinds = {"str": "x", "int": 1, "float": 1.0, "bool": True}
+    return {name: kinds.get(str(field.type)) for name, field in Sample.__dataclass_fields__.items()}
+
+
+READERS: dict[str, tuple[Callable[[Path], Any], list[Any]]] = {
+    "network": (network, [{"made by": "x"}]),
+    "blocks": (blocks, [HEADER]),
+    "journal": (
+        journal,
+        [{"journal": "psearch analysis 4", "about": {"input": ["x"]}}, {"key": "line 1", "answer": ANSWER}],
+    ),
+    "changed journal": (changed_journal, [{"key": "line 1"}]),
+    "costs": (Costs.load, [{"node": 280.0, "machine": "x"}]),
+    "raw log": (lambda path: read_log(path, Sample), [{"about": {"study": "x"}}, _sample()]),
+    "trace": (lambda path: read_trace(path.read_text("utf-8")), [TRACE]),
+    "message": (lambda path: parse(path.read_text("utf-8")), [{"type": "game.new", "payload": {"a": 1}}]),
+    "line": (
+        lambda path: list(read_asked(read_source(str(path)), 1, Limits(depth=1))),
+        [{"id": "x", "fen": START, "moves": ["e2e4"], "limits": {"depth": 1}, "multipv": 1}],
+    ),
+    "older result": (older, [OLDER]),
+    "older game": (older, [GAME]),
+    "match": (match, [{"match": {"games": 1}}, {"engines": ["a", "b"]}, {"game": RECORD, "pgn_end": 0}]),
+    "odds": (odds, [{"about": {"games": 1}}, PLAYED]),
+    "labels": (labels, [LABEL]),
+    "factors": (lambda path: factors._read_logs([path]), [{"changes": ["a=1:2"]}, {"signs": [1], "half_points": 1}]),
+    "strength": (fit_strength.read_match, [SUMMARY]),
+    "packed logs": (lambda path: pack_logs._lines(path, path.read_bytes()), [{"about": {"study": "x"}, "run": "x"}]),
+}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where values are, from the whole inwards."""
+    yield path
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(inner, (*path, key))
+
+
+def with_odd(value: Any, path: tuple[Any, ...], odd: str) -> str:
+    """The JSON of a value with a text in the place of one inside."""
+    mark = "@ the place @"
+
+    def put(inner: Any, rest: tuple[Any, ...]) -> Any:
+        if not rest:
+            return mark
+        copy = dict(inner) if isinstance(inner, dict) else list(inner)
+        copy[rest[0]] = put(inner[rest[0]], rest[1:])
+        return copy
+
+    return json.dumps(put(value, path)).replace(json.dumps(mark), odd)
+
+
+def check(reader: Callable[[Path], Any], text: str, folder: Path) -> bool:
+    """Whether the text is refused."""
+    for path in folder.iterdir():
+        path.unlink()
+    path = folder / "some.file"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        reader(path)
+    except REFUSALS as error:
+        assert str(error) and "\n" not in str(error), str(error)[:300]
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_odd_values_anywhere(name: str, tmp_path: Path) -> None:
+    reader, lines = READERS[name]
+    opening = "" if name != "trace" else OPENING
+    texts = [json.dumps(line) for line in lines]
+    ending = "" if name in ("network", "blocks", "costs", "message", "trace", "strength") else "\n"
+
+    def text_of(replaced: list[str]) -> str:
+        return "".join(f"{line}{ending}" for line in replaced)
+
+    refused = check(reader, text_of(texts), tmp_path)
+    assert refused == (name == "trace"), "whose events are checked"
+    for number, line in enumerate(lines):
+        for path in places(line):
+            for odd in ODD:
+                odd_line = with_odd(line, path, odd)
+                if opening and not path:
+                    odd_line = opening + odd_line
+                check(reader, text_of([*texts[:number], odd_line, *texts[number + 1 :]]), tmp_path)
