@@ -157,12 +157,14 @@ class WatchedSearch:
         found = []
         for worker in wanted:
             track = self._tracks.get(worker)
+            searched = int(nodes[worker])
             log = logs[worker : worker + 1]
             if track is None:
                 is_new = self._last_us == 0  # the first look: from the beginning
                 count = 0 if is_new else int(log["head"]["count"][0])
-                track = Track(count, IDLE if is_new or not busy[worker] else SEARCH, self._last_us)
-            found.append(packed(track.look(log, clock, now, now / max(int(nodes[worker]), 1))))
+                kind = IDLE if is_new or not busy[worker] else SEARCH
+                track = Track(count, kind, self._last_us, 0 if is_new else searched)
+            found.append(packed(track.look(log, clock, now, searched)))
             tracks[worker] = track
         self._tracks = tracks
         return found
