@@ -173,9 +173,3 @@ async def take_part(session: PageSession, payload: Payload) -> None:
     if is_too_long:
         raise PsearchError("the trace is longer than was said")
     work.begin("trace", {"text": text}, "trace")
-
-
-@handles("trace.stop")
-async def stop_trace(session: PageSession, payload: Payload) -> None:
-    """End it."""
-    _work_of(session).stop()

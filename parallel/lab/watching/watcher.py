@@ -114,7 +114,7 @@ class WatchedSearch:
             "first": first,
             "tracks": tracks,
             "load": self._load(counters, busy),
-            "counters": {name: int(counters[name].sum()) for name in _SHOWN},
+            "counters": {name: int(found.sum()) for name, found in counters.items()},
             "idle": round(1 - float(busy.mean()), 4),
             "done": memory.is_done,
             "depth": memory.depth,
@@ -178,7 +178,3 @@ class WatchedSearch:
             known = spent > 0
             shares[known] = 1 - np.clip(idle[known] / spent[known], 0, 1)
         return "".join(_LOAD[round(share * 15)] for share in shares.tolist())
-
-
-_SHOWN = ("nodes", "opens", "splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
-"""Counters in a snapshot, over all workers."""

@@ -52,7 +52,7 @@ function note(text, kind = "note") {
 channel.on("*", (payload, type) => {
   if (type.endsWith(".error")) note(payload.text, "error");
 });
-channel.on("engine.note", ({ text }) => note(text));
+for (const type of ["engine.note", "page.note"]) channel.on(type, ({ text }) => note(text));
 
 channel.on("engine.state", (engine) => {
   const words = {
@@ -72,6 +72,7 @@ channel.on("channel.open", () => {
 channel.on("channel.closed", ({ reason, code, final }) => {
   setText(byId("connection-text"), final ? reason : "The server does not answer; it is tried again.");
   byId("reconnect").hidden = code !== OPENED_ELSEWHERE;
+  byId("kept").hidden = game.isBlank;
   byId("connection").hidden = false;
   byId("main").inert = true;
 });
@@ -106,7 +107,11 @@ document.addEventListener("keydown", (event) => {
 // nothing can be done without the server, and nothing shall be lost
 window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.target.closest?.("input, select, textarea, dialog") || event.altKey) return;
+  if (event.ctrlKey || event.metaKey) {
+    if (event.key.toLowerCase() === "z") channel.send(event.shiftKey ? "board.redo" : "board.undo");
+    return;
+  }
   if (event.key === "f") board.flip();
   if (event.key === "m") {
     board.hideLine(); // the field lies under its title

@@ -30,8 +30,10 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-export function labelled(label, control, attributes = {}) {
-  return el("label", { class: "field", ...attributes }, el("span", {}, label), control);
+// The style sheet of the parts behind tabs, once it is needed.
+export function addStyles() {
+  const href = new URL("watching.css", import.meta.url).href;
+  if (![...document.styleSheets].some((sheet) => sheet.href === href)) document.head.append(el("link", { rel: "stylesheet", href }));
 }
 
 const THIN = "\u2009";
@@ -41,7 +43,7 @@ export function grouped(number) {
   return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, THIN);
 }
 
-// 1234567 as 1.23 M
+// 1234567 as 1.23 M, 1.234 as 1.2
 export function short(number) {
   for (const [size, unit] of [
     [1e9, "G"],
@@ -50,7 +52,7 @@ export function short(number) {
   ]) {
     if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;
   }
-  return String(Math.round(number));
+  return number < 100 && !Number.isInteger(number) ? number.toFixed(1) : String(Math.round(number));
 }
 
 export function seconds(value) {

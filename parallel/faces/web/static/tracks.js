@@ -7,6 +7,8 @@
 // many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
 // full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
 
+import { el } from "./dom.js";
+
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
 export const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
 const COLOURS = ["--searching", "--joining", "--idle", "--wasted", "--muted"];
@@ -32,7 +34,7 @@ export function timeText(us) {
   return us >= 1e4 ? `${(us / 1e3).toFixed(0)} ms` : us >= 1e3 ? `${(us / 1e3).toFixed(1)} ms` : `${Math.round(us)} µs`;
 }
 
-export function ticksOf(begin, end, most) {
+function ticksOf(begin, end, most) {
   const rough = Math.max(end - begin, 1) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
@@ -58,12 +60,8 @@ export class TrackView {
   constructor(root, { label }) {
     this.label = label;
     this.root = root;
-    this.canvas = document.createElement("canvas");
-    this.canvas.className = "tracks";
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", `${label}: nothing to show yet`);
-    this.says = document.createElement("p");
-    this.says.className = "tracks-says";
+    this.canvas = el("canvas", { class: "tracks", role: "img", "aria-label": `${label}: nothing to show yet` });
+    this.says = el("p", { class: "tracks-says" });
     root.append(this.canvas, this.says);
     this.pieces = [];
     this.range = { begin: 0, end: 1, rows: 0, first: 0 };
@@ -154,7 +152,9 @@ export class TrackView {
     for (const [kind, from, to] of track) {
       if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
       const left = across(Math.max(from, begin));
-      const wide = Math.max(across(Math.min(to, end)) - left, kind === IDLE || kind === SEARCH ? 0.4 : 1);
+      // a join is seen however short it is; of work thrown away many short pieces must not look like much
+      const least = kind === JOIN || kind === LOST ? 1 : 0;
+      const wide = Math.max(across(Math.min(to, end)) - left, least);
       paint.fillStyle = ink[COLOURS[kind]];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
       else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
@@ -183,15 +183,7 @@ export class TrackView {
 
 /** What the shapes and colours mean, as a list. */
 export function trackLegend() {
-  const list = document.createElement("ul");
-  list.className = "track-legend";
-  list.setAttribute("aria-label", "What the tracks show");
-  for (const kind of [SEARCH, JOIN, IDLE, ABORTED]) {
-    const item = document.createElement("li");
-    const sign = document.createElement("span");
-    sign.className = `track-sign kind-${kind}`;
-    item.append(sign, KINDS[kind]);
-    list.append(item);
-  }
-  return list;
+  const items = [SEARCH, JOIN, IDLE, ABORTED].map((kind) =>
+    el("li", {}, el("span", { class: `track-sign kind-${kind}` }), KINDS[kind]));
+  return el("ul", { class: "track-legend", "aria-label": "What the tracks show" }, items);
 }
