@@ -11,14 +11,13 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import chess
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
-from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.game_tree import GameTree, UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
@@ -26,6 +25,7 @@ from psearch.faces.web.page_messages import message, parse, part_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
 from psearch.results import PsearchError
+from psearch.text.values import shown
 
 SHOW_S = 0.05
 """At most so often, in seconds, a page is told of the same state."""
@@ -67,11 +67,18 @@ class Shown(NamedTuple):
     """what the page shows of the analysis of the game"""
 
 
-class Page(Context):
-    """One tab of a browser; a `psearch.faces.web.handlers.Session`."""
+class Page:
+    """One tab of a browser. For the loop's thread only."""
 
     def __init__(self, desk: Desk) -> None:
-        super().__init__(desk)
+        self.desk = desk
+        self.tree = GameTree()
+        """the game on the board"""
+        self.former: list[Shown] = []
+        """what was on the board before, for *Undo*; the latest last"""
+        self.later: list[Shown] = []
+        """what was undone"""
+        self._tasks: set[asyncio.Task[None]] = set()
         self.analyst = Analyst(self)
         self.match = Match(self)
         self.review = Review(self)
@@ -136,16 +143,17 @@ class Page(Context):
         self._shown[type] = payload
 
     def keep(self, tree: GameTree | None = None) -> None:
-        """Keep what is on the board for *Undo*; see `Context`."""
+        """Keep what is on the board for *Undo*, before something takes its place. tree: a copy, if the tree itself is
+        going to be changed."""
         self.former.append(self._shown_with(tree or self.tree))
         del self.former[:-_MOST_FORMER]
         self.later.clear()
 
-    def put(self, shown: Shown, opened: bool = False) -> None:
+    def put(self, other: Shown, opened: bool = False) -> None:
         """Put something else on the board. opened: it was chosen from a file, just now. Raises PsearchError while a
         game is played."""
         self.match.forget()
-        self.tree, self.games, self.game_number, self.opened, review = shown
+        self.tree, self.games, self.game_number, self.opened, review = other
         self.review.change(review)
         self.tell_games(opened)
         self.tell_game()
@@ -155,21 +163,26 @@ class Page(Context):
         """Put on the board what was there before (*Undo*), or what was undone. Raises PsearchError where there is
         nothing."""
         self.match.check_may_change()
-        source, other = (self.former, self.later) if back else (self.later, self.former)
+        source, target = (self.former, self.later) if back else (self.later, self.former)
         if not source:
             raise PsearchError(f"there is nothing to {'undo' if back else 'redo'}")
-        shown = source.pop()
-        other.append(self._shown_with(self.tree))
-        self.put(shown)
+        other = source.pop()
+        target.append(self._shown_with(self.tree))
+        self.put(other)
 
     def _shown_with(self, tree: GameTree) -> Shown:
         """What is on the board, with a tree in the place of the present one."""
         opened = {number: tree if other is self.tree else other for number, other in self.opened.items()}
         return Shown(tree, self.games, self.game_number, opened, self.review.facts)
 
+    def tell_position(self) -> None:
+        """Tell the page what stands on the board."""
+        self.send("board.position", self.tree.position())
+
     def tell_game(self) -> None:
         """Tell the page the tree, the position, and the PGN: it has the game also when the server has ended."""
-        super().tell_game()
+        self.send("board.tree", {**self.tree.tree(), "undo": bool(self.former), "redo": bool(self.later)})
+        self.tell_position()
         if self._writing is None or self._writing.done():
             self._writing = self.begin("board", self._tell_pgn())
 
@@ -184,6 +197,23 @@ class Page(Context):
         """Tell what can be chosen from. opened: one was, just now."""
         titles = [f"{number}. {game.title}" for number, game in enumerate(self.games, 1)]
         self.send("board.games", {"titles": titles, "here": self.game_number, "opened": opened})
+
+    def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something in the background that takes longer than a message may. It ends with the page at the latest; a
+        PsearchError in it is shown in this part of the page."""
+        task = asyncio.create_task(self._guarded(part, work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(self, part: str, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except PsearchError as error:
+            self.send(f"{part}.error", {"text": str(error)})
+        except Exception as error:  # a fault of ours: the page shall know, and the log
+            self.send(f"{part}.error", {"text": f"this should not happen: {shown(error)}"})
+            raise
 
     def on_close(self, function: Callable[[], None]) -> None:
         """Call this when the page is closed."""
@@ -229,7 +259,8 @@ class Page(Context):
             self._leaving.cancel()
         self.leave()
         self.match.close()
-        self.end_tasks()
+        for task in self._tasks:
+            task.cancel()
 
     async def hang_up(self, code: int, reason: str) -> None:
         """Close its WebSocket, if it has one."""

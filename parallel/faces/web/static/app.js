@@ -2,7 +2,7 @@
 
 import { Board } from "./board.js";
 import { Channel, OPENED_ELSEWHERE } from "./channel.js";
-import { byId, el, setText } from "./dom.js";
+import { byId, el, isTyped, setText } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Game } from "./game.js";
 import { Evaluation } from "./graph.js";
@@ -107,11 +107,10 @@ document.addEventListener("keydown", (event) => {
 // nothing can be done without the server, and nothing shall be lost
 window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.("input, select, textarea, dialog") || event.altKey) return;
-  if (event.ctrlKey || event.metaKey) {
-    if (event.key.toLowerCase() === "z") channel.send(event.shiftKey ? "board.redo" : "board.undo");
-    return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.target.closest?.("input, textarea")) {
+    channel.send(event.shiftKey ? "board.redo" : "board.undo");
   }
+  if (isTyped(event)) return;
   if (event.key === "f") board.flip();
   if (event.key === "m") {
     board.hideLine(); // the field lies under its title

@@ -4,7 +4,7 @@
 //   curve.show(values, last);                                                      values: numbers or null, oldest first
 //   root.append(reliability({ title, series: [{ label, bins: [{ count, predicted, observed }] }] }));
 
-import { el, grouped, short, svg } from "./dom.js";
+import { el, grouped, paintOn, short, svg } from "./dom.js";
 import { palette } from "./tracks.js";
 
 const HEIGHT = 44;
@@ -40,16 +40,9 @@ export class Curve {
   draw() {
     const width = this.figure.clientWidth;
     if (!width) return;
-    const scale = devicePixelRatio || 1;
-    const { canvas, values } = this;
-    if (canvas.width !== Math.round(width * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(HEIGHT * scale);
-    }
+    const { values } = this;
     const ink = palette();
-    const paint = canvas.getContext("2d");
-    paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.clearRect(0, 0, width, HEIGHT);
+    const paint = paintOn(this.canvas, width, HEIGHT);
     paint.strokeStyle = ink["--hairline"];
     paint.beginPath();
     paint.moveTo(0, HEIGHT - 0.5);

@@ -2,7 +2,7 @@
 
 import { byId, el } from "./dom.js";
 
-const FILES = "abcdefgh";
+const FILES = [..."abcdefgh"];
 const ROLES = ["king", "queen", "rook", "bishop", "knight", "pawn"];
 const CASTLING = { K: "White short", Q: "White long", k: "Black short", q: "Black long" };
 
@@ -53,7 +53,7 @@ export class Editor {
   }
 
   get fen() {
-    const rights = this.boxes.filter((box) => box.checked && this.mayCastle(box.value)).map((box) => box.value).join("");
+    const rights = this.boxes.filter((box) => box.checked).map((box) => box.value).join("");
     return `${this.board.ground.getFen()} ${byId("edit-turn").value} ${rights || "-"} - 0 1`;
   }
 
@@ -98,35 +98,33 @@ export class Editor {
   // -- castling
 
   want(box) {
-    if (box.checked) this.wanted.add(box.value);
-    else this.wanted.delete(box.value);
+    this.wanted[box.checked ? "add" : "delete"](box.value);
     this.follow();
   }
 
   // The boxes and the FEN follow the pieces: what cannot be is not asked for.
   follow() {
-    for (const box of this.boxes) box.checked = this.wanted.has(box.value) && this.mayCastle(box.value);
+    for (const box of this.boxes) box.checked = this.wanted.has(box.value) && Boolean(this.rook(box.value));
     byId("fen").value = this.fen;
   }
 
-  // The files of the king and of the outermost rook on that side of it, on the first rank of their colour.
-  castlers(letter) {
-    const color = letter === letter.toUpperCase() ? "white" : "black";
-    const files = [...FILES].map((file) => this.board.ground.state.pieces.get(file + (color === "white" ? 1 : 8)));
-    const isOwn = (role) => (piece) => piece?.color === color && piece.role === role;
-    const king = files.findIndex(isOwn("king"));
-    const rook = letter.toUpperCase() === "K" ? files.findLastIndex(isOwn("rook")) : files.findIndex(isOwn("rook"));
-    return king >= 0 && rook >= 0 && rook > king === (letter.toUpperCase() === "K") ? [FILES[king], FILES[rook]] : null;
+  // The file of the rook with which a king may castle: the outermost on that side of it.
+  rook(letter) {
+    const [color, rank] = letter < "a" ? ["white", 1] : ["black", 8];
+    const isShort = letter.toUpperCase() === "K";
+    const is = (role) => (file) => {
+      const piece = this.board.ground.state.pieces.get(file + rank);
+      return piece?.color === color && piece.role === role;
+    };
+    const king = FILES.find(is("king"));
+    const rook = isShort ? FILES.findLast(is("rook")) : FILES.find(is("rook"));
+    const isPlaced = king && rook && rook > king === isShort;
+    return isPlaced && (this.game.position.chess960 || king + rook === (isShort ? "eh" : "ea")) ? rook : undefined;
   }
 
-  mayCastle(letter) {
-    const [king, rook] = this.castlers(letter) ?? [];
-    return Boolean(king) && (this.game.position.chess960 || (king === "e" && "ah".includes(rook)));
-  }
-
-  // A right of a FEN is a letter of these, or the file of the rook.
+  // Whether a FEN has a right: its letter, or the file of the rook.
   hasRight(letter, rights) {
-    const rook = this.castlers(letter)?.[1] ?? letter;
-    return rights.includes(letter) || rights.includes(letter === letter.toUpperCase() ? rook.toUpperCase() : rook);
+    const file = this.rook(letter) ?? letter;
+    return rights.includes(letter) || rights.includes(letter < "a" ? file.toUpperCase() : file);
   }
 }

@@ -1,6 +1,6 @@
 // The moves of the game, with variations, marks and comments; buttons and keys that go through them.
 
-import { byId, el } from "./dom.js";
+import { byId, el, isTyped } from "./dom.js";
 import { MISTAKES, moveNumber } from "./game.js";
 
 const KEYS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "first", ArrowDown: "last", Home: "first", End: "last" };
@@ -31,10 +31,8 @@ export class Moves {
   }
 
   key(event) {
-    const inField = event.target.closest?.("input, select, textarea, dialog, [role=tablist]");
-    if (inField || event.ctrlKey || event.altKey || event.metaKey) return;
     const where = KEYS[event.key];
-    if (!where) return;
+    if (!where || isTyped(event, ", [role=tablist]")) return;
     this.game.step(where);
     event.preventDefault();
   }

@@ -7,7 +7,7 @@
 // many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
 // full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
 
-import { el } from "./dom.js";
+import { el, paintOn } from "./dom.js";
 
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
 export const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
@@ -97,17 +97,8 @@ export class TrackView {
     const room = Math.min(520, Math.max(160, innerHeight * 0.5));
     const row = Math.max(ROW.least, Math.min(ROW.most, Math.floor(room / rows)));
     const height = rows * row + AXIS_HEIGHT;
-    const scale = devicePixelRatio || 1;
-    const { canvas } = this;
-    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
-      canvas.style.height = `${height}px`;
-    }
     const ink = palette();
-    const paint = canvas.getContext("2d");
-    paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.clearRect(0, 0, width, height);
+    const paint = paintOn(this.canvas, width, height);
     const across = (us) => LABEL_WIDTH + ((us - begin) / (end - begin)) * (width - LABEL_WIDTH - 4);
     this.row = row;
     this.timeAt = (x) => begin + ((x - LABEL_WIDTH) / (width - LABEL_WIDTH - 4)) * (end - begin);
