@@ -520,6 +520,7 @@ def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
     try:
         page.goto(server.address)
         page.wait_for_selector("cg-board piece")
+        until(page, "document.documentElement.dataset.engine === 'ready'", 60)
         for origin, target, move in (("e2", "e4", "1. e4"), ("c7", "c5", "1... c5"), ("g1", "f3", "2. Nf3")):
             click_move(page, origin, target)
             wait_for_position(page, move)
