@@ -8,6 +8,8 @@ import { TrackView, timeText, trackLegend } from "./tracks.js";
 
 const PART = 1 << 15; // characters of a trace in one message
 const MOST_CHARACTERS = 32 << 20;
+const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
+  pruning: "Pruning", driver: "Driver", rules: "With" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 
 const count = (value) => (value === undefined || value === null ? "–" : grouped(value));
@@ -21,15 +23,10 @@ export function mountLaboratory(root, channel) {
 }
 
 function table(head, rows, caption) {
-  const cells = (kind, row) => row.map((cell, place) => {
-    const made = el(kind === "th" || place === 0 ? "th" : "td", {}, cell);
-    made.setAttribute("scope", kind === "th" ? "col" : "row");
-    if (made.tagName === "TD") made.removeAttribute("scope");
-    return made;
-  });
-  const body = el("tbody", {}, ...rows.map((row) => el("tr", {}, ...cells("td", row))));
-  const made = el("table", {}, el("thead", {}, el("tr", {}, ...cells("th", head))), body);
-  made.prepend(el("caption", { class: "for-readers" }, caption));
+  const cells = (row, isHead) => row.map((cell, place) =>
+    el(isHead || place === 0 ? "th" : "td", { scope: isHead ? "col" : place === 0 ? "row" : null }, cell));
+  const made = el("table", {}, el("caption", { class: "for-readers" }, caption), el("thead", {}, el("tr", {}, cells(head, true))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, cells(row)))));
   // its own width may be more than that of the page: reached by the keyboard, to be scrolled
   return el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": caption }, made);
 }
@@ -54,21 +51,11 @@ class Laboratory {
   show() {}
 
   build(root) {
-    const choice = (id) => el("select", { id, disabled: true });
-    this.workers = choice("laboratory-workers");
-    for (const number of WORKERS) this.workers.append(el("option", { value: number, selected: number === 8 }, String(number)));
-    this.first = choice("laboratory-first");
-    this.second = choice("laboratory-second");
-    this.nodes = choice("laboratory-nodes");
-    this.pruning = choice("laboratory-pruning");
-    this.driver = choice("laboratory-driver");
-    this.rules = choice("laboratory-rules");
+    const fields = Object.entries(FIELDS);
+    this.choices = Object.fromEntries(fields.map(([name]) => [name, el("select", { id: `laboratory-${name}`, disabled: true })]));
     this.runButton = el("button", { type: "submit", disabled: true }, "Compare");
     this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
-    const labelled = (text, control) => el("label", {}, text, control);
-    this.form = el("form", { "aria-label": "Experiment" },
-      labelled("Virtual workers", this.workers), labelled("Policy", this.first), labelled("against", this.second),
-      labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), labelled("Driver", this.driver), labelled("With", this.rules),
+    this.form = el("form", { "aria-label": "Experiment" }, fields.map(([name, label]) => el("label", {}, label, this.choices[name])),
       el("div", { class: "watch-bar" }, this.runButton, this.stopButton));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
     this.bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
@@ -81,18 +68,20 @@ class Laboratory {
   }
 
   offer({ policies, most_workers: most, nodes, pruning, drivers, rules }) {
-    const fill = (select, values, chosen, name = String) => {
-      select.replaceChildren(...values.map((value) => el("option", { value, selected: value === chosen }, name(value))));
-      select.disabled = false;
+    const offered = {
+      workers: [WORKERS.filter((number) => number <= most), 8],
+      first: [policies, "calibrated"],
+      second: [policies, "ybw"],
+      nodes: [nodes, nodes[1], grouped],
+      pruning: [pruning, "modern"],
+      driver: [drivers, "pvs"],
+      rules: [rules, "", (file) => file || "nothing"],
     };
-    fill(this.workers, WORKERS.filter((number) => number <= most), 8);
-    fill(this.first, policies, "calibrated");
-    fill(this.second, policies, "ybw");
-    fill(this.nodes, nodes, nodes[1], grouped);
-    fill(this.pruning, pruning, "modern");
-    fill(this.driver, drivers, "pvs");
-    fill(this.rules, rules, "", (file) => file || "nothing");
-    this.rules.parentElement.hidden = rules.length === 1;
+    for (const [name, [values, chosen, words = String]] of Object.entries(offered)) {
+      this.choices[name].replaceChildren(...values.map((value) => el("option", { value, selected: value === chosen }, words(value))));
+      this.choices[name].disabled = false;
+    }
+    this.choices.rules.parentElement.hidden = rules.length === 1;
     this.runButton.disabled = this.isBusy;
   }
 
@@ -125,15 +114,8 @@ class Laboratory {
 
   run() {
     this.begin("Starting …");
-    this.channel.send("laboratory.run", {
-      workers: Number(this.workers.value),
-      first: this.first.value,
-      second: this.second.value,
-      nodes: Number(this.nodes.value),
-      pruning: this.pruning.value,
-      driver: this.driver.value,
-      rules: this.rules.value,
-    });
+    const chosen = Object.fromEntries(Object.entries(this.choices).map(([name, choice]) => [name, choice.value]));
+    this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes) });
   }
 
   stop() {
