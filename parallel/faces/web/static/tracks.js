@@ -143,9 +143,8 @@ export class TrackView {
     for (const [kind, from, to] of track) {
       if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
       const left = across(Math.max(from, begin));
-      // a join is seen however short it is; of work thrown away many short pieces must not look like much
-      const least = kind === JOIN || kind === LOST ? 1 : 0;
-      const wide = Math.max(across(Math.min(to, end)) - left, least);
+      // a join is faintly seen however short it is; else many short pieces must not look like much
+      const wide = Math.max(across(Math.min(to, end)) - left, kind === JOIN ? 0.4 : 0);
       paint.fillStyle = ink[COLOURS[kind]];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
       else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
