@@ -4,6 +4,6 @@
 Begin with `server`: it listens, hands out the `page_files` of static/ to whom the `gate` lets in, and has a WebSocket
 for each page. `pages` are those that are open. A `page` takes `page_messages`, whose `handlers` are in
 `page_conversation`, and for two of the tabs in `workers_messages`, `game_messages` (a game of the user's) and
-`laboratory_messages`, with `payloads` to check what they say. A page has a `game_tree` on its board, `analysing`,
-`playing` and `reviewing`. The `desk` has the engine, which all pages share.
+`laboratory_messages`, with `payloads` to check what they say; what goes on for a page shares a `context`: the
+`game_tree` on its board, `analysing`, `playing` and `reviewing`. The `desk` has the engine, which all pages share.
 """

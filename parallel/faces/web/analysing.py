@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import chess
 import chess.engine
 
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING
+from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Wanted
 from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
 from psearch.text.wdl import material
-
-if TYPE_CHECKING:
-    from psearch.faces.web.page import Page
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -28,8 +26,8 @@ _LONGEST_PRUNING = 400
 class Analyst:
     """The analysis of one page: whether there is one, how it searches, and what it has found."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self.is_on = False
         self.multipv = 3
         self.pruning = DEFAULT_PRUNING
@@ -79,15 +77,15 @@ class Analyst:
     def start(self) -> None:
         """Search what stands on the board, from now on whatever stands there."""
         self.is_on = True
-        self._node, self._board = self._page.tree.number, self._page.tree.board()
+        self._node, self._board = self._context.tree.number, self._context.tree.board()
         self._latest, self._words = {}, {}
         if not any(self._board.legal_moves):
-            self._page.desk.end_analysis(self)
+            self._context.desk.end_analysis(self)
             self._take_state("over", "")
             return
         if self.state != "searching":
             self._take_state("waiting", "")
-        self._page.desk.analyse(
+        self._context.desk.analyse(
             Wanted(
                 owner=self,
                 board=self._board,
@@ -107,12 +105,12 @@ class Analyst:
         """End it."""
         if self.is_on or self.state == "taken":
             self.is_on = False
-            self._page.desk.end_analysis(self)
+            self._context.desk.end_analysis(self)
             self._take_state("off", reason)
 
     def follow(self) -> None:
         """Follow the board, on which something else stands."""
-        if self.is_on and self._node != self._page.tree.number:
+        if self.is_on and self._node != self._context.tree.number:
             self.start()
 
     def follow_other_game(self) -> None:
@@ -136,7 +134,7 @@ class Analyst:
     def _tell_state(self) -> None:
         facts = self.facts
         del facts["lines"]
-        self._page.send("analysis.state", facts)
+        self._context.send("analysis.state", facts)
 
     def _show(self, lines: list[chess.engine.InfoDict]) -> None:
         """Show the lines, if there is something new."""
@@ -158,11 +156,11 @@ class Analyst:
         if picture == self._latest:
             return
         self._latest = picture
-        tree = self._page.tree
+        tree = self._context.tree
         if "lowerbound" not in first and "upperbound" not in first:
             tree.keep_score(self._node, first["score"], first.get("depth", 0))
         # the best that is known of the position, which another search may have found
-        self._page.show("analysis.lines", {**picture, "eval": tree.score_at(self._node)})
+        self._context.show("analysis.lines", {**picture, "eval": tree.score_at(self._node)})
 
     def _line(self, line: chess.engine.InfoDict, words: dict[tuple[chess.Move, ...], list[str]]) -> dict[str, Any]:
         moves = tuple(line["pv"][:_MOST_PLIES])

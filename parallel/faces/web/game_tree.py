@@ -86,7 +86,7 @@ class GameTree:
         self._facts: dict[chess.pgn.GameNode, dict[str, Any]] = {}
         """what the page is told of nodes and does not change"""
         self._material: dict[chess.pgn.GameNode, int] = {}
-        """in pawn units, of nodes that have a score"""
+        """in pawn units, for the points of a score"""
         self._evals: dict[chess.pgn.GameNode, tuple[chess.engine.PovScore, int]] = {}
         """scores of positions, and their depths, that were found here"""
         self.renumber()
@@ -140,6 +140,7 @@ class GameTree:
         found._nodes = {number: node for node, number in found._numbers.items()}
         found._next = self._next
         found._evals = {nodes[node]: score for node, score in self._evals.items()}
+        found._material = {nodes[node]: units for node, units in self._material.items() if node in nodes}
         return found
 
     def renumber(self) -> None:
@@ -151,8 +152,9 @@ class GameTree:
         kept = set(found)
         for node in [node for node in self._numbers if node not in kept]:
             del self._nodes[self._numbers.pop(node)]
-            for kept in (self._evals, self._facts, self._material):
-                kept.pop(node, None)
+            self._evals.pop(node, None)
+            self._facts.pop(node, None)
+            self._material.pop(node, None)
         for node in found:
             if node not in self._numbers:
                 self._numbers[node] = self._next
@@ -241,6 +243,7 @@ class GameTree:
         for node, depth, board in _walk_with_boards(self.game, self._facts):
             if board is not None:
                 self._facts[node] = self._lasting_facts(node, depth, board)
+                self._material[node] = material(board)
             facts = dict(self._facts[node])
             if isinstance(node, chess.pgn.ChildNode):
                 facts["main"] = node.is_main_variation()

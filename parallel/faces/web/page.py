@@ -11,13 +11,14 @@ import contextlib
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import chess
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
+from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Desk, EngineSettings
 from psearch.faces.web.game_tree import GameTree, UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
@@ -25,7 +26,6 @@ from psearch.faces.web.page_messages import message, parse, part_of
 from psearch.faces.web.playing import Match
 from psearch.faces.web.reviewing import Review
 from psearch.results import PsearchError
-from psearch.text.values import shown
 
 SHOW_S = 0.05
 """At most so often, in seconds, a page is told of the same state."""
@@ -67,18 +67,11 @@ class Shown(NamedTuple):
     """what the page shows of the analysis of the game"""
 
 
-class Page:
-    """One tab of a browser. For the loop's thread only."""
+class Page(Context):
+    """One tab of a browser."""
 
     def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-        self.tree = GameTree()
-        """the game on the board"""
-        self.former: list[Shown] = []
-        """what was on the board before, for *Undo*; the latest last"""
-        self.later: list[Shown] = []
-        """what was undone"""
-        self._tasks: set[asyncio.Task[None]] = set()
+        super().__init__(desk)
         self.analyst = Analyst(self)
         self.match = Match(self)
         self.review = Review(self)
@@ -143,8 +136,7 @@ class Page:
         self._shown[type] = payload
 
     def keep(self, tree: GameTree | None = None) -> None:
-        """Keep what is on the board for *Undo*, before something takes its place. tree: a copy, if the tree itself is
-        going to be changed."""
+        """Keep what is on the board for *Undo*; see `Context`."""
         self.former.append(self._shown_with(tree or self.tree))
         del self.former[:-_MOST_FORMER]
         self.later.clear()
@@ -175,14 +167,9 @@ class Page:
         opened = {number: tree if other is self.tree else other for number, other in self.opened.items()}
         return Shown(tree, self.games, self.game_number, opened, self.review.facts)
 
-    def tell_position(self) -> None:
-        """Tell the page what stands on the board."""
-        self.send("board.position", self.tree.position())
-
     def tell_game(self) -> None:
         """Tell the page the tree, the position, and the PGN: it has the game also when the server has ended."""
-        self.send("board.tree", {**self.tree.tree(), "undo": bool(self.former), "redo": bool(self.later)})
-        self.tell_position()
+        super().tell_game()
         if self._writing is None or self._writing.done():
             self._writing = self.begin("board", self._tell_pgn())
 
@@ -197,23 +184,6 @@ class Page:
         """Tell what can be chosen from. opened: one was, just now."""
         titles = [f"{number}. {game.title}" for number, game in enumerate(self.games, 1)]
         self.send("board.games", {"titles": titles, "here": self.game_number, "opened": opened})
-
-    def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Do something in the background that takes longer than a message may. It ends with the page at the latest; a
-        PsearchError in it is shown in this part of the page."""
-        task = asyncio.create_task(self._guarded(part, work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def _guarded(self, part: str, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        except PsearchError as error:
-            self.send(f"{part}.error", {"text": str(error)})
-        except Exception as error:  # a fault of ours: the page shall know, and the log
-            self.send(f"{part}.error", {"text": f"this should not happen: {shown(error)}"})
-            raise
 
     def on_close(self, function: Callable[[], None]) -> None:
         """Call this when the page is closed."""
@@ -259,8 +229,7 @@ class Page:
             self._leaving.cancel()
         self.leave()
         self.match.close()
-        for task in self._tasks:
-            task.cancel()
+        self.end_tasks()
 
     async def hang_up(self, code: int, reason: str) -> None:
         """Close its WebSocket, if it has one."""

@@ -186,8 +186,10 @@ def _play(page: Page, found: chess.Move) -> None:
 
 async def _open_game(page: Page, found: Shown, here: int = 0) -> None:
     """Show the game of a number, as it was left if it was looked at before."""
-    tree, problem = found.opened.get(found.number), ""
-    if tree is None:
+    problem = ""
+    if found.number in found.opened:
+        tree = found.opened[found.number]
+    else:
         tree, problem = await asyncio.to_thread(GameTree.of_pgn, found.games[found.number].text)
         if here:
             tree.go(here)

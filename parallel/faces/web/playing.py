@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import chess
 import chess.engine
@@ -16,12 +16,10 @@ import chess.pgn
 
 from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO, MOST_LINES, choose_line, node_limit, noise_cp
+from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, outcome_text
 from psearch.faces.web.payloads import choice_of, flag_of, number_of, whole_of
 from psearch.results import Info, PsearchError
-
-if TYPE_CHECKING:
-    from psearch.faces.web.page import Page
 
 _MOST_CLOCK_S = 6 * 3600
 _MOST_INCREMENT_S = 300
@@ -59,8 +57,8 @@ class Terms:
 class Match:
     """The game that a page plays, if it does. It is in the tree of the page, whose end it stays at."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self.terms: Terms | None = None
         self.result = ""
         """why the last game ended"""
@@ -98,7 +96,7 @@ class Match:
         one."""
         self.check_may_change()
         terms = Terms.of(payload)
-        tree = GameTree.of_board(self._page.tree.board()) if flag_of(payload, "fromHere") else GameTree()
+        tree = GameTree.of_board(self._context.tree.board()) if flag_of(payload, "fromHere") else GameTree()
         if tree.game.board().outcome() is not None:
             raise PsearchError("the game is over in this position")
         names = {terms.human: "You", not terms.human: "psearch" + (f" (Elo {terms.elo})" if terms.elo else "")}
@@ -109,12 +107,12 @@ class Match:
             headers["TimeControl"] = f"{terms.clock_s:.0f}+{terms.increment_s:.0f}"
         if terms.elo:
             headers["BlackElo" if terms.human else "WhiteElo"] = str(terms.elo)
-        self._page.keep()
-        self._page.tree = tree
+        self._context.keep()
+        self._context.tree = tree
         self.began = time.time()
         self.terms, self.result, self.is_running, self._last = terms, "", True, tree.game
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
-        self._page.tell_game()
+        self._context.tell_game()
         self._next_turn()
 
     def check_may_change(self) -> None:
@@ -126,13 +124,13 @@ class Match:
         """Take the human's move, legal on the board. Raises PsearchError when it is not their turn."""
         if self._turn != self._human:
             raise PsearchError("it is not your turn")
-        if self._page.tree.here is not self._last:
+        if self._context.tree.here is not self._last:
             raise PsearchError("this is not the position of the game")
         self._make(move)
 
     def take_back(self) -> None:
         """Undo the human's last move, and what came after it."""
-        if self.terms is None or self._last is None or not self._page.tree.has(self._last):
+        if self.terms is None or self._last is None or not self._context.tree.has(self._last):
             raise PsearchError("there is no game to take a move back in")
         node = self._last
         while isinstance(node, chess.pgn.ChildNode):
@@ -143,16 +141,16 @@ class Match:
             raise PsearchError("there is no move of yours to take back")
         self._end_thinking()
         self._stop_clock()
-        tree = self._page.tree
+        tree = self._context.tree
         if not self.is_running:
-            self._page.keep(tree.copy())  # there may be more than the game by now
+            self._context.keep(tree.copy())  # there may be more than the game by now
         for child in list(node.variations):
             node.remove_variation(child)
         tree.here = self._last = node
         tree.renumber()
         tree.game.headers["Result"] = "*"
         self.is_running, self.result = True, ""
-        self._page.tell_game()
+        self._context.tell_game()
         self._next_turn()
 
     def forget(self) -> None:
@@ -204,14 +202,14 @@ class Match:
                 loop = asyncio.get_running_loop()
                 self._flag = loop.call_later(max(0.0, self._left[self._human]), self._lose_on_time)
         else:
-            self._thinking = self._page.begin("play", self._think())
+            self._thinking = self._context.begin("play", self._think())
         self._tell()
 
     async def _think(self) -> None:
         """The engine's move. Its clock runs while it has the engine, which may be busy for another page."""
         loop = asyncio.get_running_loop()
         try:
-            async with self._page.desk.task() as engine:
+            async with self._context.desk.task() as engine:
                 self._start_clock()
                 self._tell()
                 began = loop.time()
@@ -255,7 +253,7 @@ class Match:
         """A move of whoever's turn it is."""
         mover = self._turn
         used_s = self._stop_clock()
-        tree = self._page.tree
+        tree = self._context.tree
         follows = tree.here is self._last
         watched, tree.here = tree.here, self._last or tree.game
         tree.play(move)
@@ -271,7 +269,7 @@ class Match:
             self._last.set_clock(self._left[mover])
         if not follows:
             tree.here = watched  # who looks at an earlier move goes on looking at it
-        self._page.tell_game()
+        self._context.tell_game()
         outcome = self._last.board().outcome(claim_draw=True)
         if outcome is not None:
             self._end(outcome_text(outcome), outcome.result())
@@ -296,8 +294,8 @@ class Match:
         if self._left:
             self._left[self._turn] = max(0.0, self._left[self._turn] - used_s)
         self.is_running, self.result = False, reason
-        self._page.tree.game.headers["Result"] = result
-        self._page.tell_game()
+        self._context.tree.game.headers["Result"] = result
+        self._context.tell_game()
         self._tell()
 
     def _end_thinking(self) -> None:
@@ -323,7 +321,7 @@ class Match:
         return max(0.0, self._left[color] - used_s)
 
     def _tell(self) -> None:
-        self._page.send("play.state", self.facts)
+        self._context.send("play.state", self.facts)
 
 
 def _line(info: chess.engine.InfoDict) -> Info:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import chess
 import chess.engine
@@ -20,6 +20,7 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Task
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_HASH_MB
+from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, score_facts
 from psearch.faces.web.payloads import choice_of, number_of, whole_of
 from psearch.options import SearchOptions
@@ -28,9 +29,6 @@ from psearch.text.pgn_text import PgnGame
 from psearch.text.source import Source
 from psearch.text.wdl import material
 from psearch.version import __version__
-
-if TYPE_CHECKING:
-    from psearch.faces.web.page import Page
 
 _JUDGE_EVERY_S = 0.25
 """The game is judged as a whole, some 20 ms of work; no need for it after each position."""
@@ -49,8 +47,8 @@ _NONE: dict[str, Any] = {"running": False, "done": 0, "total": 0, "moves": [], "
 class Review:
     """The review of the game of one page, if there is one."""
 
-    def __init__(self, page: Page) -> None:
-        self._page = page
+    def __init__(self, context: Context) -> None:
+        self._context = context
         self._task: asyncio.Task[None] | None = None
         self.facts: dict[str, Any] = _NONE
         """what the page shows of it"""
@@ -65,13 +63,13 @@ class Review:
         limits = _limits_of(payload)
         if self.is_running:
             raise PsearchError("the game is being analysed already")
-        looked_at = _Line(self._page.tree)
+        looked_at = _Line(self._context.tree)
         tasks = [position_task(str(place.ply), place.board, limits, place.line) for place in positions(looked_at.work)]
         if not tasks:
             raise PsearchError("there are no moves to look at: play some, or paste a PGN")
         if len(tasks) > _MOST_PLIES:
             raise PsearchError(f"the game is longer than {_MOST_PLIES:,} plies")
-        self._task = self._page.begin("review", self._run(looked_at, tasks))
+        self._task = self._context.begin("review", self._run(looked_at, tasks))
 
     def stop(self) -> None:
         """End it; what was found stays."""
@@ -85,14 +83,14 @@ class Review:
         facts = {**(facts or _NONE), "running": False}
         if self.facts != facts:
             self.facts = facts
-            self._page.show("review.state", self.facts)
+            self._context.show("review.state", self.facts)
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     async def _run(self, line: _Line, tasks: list[Task]) -> None:
         """Search all positions, the last one first, and judge the game from time to time."""
         answers: dict[int, PositionAnswer] = {}
-        desk, loop = self._page.desk, asyncio.get_running_loop()
+        desk, loop = self._context.desk, asyncio.get_running_loop()
         next_look = 0.0
         ended, problem = "stopped", ""
         self._tell(line, answers, len(tasks), True, "" if desk.has_cores else "waiting for the game of another tab")
@@ -117,13 +115,13 @@ class Review:
                         next_look = began + max(_JUDGE_EVERY_S, _REST * (loop.time() - began))
             ended = problem
         finally:
-            if self._page.tree is line.tree and not ended and line.is_still_there:
+            if self._context.tree is line.tree and not ended and line.is_still_there:
                 annotate(judge_game(line.real, answers), f"psearch {__version__}")
                 line.tree.write_scores(line.nodes)
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
-                self._page.tell_game()
-            if self._page.tree is line.tree:
+                self._context.tell_game()
+            if self._context.tree is line.tree:
                 self._tell(line, answers, len(tasks), False, ended)
 
     def _tell(
@@ -159,7 +157,7 @@ class Review:
                 for color, player in judged.players.items()
             },
         }
-        self._page.show("review.state", self.facts)
+        self._context.show("review.state", self.facts)
 
 
 class _Line:
