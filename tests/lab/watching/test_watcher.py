@@ -83,8 +83,9 @@ def test_a_search_is_seen_as_it_runs() -> None:
         thrown = thrown_away(snapshots)
         assert all(begin < end for _, begin, end, *_ in thrown)
         assert thrown, "some work is thrown away"
-        searched = sum(s[2] - s[1] for snapshot in snapshots for s in snapshot["tracks"][0] if s[0] == SEARCH)
-        assert searched > 0.5 * last["now"]
+        tracks = [track for snapshot in snapshots for track in snapshot["tracks"]]
+        searched = sum(s[2] - s[1] for track in tracks for s in track if s[0] == SEARCH)
+        assert searched > 0.5 * last["now"]  # by one or the other: cores may be others'
         assert abs(last["now"] / 1e6 - seconds) < 1.0
         finished = watcher.look()
         assert finished is not None and finished["done"]
