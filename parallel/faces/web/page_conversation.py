@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 
 import chess
@@ -191,7 +192,7 @@ async def _open_game(page: Page, found: Shown, here: int = 0) -> None:
         tree = found.opened[found.number]
     else:
         tree, problem = await asyncio.to_thread(GameTree.of_pgn, found.games[found.number].text)
-        if here:
+        with contextlib.suppress(PsearchError):  # a page may know of a move that its PGN has not yet
             tree.go(here)
     page.match.check_may_change()
     page.keep()

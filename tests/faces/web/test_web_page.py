@@ -302,6 +302,8 @@ def test_the_page_has_the_game_when_the_server_ends(talk: Any, connect: Connect)
         sans = {node["id"]: node.get("san") for node in found["nodes"]}
         assert list(sans.values()) == [node.get("san") for node in tree["nodes"]]
         assert sans[found["here"]] == "d4"
+        other.say("board.pgn", text=kept["pgn"], here=here + 20)
+        assert len(other.hear("board.tree")["nodes"]) == 6
 
 
 # -- two tabs, and none ------------------------------------------------------------------------------------------------
