@@ -695,10 +695,11 @@ def test_a_board_that_another_tab_has(page: Any) -> None:
         })"""
     )
     page.wait_for_selector("#connection:visible")
-    page.evaluate("document.documentElement.dataset.engine = ''")
+    page.evaluate("document.documentElement.dataset.engine = document.querySelector('#said').textContent = ''")
     page.click("#reconnect")
     page.wait_for_selector("#connection", state="hidden")
     until(page, "document.documentElement.dataset.engine")  # it has been told of everything again
+    wait_for_position(page, "The position at the beginning")
     until(page, "document.querySelector('#clock-bottom.to-move')")
     click_move(page, "e2", "e4")
     wait_for_position(page, "1. e4")
