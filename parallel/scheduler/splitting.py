@@ -503,11 +503,12 @@ def unwind(ctx, wk):
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)
         withdraw(ctx, home)
-    if ctx.trace != 0 and (not dead or node.inside > 1 or wk.ply == 0):  # else a visit further up includes this work
-        trace_abort(ctx, wk, home, lost, 0)
     # before the node is left: who leaves the root last merges the outcomes of all
     unwinds_on = node.inside == 1 and atomic_load(closed_of(node)) == CLOSED_ABORTED
-    if not unwinds_on:  # else a visit further up includes these nodes
+    is_stopped = atomic_load(stop_of(header_of(ctx))) != 0  # no cutoff: the work just ends
+    if not unwinds_on and not is_stopped:  # else a visit further up includes these nodes
+        if ctx.trace != 0:
+            trace_abort(ctx, wk, home, lost, 0)
         wk.counters.aborted_nodes += lost
         if not dead:
             wk.outcomes.wasted[node.split_type] += lost

@@ -96,9 +96,16 @@ def pov_wdl(score: chess.engine.PovScore, board: chess.Board) -> chess.engine.Po
 
 
 def expected_points(score: chess.engine.Score, board: chess.Board) -> float:
-    """Return what the side to move scores on average, 0 to 1: wins and half the draws."""
-    mate = score.mate()
-    if mate is not None:
-        return float(wdl_of_score(score, board)[0] / 1000)
-    win, draw, _ = probabilities(score.score() or 0, material(board))
+    """Return what the side that has the score gets on average, 0 to 1: wins and half the draws.
+
+    Marks of moves are made of it (`psearch.batch.positions.comparing`), and the bar and the graph of the page.
+    """
+    return expected_points_with(score, material(board))
+
+
+def expected_points_with(score: chess.engine.Score, pawn_units: int) -> float:
+    """Return `expected_points` in a position of so much `material`."""
+    if score.is_mate():
+        return float(score == chess.engine.MateGiven or score > chess.engine.Cp(0))
+    win, draw, _ = probabilities(score.score() or 0, pawn_units)
     return win + draw / 2

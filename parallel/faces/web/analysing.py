@@ -15,6 +15,7 @@ from psearch.faces.web.game_tree import score_facts
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.options import pruning_named
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY
+from psearch.text.wdl import material
 
 MOST_LINES = 10
 _MOST_PLIES = 24
@@ -155,18 +156,20 @@ class Analyst:
         if picture == self._latest:
             return
         self._latest = picture
+        tree = self._context.tree
         if "lowerbound" not in first and "upperbound" not in first:
-            self._context.tree.keep_score(self._node, first["score"], first.get("depth", 0))
-        self._context.show("analysis.lines", picture)
+            tree.keep_score(self._node, first["score"], first.get("depth", 0))
+        # the best that is known of the position, which another search may have found
+        self._context.show("analysis.lines", {**picture, "eval": tree.score_at(self._node)})
 
     def _line(self, line: chess.engine.InfoDict, words: dict[tuple[chess.Move, ...], list[str]]) -> dict[str, Any]:
         moves = tuple(line["pv"][:_MOST_PLIES])
         words[moves] = self._words.get(moves) or _san(self._board, moves)
         score = line["score"]
-        facts = score_facts(score, "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact")
+        bound = "lower" if "lowerbound" in line else "upper" if "upperbound" in line else "exact"
         wdl = line["wdl"].white() if "wdl" in line else None
         return {
-            **facts,
+            **score_facts(score, material(self._board), bound),
             "depth": line.get("depth", 0),
             "seldepth": line.get("seldepth", 0),
             "san": words[moves],

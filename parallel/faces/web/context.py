@@ -18,14 +18,23 @@ class Context:
     def __init__(self, desk: Desk) -> None:
         self.desk = desk
         self.tree = GameTree()
+        self.former: list[Any] = []
+        """what was on the board before, for *Undo*; the latest last"""
+        self.later: list[Any] = []
+        """what was undone"""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def send(self, type: str, payload: Mapping[str, Any]) -> None:
-        """Say something to the page; `psearch.faces.web.handlers.Session`."""
+        """Say something to the page."""
         raise NotImplementedError
 
     def show(self, type: str, payload: Mapping[str, Any]) -> None:
         """Say a state of which only the latest matters."""
+        raise NotImplementedError
+
+    def keep(self, tree: GameTree | None = None) -> None:
+        """Keep what is on the board for *Undo*, before something takes its place. tree: a copy, if the tree itself is
+        going to be changed."""
         raise NotImplementedError
 
     def begin(self, part: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -42,7 +51,7 @@ class Context:
 
     def tell_game(self) -> None:
         """Tell the page the whole tree, and what stands on the board."""
-        self.send("board.tree", self.tree.tree())
+        self.send("board.tree", {**self.tree.tree(), "undo": bool(self.former), "redo": bool(self.later)})
         self.tell_position()
 
     async def _guarded(self, part: str, work: Coroutine[Any, Any, None]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import chess
@@ -21,6 +21,7 @@ from psearch.text.pgn_text import Where, read_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
 from psearch.text.values import shown
+from psearch.text.wdl import expected_points_with, material
 
 MOST_NODES = 4_000
 """Of a tree; each takes some 200 bytes of the message that tells of it."""
@@ -38,7 +39,9 @@ _MARKS = {
     chess.pgn.NAG_DUBIOUS_MOVE: "?!",
 }
 _PROMOTIONS = {"q": chess.QUEEN, "r": chess.ROOK, "b": chess.BISHOP, "n": chess.KNIGHT}
-_COMMANDS = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?|\[%[a-z]+ [^\]]*\]")
+_EVAL = re.compile(r"\[%eval [^\]]*\](?: at (?:least|most) [-+#][-\d.]+)?")
+"""An evaluation in a comment, with the words behind it that psearch has for a bound."""
+_COMMANDS = re.compile(rf"{_EVAL.pattern}|\[%[a-z]+ [^\]]*\]")
 """What a comment has for programs: evaluations, clocks."""
 _CP_LIMIT = 100_000
 """Scores of PGN files beyond that are nobody's centipawns."""
@@ -82,6 +85,8 @@ class GameTree:
         self._next = 0
         self._facts: dict[chess.pgn.GameNode, dict[str, Any]] = {}
         """what the page is told of nodes and does not change"""
+        self._material: dict[chess.pgn.GameNode, int] = {}
+        """in pawn units, for the points of a score"""
         self._evals: dict[chess.pgn.GameNode, tuple[chess.engine.PovScore, int]] = {}
         """scores of positions, and their depths, that were found here"""
         self.renumber()
@@ -119,6 +124,25 @@ class GameTree:
         problem = "" if work.problem is None else f"{work.problem.text}: {work.problem.consequence}"
         return cls(work.game), problem
 
+    def copy(self) -> GameTree:
+        """Return the same game, with the same numbers and scores, that goes its own ways."""
+        game = chess.pgn.Game(self.game.headers.copy())
+        game.comment, game.nags = self.game.comment, set(self.game.nags)
+        nodes: dict[chess.pgn.GameNode, chess.pgn.GameNode] = {self.game: game}
+        for node in _walk(self.game)[1:]:
+            assert isinstance(node, chess.pgn.ChildNode)
+            nodes[node] = nodes[node.parent].add_variation(
+                node.move, comment=node.comment, starting_comment=node.starting_comment, nags=node.nags
+            )
+        found = GameTree(game)
+        found.here = nodes[self.here]
+        found._numbers = {nodes[node]: number for node, number in self._numbers.items()}
+        found._nodes = {number: node for node, number in found._numbers.items()}
+        found._next = self._next
+        found._evals = {nodes[node]: score for node, score in self._evals.items()}
+        found._material = {nodes[node]: units for node, units in self._material.items() if node in nodes}
+        return found
+
     def renumber(self) -> None:
         """Give numbers to nodes that have none, and take them from those that are not there any more. Raises
         PsearchError for too many."""
@@ -130,6 +154,7 @@ class GameTree:
             del self._nodes[self._numbers.pop(node)]
             self._evals.pop(node, None)
             self._facts.pop(node, None)
+            self._material.pop(node, None)
         for node in found:
             if node not in self._numbers:
                 self._numbers[node] = self._next
@@ -218,6 +243,7 @@ class GameTree:
         for node, depth, board in _walk_with_boards(self.game, self._facts):
             if board is not None:
                 self._facts[node] = self._lasting_facts(node, depth, board)
+                self._material[node] = material(board)
             facts = dict(self._facts[node])
             if isinstance(node, chess.pgn.ChildNode):
                 facts["main"] = node.is_main_variation()
@@ -226,7 +252,7 @@ class GameTree:
                 facts["comment"] = " ".join(_COMMANDS.sub("", node.comment).split())[:_LONGEST_COMMENT]
             score = self.score_of(node)
             if score is not None:
-                facts["eval"] = score_facts(score)
+                facts["eval"] = score
             nodes.append(facts)
         headers = self.game.headers
         return {
@@ -260,19 +286,44 @@ class GameTree:
         return {"fen": _fen(board), "pgn": self.game.accept(exporter)}
 
     def keep_score(self, number: int, score: chess.engine.PovScore, depth: int) -> None:
-        """Remember what was found at a node, unless something deeper was."""
+        """Remember what was found at a node, unless something deeper was, here or by who wrote the PGN."""
         node = self._nodes.get(number)
-        if node is not None and depth >= self._evals.get(node, (None, 0))[1]:
-            self._evals[node] = score, depth
+        if node is not None:
+            known = self._known(node)
+            self._evals[node] = (score, depth) if known is None or depth >= known[1] else known
 
-    def score_of(self, node: chess.pgn.GameNode) -> chess.engine.PovScore | None:
-        """Return what was found at a node here, or by who wrote the PGN."""
-        if node in self._evals:
-            return self._evals[node][0]
-        score = node.eval()
-        if score is not None and abs(score.white().score(mate_score=_CP_LIMIT) or 0) > _CP_LIMIT:
+    def score_of(self, node: chess.pgn.GameNode) -> dict[str, Any] | None:
+        """Return the deepest score of a node, as the page is told of it; None where there is none."""
+        known = self._known(node)
+        if known is None:
             return None
-        return score
+        if node not in self._material:
+            self._material[node] = material(node.board())
+        return score_facts(known[0], self._material[node])
+
+    def score_at(self, number: int) -> dict[str, Any] | None:
+        """Return `score_of` the node of a number, which may be gone."""
+        node = self._nodes.get(number)
+        return None if node is None else self.score_of(node)
+
+    def write_scores(self, nodes: Iterable[chess.pgn.GameNode]) -> None:
+        """Write scores into the PGN where it has others, which are less deep."""
+        for node in nodes:
+            known = self._known(node)
+            if known is not None and node.eval() is not None and known[1] > (node.eval_depth() or 0):
+                node.comment = _EVAL.sub("", node.comment).strip()
+                node.set_eval(*known)
+
+    def _known(self, node: chess.pgn.GameNode) -> tuple[chess.engine.PovScore, int] | None:
+        """The deepest score of a node and its depth, 0 where the PGN does not say it."""
+        found = self._evals.get(node)
+        depth = node.eval_depth() or 0
+        if found is not None and found[1] >= depth:
+            return found
+        score = node.eval()
+        if score is None or abs(score.white().score(mate_score=_CP_LIMIT) or 0) > _CP_LIMIT:
+            return found
+        return score, depth
 
 
 def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> chess.Move:
@@ -322,13 +373,20 @@ def outcome_text(outcome: chess.Outcome) -> str:
     return winner + reason
 
 
-def score_facts(score: chess.engine.PovScore, bound: str = "exact") -> dict[str, Any]:
-    """Return a score, or a bound for who is to move, seen from White: as text, and as a number for bars and graphs
-    (mates are beyond 10,000)."""
+def score_facts(score: chess.engine.PovScore, pawn_units: int, bound: str = "exact") -> dict[str, Any]:
+    """Return a score, or a bound for who is to move, seen from White: as text, in centipawns (mates are beyond 10,000),
+    and as expected points, of which bar and graph are drawn and marks are made.
+
+    pawn_units: `psearch.text.wdl.material` of the position.
+    """
     white = score.white()
     if bound != "exact" and not score.turn:
         bound = "upper" if bound == "lower" else "lower"
-    return {"text": relative_text(white, bound), "cp": white.score(mate_score=20_000)}
+    return {
+        "text": relative_text(white, bound),
+        "cp": white.score(mate_score=20_000),
+        "points": round(expected_points_with(white, pawn_units), 4),
+    }
 
 
 def _fen(board: chess.Board) -> str:

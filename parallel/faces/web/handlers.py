@@ -5,8 +5,8 @@ A message is one JSON object in a text frame of the WebSocket: `{"type": "worker
 of the page it belongs to. A module declares what it takes, and is listed in `MODULES`:
 
     @handles("workers.watch")
-    async def watch(session: Session, payload: Payload) -> None:
-        session.send("workers.state", {...})
+    async def watch(page: Page, payload: Payload) -> None:
+        page.send("workers.state", {...})
 
 What a handler raises as PsearchError goes to the page as `{"type": "workers.error", "payload": {"text": ...}}`. A
 payload is whatever the page says, so handlers check it (`psearch.faces.web.payloads`).
@@ -16,49 +16,16 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
-import chess
-
-from psearch.api.asynchronous import AsyncEngine
-from psearch.faces.web.desk import EngineSettings
 from psearch.results import PsearchError
 
 Payload = Mapping[str, Any]
 """What a message says, as JSON gives it: nothing in it has been checked."""
 
 
-class PageSession(Protocol):
-    """A page that is open, as handlers see it. For the loop's thread only."""
-
-    @property
-    def engine(self) -> AsyncEngine:
-        """The engine that all pages share, started. Raises PsearchError while it is not ready yet."""
-
-    @property
-    def settings(self) -> EngineSettings:
-        """Return what the command line has said, and pages have changed since."""
-
-    @property
-    def board(self) -> chess.Board:
-        """A copy of the position at hand, with the moves that led to it."""
-
-    @property
-    def is_open(self) -> bool:
-        """Whether there is still somebody to send to."""
-
-    def send(self, type: str, payload: Payload) -> None:
-        """Say something to the page. Does not wait; payload: what JSON can say."""
-
-    def show(self, type: str, payload: Payload) -> None:
-        """Show a state of which only the latest matters: of several in a twentieth of a second one is sent."""
-
-    def on_close(self, function: Callable[[], None]) -> None:
-        """Call this when the page is closed. The same function is taken once."""
-
-
 Handler = Callable[[Any, Payload], Awaitable[None]]
-"""Takes the session and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
+"""Takes the page and a payload. Messages of one part are handled one after the other, those of others meanwhile."""
 H = TypeVar("H", bound=Handler)
 
 MODULES: tuple[str, ...] = (

@@ -22,7 +22,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from psearch.defaults import PRUNING_MODES, STUDY_DRIVERS
-from psearch.faces.web.handlers import PageSession, Payload, handles
+from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import choice_of, text_of, whole_of
 from psearch.lab.watching.job import BackgroundJob
 from psearch.lab.watching.laboratory import LEAST_NODES, MOST_NODES, MOST_WORKERS
@@ -41,8 +42,8 @@ class _Work:
     running: _Work | None = None
     """the one that works: searches in virtual time would only slow each other down"""
 
-    def __init__(self, session: PageSession) -> None:
-        self._session = session
+    def __init__(self, page: Page) -> None:
+        self._page = page
         self._job: BackgroundJob | None = None
         self.wanted = 0
         """characters of a trace that is being sent"""
@@ -51,7 +52,7 @@ class _Work:
         """characters of them"""
         self.latest: tuple[str, dict[str, Any]] | None = None
         """what was said last, for a page that is loaded again"""
-        session.on_close(self.stop)
+        page.on_close(self.stop)
 
     def begin(self, task: str, arguments: Mapping[str, Any], kind: str) -> None:
         """Have it done. Raises PsearchError while there is other work."""
@@ -75,8 +76,8 @@ class _Work:
             if _Work.running is self:
                 _Work.running = None
         self.latest = f"{kind}.{message}", payload
-        if self._session.is_open:
-            self._session.send(*self.latest)
+        if self._page.is_open:
+            self._page.send(*self.latest)
 
     def expect(self, characters: int) -> None:
         """Expect a trace of so many; 0: none."""
@@ -89,78 +90,78 @@ class _Work:
             self._job.stop()
 
 
-_WORK: WeakKeyDictionary[PageSession, _Work] = WeakKeyDictionary()
+_WORK: WeakKeyDictionary[Page, _Work] = WeakKeyDictionary()
 
 
-def _work_of(session: PageSession) -> _Work:
-    work = _WORK.get(session)
+def _work_of(page: Page) -> _Work:
+    work = _WORK.get(page)
     if work is None:
-        work = _WORK[session] = _Work(session)
+        work = _WORK[page] = _Work(page)
     return work
 
 
-def _policies(session: PageSession) -> list[str]:
-    return list(dict.fromkeys((*SPLITTING_POLICIES, *session.settings.policies)))
+def _policies(page: Page) -> list[str]:
+    return list(dict.fromkeys((*SPLITTING_POLICIES, *page.settings.policies)))
 
 
-def _rules(session: PageSession) -> list[str]:
-    return list(dict.fromkeys(("", session.settings.rules)))
+def _rules(page: Page) -> list[str]:
+    return list(dict.fromkeys(("", page.settings.rules)))
 
 
 @handles("laboratory.hello")
-async def hello(session: PageSession, payload: Payload) -> None:
+async def hello(page: Page, payload: Payload) -> None:
     """Tell what can be chosen."""
-    session.send(
+    page.send(
         "laboratory.choices",
         {
-            "policies": _policies(session),
+            "policies": _policies(page),
             "most_workers": MOST_WORKERS,
             "nodes": list(_NODES),
             "pruning": list(PRUNING_MODES),
             "drivers": list(STUDY_DRIVERS),
-            "rules": _rules(session),
+            "rules": _rules(page),
         },
     )
-    latest = _work_of(session).latest
+    latest = _work_of(page).latest
     if latest is not None:
-        session.send(*latest)
+        page.send(*latest)
 
 
 @handles("laboratory.run")
-async def run(session: PageSession, payload: Payload) -> None:
+async def run(page: Page, payload: Payload) -> None:
     """Compare two policies on the position at hand."""
-    board = session.board
+    board = page.board
     if not any(board.legal_moves):
         raise PsearchError("the game is over in this position: there is nothing to search")
     arguments = {
         "fen": board.fen(),
         "chess960": board.chess960,
         "workers": whole_of(payload, "workers", 1, MOST_WORKERS),
-        "policies": tuple(choice_of(payload, name, _policies(session)) for name in ("first", "second")),
+        "policies": tuple(choice_of(payload, name, _policies(page)) for name in ("first", "second")),
         "nodes": whole_of(payload, "nodes", LEAST_NODES, MOST_NODES),
         "pruning": choice_of(payload, "pruning", PRUNING_MODES) if "pruning" in payload else "modern",
         "driver": choice_of(payload, "driver", STUDY_DRIVERS) if "driver" in payload else STUDY_DRIVERS[0],
-        "rules": choice_of(payload, "rules", _rules(session)) if "rules" in payload else "",
+        "rules": choice_of(payload, "rules", _rules(page)) if "rules" in payload else "",
     }
-    _work_of(session).begin("experiment", arguments, "laboratory")
+    _work_of(page).begin("experiment", arguments, "laboratory")
 
 
 @handles("laboratory.stop")
-async def stop(session: PageSession, payload: Payload) -> None:
+async def stop(page: Page, payload: Payload) -> None:
     """End it."""
-    _work_of(session).stop()
+    _work_of(page).stop()
 
 
 @handles("trace.begin")
-async def begin_trace(session: PageSession, payload: Payload) -> None:
+async def begin_trace(page: Page, payload: Payload) -> None:
     """Begin to take a trace of so many characters."""
-    _work_of(session).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
+    _work_of(page).expect(whole_of(payload, "characters", 1, MOST_CHARACTERS))
 
 
 @handles("trace.part")
-async def take_part(session: PageSession, payload: Payload) -> None:
+async def take_part(page: Page, payload: Payload) -> None:
     """Take some of them; after the last ones the trace is read."""
-    work = _work_of(session)
+    work = _work_of(page)
     if not work.wanted:
         raise PsearchError("there is no trace that this could be a part of")
     part = text_of(payload, "text", LONGEST_PART)
@@ -173,9 +174,3 @@ async def take_part(session: PageSession, payload: Payload) -> None:
     if is_too_long:
         raise PsearchError("the trace is longer than was said")
     work.begin("trace", {"text": text}, "trace")
-
-
-@handles("trace.stop")
-async def stop_trace(session: PageSession, payload: Payload) -> None:
-    """End it."""
-    _work_of(session).stop()

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import chess
 
@@ -20,7 +20,7 @@ from psearch.api.asynchronous import AsyncEngine
 from psearch.faces.web.analysing import Analyst
 from psearch.faces.web.context import Context
 from psearch.faces.web.desk import Desk, EngineSettings
-from psearch.faces.web.game_tree import UnreadGame
+from psearch.faces.web.game_tree import GameTree, UnreadGame
 from psearch.faces.web.handlers import Payload, handler_of
 from psearch.faces.web.page_messages import message, parse, part_of
 from psearch.faces.web.playing import Match
@@ -35,6 +35,10 @@ _MOST_WAITING = 2_000
 """messages that a page has not taken: it is frozen, and will be told everything when it comes back"""
 _MOST_UNHANDLED = 32
 """Messages of a part that wait for the one before them. The page waits with the next."""
+_MOST_FORMER = 4
+"""Steps of *Undo*: each may be a game of 4,000 moves."""
+_REST = 20
+"""The PGN of a long game takes long to write: no more of the time than one part in so many."""
 _CORE = ("board", "analysis", "engine", "play", "review")
 """Parts that are handled in one row, as they are about the same board."""
 
@@ -49,8 +53,22 @@ class Socket(Protocol):
         """End it."""
 
 
+class Shown(NamedTuple):
+    """What is on the board, and what goes with it."""
+
+    tree: GameTree
+    games: list[UnreadGame]
+    """of the PGN that was given last"""
+    number: int
+    """of the one that is shown"""
+    opened: dict[int, GameTree]
+    """those that were looked at, as they were left"""
+    review: dict[str, Any]
+    """what the page shows of the analysis of the game"""
+
+
 class Page(Context):
-    """One tab of a browser; a `psearch.faces.web.handlers.Session`."""
+    """One tab of a browser."""
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
@@ -58,9 +76,13 @@ class Page(Context):
         self.match = Match(self)
         self.review = Review(self)
         self.games: list[UnreadGame] = []
-        """of the PGN that was given last"""
         self.game_number = 0
-        """of the one that is shown"""
+        self.opened: dict[int, GameTree] = {}
+        """these three: as in `Shown`"""
+        self._writing: asyncio.Task[None] | None = None
+        """waits to tell the PGN"""
+        self._written_at = 0.0
+        """before this moment the PGN is not written again"""
         self.left_at: float | None = time.monotonic()
         """when its WebSocket went; None while it has one"""
         self._socket: Socket | None = None
@@ -112,6 +134,51 @@ class Page(Context):
         if not self._shown:
             self._has_news.set()
         self._shown[type] = payload
+
+    def keep(self, tree: GameTree | None = None) -> None:
+        """Keep what is on the board for *Undo*; see `Context`."""
+        self.former.append(self._shown_with(tree or self.tree))
+        del self.former[:-_MOST_FORMER]
+        self.later.clear()
+
+    def put(self, other: Shown, opened: bool = False) -> None:
+        """Put something else on the board. opened: it was chosen from a file, just now. Raises PsearchError while a
+        game is played."""
+        self.match.forget()
+        self.tree, self.games, self.game_number, self.opened, review = other
+        self.review.change(review)
+        self.tell_games(opened)
+        self.tell_game()
+        self.analyst.follow_other_game()
+
+    def step(self, back: bool) -> None:
+        """Put on the board what was there before (*Undo*), or what was undone. Raises PsearchError where there is
+        nothing."""
+        self.match.check_may_change()
+        source, target = (self.former, self.later) if back else (self.later, self.former)
+        if not source:
+            raise PsearchError(f"there is nothing to {'undo' if back else 'redo'}")
+        other = source.pop()
+        target.append(self._shown_with(self.tree))
+        self.put(other)
+
+    def _shown_with(self, tree: GameTree) -> Shown:
+        """What is on the board, with a tree in the place of the present one."""
+        opened = {number: tree if other is self.tree else other for number, other in self.opened.items()}
+        return Shown(tree, self.games, self.game_number, opened, self.review.facts)
+
+    def tell_game(self) -> None:
+        """Tell the page the tree, the position, and the PGN: it has the game also when the server has ended."""
+        super().tell_game()
+        if self._writing is None or self._writing.done():
+            self._writing = self.begin("board", self._tell_pgn())
+
+    async def _tell_pgn(self) -> None:
+        await asyncio.sleep(self._written_at - time.monotonic())
+        began = time.monotonic()
+        pgn = self.tree.export()["pgn"]
+        self._written_at = began + _REST * (time.monotonic() - began)
+        self.send("board.kept", {"pgn": pgn})
 
     def tell_games(self, opened: bool) -> None:
         """Tell what can be chosen from. opened: one was, just now."""
@@ -217,14 +284,13 @@ class Page(Context):
             try:
                 await handler_of(type)(self, payload)
             except PsearchError as error:
-                self.send(f"{part_of(type)}.error", {"text": str(error), "about": type})
+                self.send(f"{part_of(type)}.error", {"text": str(error)})
             except Exception as error:  # a fault of ours, which must not end the conversation
                 print(f"psearch: {type}: {error!r}", file=sys.stderr)
                 self.send(f"{part_of(type)}.error", {"text": "this should not happen: see the server's terminal"})
 
-    def tell_everything(self, page_id: str) -> None:
+    def tell_everything(self) -> None:
         """Tell everything to a page that has just come, or come back."""
-        self.send("page.hello", {"id": page_id})
         self.send("engine.state", self.desk.facts)
         self.tell_games(opened=False)
         self.tell_game()

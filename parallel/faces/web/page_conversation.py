@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 
 import chess
 
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
-from psearch.faces.web.game_tree import MOST_NODES, GameTree, UnreadGame, games_in, move_in_words, move_of
+from psearch.faces.web.game_tree import GameTree, games_in, move_in_words, move_of
 from psearch.faces.web.handlers import Payload, handles
-from psearch.faces.web.page import Page
+from psearch.faces.web.page import Page, Shown
 from psearch.faces.web.payloads import text_of, texts_of, whole_of
 from psearch.results import PsearchError
 from psearch.searcher.declared import DRIVER, EVALUATION, POLICY, PRUNING
@@ -36,7 +37,6 @@ async def tell_facts(page: Page, payload: Payload) -> None:
             "evaluations": EVALUATION.choices,
             "drivers": DRIVER.choices,
             "elo": [MIN_ELO, MAX_ELO],
-            "mostNodes": MOST_NODES,
         },
     )
 
@@ -102,11 +102,12 @@ async def fen(page: Page, payload: Payload) -> None:
 
 @handles("board.pgn")
 async def pgn(page: Page, payload: Payload) -> None:
-    """Read other games: `text`, of which the first is shown."""
+    """Read other games: `text`, of which the first is shown; there the position of number `here`, if it is given."""
     page.match.check_may_change()
+    here = whole_of(payload, "here", 0, _MOST_NUMBER) if "here" in payload else 0
     # in a thread: long games take seconds, and others use the loop
     found = await asyncio.to_thread(games_in, text_of(payload, "text", _LONGEST_PGN))
-    await _open_game(page, found, 0)
+    await _open_game(page, Shown(GameTree(), found, 0, {}, {}), here)
 
 
 @handles("board.pick")
@@ -116,7 +117,7 @@ async def pick(page: Page, payload: Payload) -> None:
     number = whole_of(payload, "number", 0, _MOST_NUMBER)
     if number >= len(page.games):
         raise PsearchError("there is no such game")
-    await _open_game(page, page.games, number)
+    await _open_game(page, Shown(GameTree(), page.games, number, page.opened, {}))
 
 
 @handles("board.chess960")
@@ -141,9 +142,23 @@ async def start(page: Page, payload: Payload) -> None:
 async def remove(page: Page, payload: Payload) -> None:
     """Take away a move and what comes after it: `id`."""
     page.match.check_may_change()
+    before = page.tree.copy()
     page.tree.remove(whole_of(payload, "id", 0, _MOST_NUMBER))
+    page.keep(before)
     page.tell_game()
     page.analyst.follow()
+
+
+@handles("board.undo")
+async def undo(page: Page, payload: Payload) -> None:
+    """Put on the board what was there before another position or game took its place, or moves were taken away."""
+    page.step(back=True)
+
+
+@handles("board.redo")
+async def redo(page: Page, payload: Payload) -> None:
+    """Undo `board.undo`."""
+    page.step(back=False)
 
 
 @handles("board.promote")
@@ -170,22 +185,25 @@ def _play(page: Page, found: chess.Move) -> None:
     page.analyst.follow()
 
 
-async def _open_game(page: Page, games: list[UnreadGame], number: int) -> None:
-    tree, problem = await asyncio.to_thread(GameTree.of_pgn, games[number].text)
+async def _open_game(page: Page, found: Shown, here: int = 0) -> None:
+    """Show the game of a number, as it was left if it was looked at before."""
+    problem = ""
+    if found.number in found.opened:
+        tree = found.opened[found.number]
+    else:
+        tree, problem = await asyncio.to_thread(GameTree.of_pgn, found.games[found.number].text)
+        with contextlib.suppress(PsearchError):  # a page may know of a move that its PGN has not yet
+            tree.go(here)
     page.match.check_may_change()
-    _set_tree(page, tree, games, number)
+    page.keep()
+    page.put(found._replace(tree=tree, opened={**found.opened, found.number: tree}), opened=True)
     if problem:
         page.send("board.error", {"text": problem})
 
 
-def _set_tree(page: Page, tree: GameTree, games: list[UnreadGame] | None = None, number: int = 0) -> None:
-    page.tree = tree
-    page.review.forget()
-    page.games, page.game_number = games or [], number
-    page.tell_games(opened=games is not None)
-    page.match.forget()
-    page.tell_game()
-    page.analyst.follow_other_game()
+def _set_tree(page: Page, tree: GameTree) -> None:
+    page.keep()
+    page.put(Shown(tree, [], 0, {}, {}))
 
 
 # -- the engine --------------------------------------------------------------------------------------------------------
@@ -231,10 +249,9 @@ async def forget(page: Page, payload: Payload) -> None:
 async def start_game(page: Page, payload: Payload) -> None:
     """Start a game: `color` (white, black, random), `elo` or null, `clock` in s or null, `increment`, `movetime`,
     `fromHere`."""
-    page.analyst.stop("a game is being played")
-    page.review.stop()
     page.match.start(payload)
-    page.review.forget()
+    page.analyst.stop("a game is being played")
+    page.review.change({})
 
 
 @handles("play.resign")
@@ -246,9 +263,9 @@ async def resign(page: Page, payload: Payload) -> None:
 @handles("play.back")
 async def take_back(page: Page, payload: Payload) -> None:
     """Undo one's last move."""
+    page.match.take_back()
     page.analyst.stop("a game is being played")
     page.review.stop()
-    page.match.take_back()
 
 
 @handles("review.start")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -62,6 +63,8 @@ class Match:
         self.result = ""
         """why the last game ended"""
         self.is_running = False
+        self.began = 0.0
+        """when the game began, by which the page sees that it is another"""
         self._left: dict[chess.Color, float] = {}
         self._since: float | None = None
         """when the clock of who is to move began to run, by the loop's time"""
@@ -79,6 +82,7 @@ class Match:
         turn = self._turn
         return {
             "running": self.is_running,
+            "began": self.began,
             "result": self.result,
             "color": chess.COLOR_NAMES[terms.human],
             "elo": terms.elo,
@@ -88,12 +92,13 @@ class Match:
         }
 
     def start(self, payload: Mapping[str, Any]) -> None:
-        """Begin a game, from what stands on the board or from the beginning. Raises PsearchError."""
+        """Begin a game, from what stands on the board or from the beginning. Raises PsearchError, also while there is
+        one."""
+        self.check_may_change()
         terms = Terms.of(payload)
         tree = GameTree.of_board(self._context.tree.board()) if flag_of(payload, "fromHere") else GameTree()
         if tree.game.board().outcome() is not None:
             raise PsearchError("the game is over in this position")
-        self._end_thinking()
         names = {terms.human: "You", not terms.human: "psearch" + (f" (Elo {terms.elo})" if terms.elo else "")}
         headers = tree.game.headers
         headers.update({"Event": "A game against psearch", "Site": "?", "Date": date.today().strftime("%Y.%m.%d")})
@@ -102,7 +107,9 @@ class Match:
             headers["TimeControl"] = f"{terms.clock_s:.0f}+{terms.increment_s:.0f}"
         if terms.elo:
             headers["BlackElo" if terms.human else "WhiteElo"] = str(terms.elo)
+        self._context.keep()
         self._context.tree = tree
+        self.began = time.time()
         self.terms, self.result, self.is_running, self._last = terms, "", True, tree.game
         self._left = {} if terms.clock_s is None else dict.fromkeys(chess.COLORS, terms.clock_s)
         self._context.tell_game()
@@ -135,6 +142,8 @@ class Match:
         self._end_thinking()
         self._stop_clock()
         tree = self._context.tree
+        if not self.is_running:
+            self._context.keep(tree.copy())  # there may be more than the game by now
         for child in list(node.variations):
             node.remove_variation(child)
         tree.here = self._last = node

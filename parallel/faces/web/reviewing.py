@@ -27,6 +27,7 @@ from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.text.pgn_text import PgnGame
 from psearch.text.source import Source
+from psearch.text.wdl import material
 from psearch.version import __version__
 
 _JUDGE_EVERY_S = 0.25
@@ -75,11 +76,13 @@ class Review:
         if self._task is not None:
             self._task.cancel()
 
-    def forget(self) -> None:
-        """End it, as there is another game: nothing of it is that game's."""
+    def change(self, facts: dict[str, Any]) -> None:
+        """End it, as there is another game: nothing of it is that game's. facts: what was shown of that one before, or
+        nothing."""
         self.stop()
-        if self.facts is not _NONE:
-            self.facts = _NONE
+        facts = {**(facts or _NONE), "running": False}
+        if self.facts != facts:
+            self.facts = facts
             self._context.show("review.state", self.facts)
 
     # -- inside --------------------------------------------------------------------------------------------------------
@@ -114,6 +117,7 @@ class Review:
         finally:
             if self._context.tree is line.tree and not ended and line.is_still_there:
                 annotate(judge_game(line.real, answers), f"psearch {__version__}")
+                line.tree.write_scores(line.nodes)
                 with contextlib.suppress(PsearchError):  # too many moves by now
                     line.tree.renumber()
                 self._context.tell_game()
@@ -127,22 +131,23 @@ class Review:
         judged = judge_game(line.work, answers)
         moves = []
         board = line.work.game.board()
-        for ply, (move, found) in enumerate(zip(line.work.game.mainline_moves(), judged.moves, strict=True)):
-            facts: dict[str, Any] = {"id": line.numbers[ply + 1], "mark": found.mark or "", "loss": found.loss}
-            if found.score is not None:
-                facts["eval"] = score_facts(found.score)
+        for ply, (move, found) in enumerate(zip(line.work.game.mainline_moves(), judged.moves, strict=True), 1):
+            facts: dict[str, Any] = {"id": line.numbers[ply], "mark": found.mark or ""}
             if found.mark is not None and found.compared is not None:
                 facts["best"] = board.san(board.parse_uci(found.compared.best))
-            moves.append(facts)
             board.push(move)
-        first = answers.get(0)
+            # what was found deeper than now stays
+            score = line.tree.score_of(line.nodes[ply])
+            if score is None and found.score is not None:
+                score = score_facts(found.score, material(board))
+            moves.append({**facts, "eval": score})
         self.facts = {
             "running": is_running,
             "done": len(answers),
             "total": total,
             "text": text,
             "moves": moves,
-            "first": score_facts(chess.engine.PovScore(first.estimate[0], line.work.game.turn())) if first else None,
+            "first": line.tree.score_of(line.tree.game),
             "players": {
                 chess.COLOR_NAMES[color]: {
                     "accuracy": player.accuracy,
@@ -160,8 +165,8 @@ class _Line:
 
     def __init__(self, tree: GameTree) -> None:
         self.tree = tree
-        self._nodes = [tree.game, *tree.game.mainline()]
-        self.numbers = [tree.number_of(node) for node in self._nodes]
+        self.nodes = [tree.game, *tree.game.mainline()]
+        self.numbers = [tree.number_of(node) for node in self.nodes]
         """of its nodes, from the root"""
         game = chess.pgn.Game(tree.game.headers)
         game.add_line(list(tree.game.mainline_moves()))
@@ -175,7 +180,7 @@ class _Line:
     @property
     def is_still_there(self) -> bool:
         """Whether the main line of the tree still begins with it."""
-        return [self.tree.game, *self.tree.game.mainline()][: len(self._nodes)] == self._nodes
+        return [self.tree.game, *self.tree.game.mainline()][: len(self.nodes)] == self.nodes
 
 
 def _work(game: chess.pgn.Game) -> PgnGame:

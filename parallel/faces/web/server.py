@@ -281,7 +281,7 @@ async def _talk(websocket: WebSocket, gate: Gate) -> None:
         await pipe.close(_POLICY_VIOLATION, "there are too many tabs: close some, and reload")
         return
     writing = await page.attach(pipe)
-    page.tell_everything(page_id)
+    page.tell_everything()
     try:
         while True:
             message: MutableMapping[str, Any] = await websocket.receive()

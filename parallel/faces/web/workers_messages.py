@@ -17,7 +17,8 @@ from weakref import WeakKeyDictionary
 
 from psearch.defaults import MAX_THREADS
 from psearch.faces.web.game_messages import OwnGame
-from psearch.faces.web.handlers import PageSession, Payload, handles
+from psearch.faces.web.handlers import Payload, handles
+from psearch.faces.web.page import Page
 from psearch.faces.web.payloads import whole_of
 from psearch.lab.watching.node_lines import chess_lines
 from psearch.lab.watching.watcher import LinesOf, Watched, Watcher
@@ -37,8 +38,8 @@ _IDLE_S = 0.2
 class _Watching:
     """One page that looks on."""
 
-    def __init__(self, session: PageSession) -> None:
-        self._session = session
+    def __init__(self, page: Page) -> None:
+        self._page = page
         self._engine: Watched | None = None
         self._watcher: Watcher | None = None
         self._was_running = False
@@ -61,7 +62,7 @@ class _Watching:
         self._watcher = self._engine = None
 
     async def _run(self) -> None:
-        while self._session.is_open:
+        while self._page.is_open:
             began = time.thread_time()
             is_running = self.unseen < _MOST_UNSEEN and self._look()
             spent = time.thread_time() - began
@@ -77,7 +78,7 @@ class _Watching:
             engine, lines_of = game, game.lines_of
         else:
             try:
-                engine, lines_of = self._session.engine, chess_lines
+                engine, lines_of = self._page.engine, chess_lines
             except PsearchError:  # it is starting
                 return False
         if engine is not self._engine or self._watcher is None:
@@ -92,36 +93,36 @@ class _Watching:
         is_running = not snapshot["done"]
         if is_running or self._was_running:  # the last one says that it is over
             self.unseen += 1
-            self._session.send("workers.look", snapshot)
+            self._page.send("workers.look", snapshot)
         self._was_running = is_running
         return is_running
 
 
-_WATCHING: WeakKeyDictionary[PageSession, _Watching] = WeakKeyDictionary()
+_WATCHING: WeakKeyDictionary[Page, _Watching] = WeakKeyDictionary()
 
 
 @handles("workers.watch")
-async def watch(session: PageSession, payload: Payload) -> None:
+async def watch(page: Page, payload: Payload) -> None:
     """Begin to look, or at other workers."""
     first = whole_of(payload, "first", 0, MAX_THREADS) if "first" in payload else 0
-    watching = _WATCHING.get(session)
+    watching = _WATCHING.get(page)
     if watching is None:
-        watching = _WATCHING[session] = _Watching(session)
-        session.on_close(watching.end)
+        watching = _WATCHING[page] = _Watching(page)
+        page.on_close(watching.end)
     watching.begin(first)
 
 
 @handles("workers.seen")
-async def seen(session: PageSession, payload: Payload) -> None:
+async def seen(page: Page, payload: Payload) -> None:
     """Note that the page has drawn a snapshot."""
-    watching = _WATCHING.get(session)
+    watching = _WATCHING.get(page)
     if watching is not None:
         watching.unseen = max(0, watching.unseen - 1)
 
 
 @handles("workers.rest")
-async def rest(session: PageSession, payload: Payload) -> None:
+async def rest(page: Page, payload: Payload) -> None:
     """Rest: the page does not show the workers any more."""
-    watching = _WATCHING.get(session)
+    watching = _WATCHING.get(page)
     if watching is not None:
         watching.end()

@@ -1,4 +1,4 @@
-"""Tracks that are too long to be sent: in cells of equal length, each with what filled most of it."""
+"""Tracks that are too long to be sent: in cells of equal length, each of one kind."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ class Segment(NamedTuple):
 def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> list[Segment]:
     """Return the same time in at most `count` segments, and at most as many of work thrown away.
 
-    Segments follow each other without gap or overlap, but for those of work thrown away, which lie over them and are
-    kept as cells that are mostly so. Short tracks stay as they are.
+    Segments follow each other without gap or overlap, but for those of work thrown away, which lie over searching. A
+    cell has one kind; what is too short to fill one is counted on, so that each kind has as many cells as it has time.
+    Short tracks stay as they are.
 
     >>> in_cells([Segment(SEARCH, 0, 70), Segment(IDLE, 70, 100)], 0, 100, 4)
     [Segment(kind=0, begin=0, end=70, split=''), Segment(kind=2, begin=70, end=100, split='')]
@@ -43,10 +44,16 @@ def in_cells(segments: Sequence[Segment], begin: int, end: int, count: int) -> l
             filled[cell][segment.kind] += max(0.0, min(segment.end, right) - max(segment.begin, left))
     plain: list[Segment] = []
     over: list[Segment] = []
+    owed = [0.0] * len(KINDS)
+    """time of each kind so far, less the cells that it has"""
     for cell, shares in enumerate(filled):
         left, right = begin + round(cell * width), begin + round((cell + 1) * width)
-        _extend(plain, Segment(max(_PLAIN, key=lambda kind: shares[kind]), left, right))
-        if shares[ABORTED] > width / 2:
+        owed = [before + share for before, share in zip(owed, shares, strict=True)]
+        kind = max((kind for kind in _PLAIN if shares[kind]), key=lambda kind: owed[kind], default=LOST)
+        owed[kind] -= width
+        _extend(plain, Segment(kind, left, right))
+        if kind == SEARCH and shares[ABORTED] and owed[ABORTED] > width / 2:
+            owed[ABORTED] -= width
             _extend(over, Segment(ABORTED, left, right))
     return plain + over
 

@@ -15,8 +15,8 @@ from psearch.arena.arena import Arena
 from psearch.core.constants import STATE_IDLE
 from psearch.core.records import MAX_PLY
 
-COUNTED = ("opens", "splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
-"""Of the workers' counters, those that are shown."""
+COUNTED = ("splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
+"""Of the workers' counters, those in a snapshot, besides `nodes`."""
 
 
 class Memory:

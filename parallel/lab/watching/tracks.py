@@ -1,10 +1,14 @@
 """What each worker has done since the last look, as segments of time, from the rings of events that the workers write.
 
-A worker's segments fill the time from look to look without gap or overlap; work that was thrown away lies over them,
-and may reach back beyond the last look. What was overwritten before it was read is `lost`.
+A worker's segments fill the time from look to look without gap or overlap. Of work that was thrown away only the nodes
+and the end are known: it is drawn over the time before, while the worker searched, as long as so many nodes take it. So
+it may reach back beyond the last look, and its share of the searched time is its share of the nodes. What was
+overwritten before it was read is `lost`.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -17,23 +21,33 @@ MOST_SEGMENTS = 48
 """Of one worker in one look; of more, what filled most of each 48th of the time."""
 _MOST_READ = 2048
 """Events of one worker in one look: as many as a look should take time for. Of more the oldest are lost."""
+_MOST_KEPT = 1024
+"""Stretches of searching that work thrown away may be drawn over, the latest: some seconds of a busy search."""
 
 
 class Track:
     """One worker."""
 
-    def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0) -> None:
-        """As it is when it is first looked at: so many events, doing this since then (microseconds)."""
+    def __init__(self, count: int = 0, kind: int = IDLE, since: int = 0, nodes: int = 0) -> None:
+        """As it is when it is first looked at: so many events, doing this since then (microseconds), so many nodes."""
         self._seen = count
         self._kind = kind
         self._split = ""
         self._since = since
+        self._nodes = nodes
+        self._searched = 0
+        """microseconds, as drawn"""
+        self._lost_nodes = 0
+        self._lost = 0
+        """microseconds of these, as drawn"""
+        self._kept: list[tuple[int, int]] = []
+        """begin and end of what was searched and not thrown away, as drawn; the latest last"""
 
-    def look(self, log: np.ndarray, clock: Clock, now: int, us_per_node: float = 0.0) -> list[Segment]:
+    def look(self, log: np.ndarray, clock: Clock, now: int, nodes: int = 0) -> list[Segment]:
         """Return what has been done since the last look, until `now`, microseconds.
 
-        log: a record of head and events, in an array; events come in the order of their times. us_per_node: of this
-        worker, about: how long work was that is thrown away, where only its nodes are known.
+        log: a record of head and events, in an array; events come in the order of their times. nodes: that the worker
+        has searched.
         """
         capacity = len(log["events"][0])
         count = int(log["head"]["count"][0])
@@ -42,22 +56,54 @@ class Track:
         after = int(log["head"]["count"][0])
         torn = max(0, after - capacity + 1 - first)
         found: list[Segment] = []
+        begin = self._since
         if first + torn > self._seen and events[torn:]:
             self._switch(found, clock.microseconds(events[torn].time), LOST, "", self._since)
             self._kind = LOST
         self._seen = count
         for event in events[torn:]:
-            self._add(found, event, clock, us_per_node)
+            self._add(found, event, clock)
         now = max(now, self._since)
-        found.append(Segment(self._kind, self._since, now, self._split))
-        self._since = now
-        segments = [segment for segment in found if segment.end > segment.begin]
-        if len(segments) > MOST_SEGMENTS:
-            begin = min(segment.begin for segment in segments if segment.kind != ABORTED)
-            return in_cells(segments, begin, now, MOST_SEGMENTS)
-        return segments
+        self._switch(found, now, self._kind, self._split, self._since)
+        segments = in_cells([one for one in found if one.end > one.begin], begin, now, MOST_SEGMENTS)
+        for one in segments:
+            if one.kind == SEARCH:
+                self._searched += one.end - one.begin
+                is_one = bool(self._kept) and self._kept[-1][1] == one.begin
+                self._kept.append((self._kept.pop()[0] if is_one else one.begin, one.end))
+        del self._kept[:-_MOST_KEPT]
+        us_per_node = self._searched / max(nodes - self._nodes, 1)
+        wasted = [
+            one
+            for event in events[torn:]
+            if event.kind == TRACE_ABORT and not event.outcome
+            for one in self._throw_away(event, clock, us_per_node)
+        ]
+        return segments + wasted[-MOST_SEGMENTS:]
 
-    def _add(self, found: list[Segment], event: Event, clock: Clock, us_per_node: float) -> None:
+    def _throw_away(self, event: Event, clock: Clock, us_per_node: float) -> Iterator[Segment]:
+        """Take the worker's latest searching before an event for the nodes that were thrown away then.
+
+        What was drawn too long or too short before, at another speed, is made up for.
+        """
+        self._lost_nodes += event.value
+        at, left = clock.microseconds(event.time), round(self._lost_nodes * us_per_node) - self._lost
+        later: list[tuple[int, int]] = []
+        while self._kept and left > 0:
+            begin, end = self._kept.pop()
+            if end > at:
+                later.append((max(begin, at), end))
+            end = min(end, at)
+            cut = max(begin, end - left)
+            if cut < end:
+                left -= end - cut
+                self._lost += end - cut
+                yield Segment(ABORTED, cut, end, split_name(event.split))
+            if begin < cut <= end:
+                self._kept.append((begin, cut))
+        self._kept.extend(reversed(later))
+
+    def _add(self, found: list[Segment], event: Event, clock: Clock) -> None:
         at = clock.microseconds(event.time)
         if event.kind == TRACE_IDLE:
             self._switch(found, at, self._kind, self._split, self._since)
@@ -69,9 +115,6 @@ class Track:
             self._switch(found, at, self._kind, self._split, self._since)
             self._kind = SEARCH
             self._split = split_name(event.split) if event.frame >= 0 else ""
-        elif event.kind == TRACE_ABORT:
-            begin = clock.microseconds(event.begin) if event.begin < event.time else at - int(event.value * us_per_node)
-            found.append(Segment(ABORTED, max(0, min(begin, at)), at, split_name(event.split)))
 
     def _switch(self, found: list[Segment], at: int, kind: int, split: str, since: int) -> None:
         """The worker did this until `at`."""

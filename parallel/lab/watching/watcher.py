@@ -114,7 +114,7 @@ class WatchedSearch:
             "first": first,
             "tracks": tracks,
             "load": self._load(counters, busy),
-            "counters": {name: int(counters[name].sum()) for name in _SHOWN},
+            "counters": {name: int(found.sum()) for name, found in counters.items()},
             "idle": round(1 - float(busy.mean()), 4),
             "done": memory.is_done,
             "depth": memory.depth,
@@ -157,12 +157,14 @@ class WatchedSearch:
         found = []
         for worker in wanted:
             track = self._tracks.get(worker)
+            searched = int(nodes[worker])
             log = logs[worker : worker + 1]
             if track is None:
                 is_new = self._last_us == 0  # the first look: from the beginning
                 count = 0 if is_new else int(log["head"]["count"][0])
-                track = Track(count, IDLE if is_new or not busy[worker] else SEARCH, self._last_us)
-            found.append(packed(track.look(log, clock, now, now / max(int(nodes[worker]), 1))))
+                kind = IDLE if is_new or not busy[worker] else SEARCH
+                track = Track(count, kind, self._last_us, 0 if is_new else searched)
+            found.append(packed(track.look(log, clock, now, searched)))
             tracks[worker] = track
         self._tracks = tracks
         return found
@@ -176,7 +178,3 @@ class WatchedSearch:
             known = spent > 0
             shares[known] = 1 - np.clip(idle[known] / spent[known], 0, 1)
         return "".join(_LOAD[round(share * 15)] for share in shares.tolist())
-
-
-_SHOWN = ("nodes", "opens", "splits", "joins", "aborts", "aborted_nodes", "idle_cycles", "search_cycles")
-"""Counters in a snapshot, over all workers."""

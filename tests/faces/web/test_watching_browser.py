@@ -176,7 +176,7 @@ def test_a_hundred_malformed_messages_change_nothing(page: Any) -> None:
     values = [None, True, -1, 0, 1.5, 10**30, "x", "x" * 70_000, [], {}, ["ybw"], {"a": 1}, "serial", "/etc/passwd"]
     names = ["first", "second", "workers", "nodes", "pruning", "rules", "characters", "text", "path", "fen", "position"]
     types = ["workers.watch", "workers.seen", "workers.rest", "laboratory.run", "laboratory.stop", "trace.begin",
-             "trace.part", "trace.stop", "game.hello", "game.search", "game.stop", "workers.", "laboratory.magic",
+             "trace.part", "game.hello", "game.search", "game.stop", "workers.", "laboratory.magic",
              "trace"]  # fmt: skip
     messages = [
         [dice.choice(types), {name: dice.choice(values) for name in dice.sample(names, dice.randrange(4))}]

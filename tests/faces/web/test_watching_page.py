@@ -168,6 +168,20 @@ def painted(page: Page, variable: str) -> int:
     )
 
 
+def test_many_short_pieces_do_not_look_like_much(
+    browser: Browser, address: str, snapshots: list[dict[str, Any]]
+) -> None:
+    """A twentieth of the time was thrown away, a millisecond each time; so much of the picture is red."""
+    track = [[0, 0, 20_000_000], *([3, at, at + 1_000] for at in range(0, 20_000_000, 20_000))]
+    one = {**snapshots[-1], "begin": 0, "now": 20_000_000, "tracks": [track], "workers": 1, "load": "f", "search": 7}
+    with opened(browser, address) as page:
+        page.evaluate("mount('workers')")
+        page.get_by_label("Time shown", exact=True).select_option("20 s")
+        feed(page, [one])
+        assert painted(page, "--searching") > 2000
+        assert painted(page, "--wasted") < 0.1 * painted(page, "--searching")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_tracks_tree_and_curves_show_the_search(
     browser: Browser, address: str, snapshots: list[dict[str, Any]], scheme: str

@@ -17,9 +17,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chess
+import chess.engine
 import pytest
 from paths import REPOSITORY
 from timing import least
+
+from psearch.text.wdl import expected_points
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (pip install '.[dev]')")
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
@@ -42,6 +46,7 @@ ARGUMENTS = [
 ]
 COMMAND = Path(sys.executable).with_name("psearch")
 PICTURES = REPOSITORY / "docs" / "guides" / "web"
+WIDTHS = (320, 375, 414, 560, 600, 700, 812, 900, 1024, 1170, 1366, 1920)
 WIDE, NARROW = {"width": 1600, "height": 900}, {"width": 375, "height": 760}
 MORPHY = (
     '[White "Morphy"]\n[Black "Allies"]\n[Result "1-0"]\n\n'
@@ -506,6 +511,180 @@ def test_a_server_that_is_gone(browser: Any) -> None:
         context.close()
 
 
+def test_a_game_outlives_the_server(browser: Any, tmp_path: Path) -> None:
+    """It can be copied and saved without one, and a new server on the same port gets it, as soon as its address has
+    been opened; a new tab finds it, too."""
+    context = browser.new_context(viewport=WIDE, permissions=["clipboard-read", "clipboard-write"])
+    page = context.new_page()
+    server = Server()
+    try:
+        page.goto(server.address)
+        page.wait_for_selector("cg-board piece")
+        until(page, "document.documentElement.dataset.engine === 'ready'", 60)
+        for origin, target, move in (("e2", "e4", "1. e4"), ("c7", "c5", "1... c5"), ("g1", "f3", "2. Nf3")):
+            click_move(page, origin, target)
+            wait_for_position(page, move)
+        page.click("#go-back")
+        wait_for_position(page, "1... c5")
+        server.process.kill()
+        page.wait_for_selector("#connection:visible")
+        page.evaluate(
+            """() => {
+                const clipboardData = new DataTransfer();
+                clipboardData.setData("text", "1. d4 d5");
+                document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+            }"""
+        )
+        with page.expect_download() as download:
+            page.click("#kept-save")
+        download.value.save_as(tmp_path / "game.pgn")
+        assert "1. e4 c5 2. Nf3 *" in (tmp_path / "game.pgn").read_text("utf-8")
+        page.click("#kept-copy")
+        until(page, "document.querySelector('#kept-copy').textContent === 'Copied'")
+        assert "1. e4 c5 2. Nf3 *" in page.evaluate("navigator.clipboard.readText()")
+        assert moves(page) == ["e4", "c5", "Nf3"]
+        server.process.communicate()
+        server = Server("--port", server.address.partition("127.0.0.1:")[2].partition("/")[0])
+        until(page, "document.querySelector('#connection-text').textContent.includes('started anew')", 60)
+        other = context.new_page()
+        other.goto(server.address)
+        other.wait_for_selector("cg-board piece")
+        page.wait_for_selector("#connection", state="hidden")
+        wait_for_moves(page, 3)
+        wait_for_position(page, "1... c5")
+        assert moves(page) == ["e4", "c5", "Nf3"]
+        assert not other.locator("#moves .move").count()
+        other.click("#tab-game")
+        other.click("#last-game")
+        wait_for_moves(other, 3)
+    finally:
+        server.process.kill()
+        server.process.communicate()
+        context.close()
+
+
+def test_what_was_pasted_is_undone(page: Any) -> None:
+    """By Ctrl+Z and by the button, which is there for whatever takes the place of a game."""
+    click_move(page, "e2", "e4")
+    wait_for_position(page, "1. e4")
+    assert page.locator("#undo").is_disabled()
+    page.evaluate(
+        """() => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text", "8/P6k/8/8/8/8/6p1/K7 w - - 0 1");
+            document.body.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+        }"""
+    )
+    until(page, "document.querySelectorAll('cg-board piece').length === 4")
+    page.keyboard.press("Control+z")
+    wait_for_position(page, "1. e4")
+    assert moves(page) == ["e4"]
+    page.keyboard.press("Control+Shift+z")
+    until(page, "document.querySelectorAll('cg-board piece').length === 4")
+    page.click("#undo")
+    wait_for_position(page, "1. e4")
+    page.click("#remove")
+    wait_for_moves(page, 0)
+    page.click("#undo")
+    wait_for_position(page, "1. e4")
+
+
+def test_castling_follows_the_pieces_of_a_position_that_is_made(page: Any) -> None:
+    """What cannot be is not asked for; and what was begun is there when one comes back from another tab."""
+
+    def ticked() -> str:
+        boxes = page.locator("#edit-castling input").all()
+        return "".join(box.get_attribute("value") for box in boxes if box.is_checked())
+
+    def put(name: str, *squares: str) -> None:
+        page.locator("#palette").get_by_label(name, exact=True).click()
+        for square in squares:
+            page.mouse.click(*centre(page, square))
+        page.locator("#palette").get_by_label(name, exact=True).click()
+
+    page.click("#tab-position")
+    page.click("#edit")
+    assert ticked() == "KQkq"
+    put("nothing", "h1")
+    assert ticked() == "Qkq"
+    put("white rook", "h1")
+    assert ticked() == "KQkq"
+    page.mouse.click(*centre(page, "e8"))
+    page.mouse.click(*centre(page, "e6"))
+    until(page, "document.querySelector('#fen').value.includes('KQ -')")
+    assert ticked() == "KQ"
+    page.locator("#edit-castling input[value=Q]").uncheck()
+    page.click("#tab-analysis")
+    page.click("#tab-position")
+    page.click("#edit")
+    assert ticked() == "K"
+    page.mouse.click(*centre(page, "e6"))
+    page.mouse.click(*centre(page, "e8"))
+    until(page, "document.querySelector('#fen').value.startsWith('rnbqkbnr/')")
+    page.click("#edit-clear")
+    assert ticked() == ""
+    put("white king", "d1")
+    put("black king", "d8")
+    put("white pawn", "a2")
+    for box in page.locator("#edit-castling input").all():
+        box.evaluate("(box) => box.click()")
+    assert ticked() == ""
+    page.click("#edit-form button[type=submit]")
+    page.wait_for_selector("#edit-form", state="hidden")
+    until(page, "document.querySelector('#fen').value === '3k4/8/8/8/8/8/P7/3K4 w - - 0 1'")
+    # of Chess960, where the king and rooks may stand elsewhere
+    page.fill("#chess960", "0")
+    page.click("#chess960-form button")
+    until(page, "document.querySelector('#fen').value.startsWith('bbqnnrkr/')")
+    page.click("#edit")
+    assert ticked() == "KQkq"
+    put("nothing", "a2")
+    page.click("#edit-form button[type=submit]")
+    until(page, "document.querySelector('#fen').value === 'bbqnnrkr/pppppppp/8/8/8/8/1PPPPPPP/BBQNNRKR w HFhf - 0 1'")
+
+
+def test_a_new_game_turns_the_board_and_throws_none_away(page: Any) -> None:
+    turned = "document.querySelector('.cg-wrap.orientation-black') !== null"
+    page.click("#tab-play")
+    page.select_option("#clock", "none+0.5")
+    page.click("#start-game")
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    click_move(page, "e2", "e4")
+    wait_for_moves(page, 2)
+    page.check("input[name=color][value=black]")
+    page.click("#start-game")
+    until(page, "document.querySelector('#notes').textContent.includes('a game is being played: end it first')")
+    assert moves(page)[0] == "e4" and not page.evaluate(turned)
+    page.click("#resign")
+    until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
+    page.click("#flip")
+    page.click("#take-back")  # the same game, on the board as it was turned by hand
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    assert page.evaluate(turned)
+    page.click("#flip")
+    page.click("#resign")
+    until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
+    page.click("#start-game")
+    until(page, "document.querySelector('#play-state').textContent === 'Your move'")
+    assert page.evaluate(turned)
+    page.click("#resign")
+    until(page, "document.querySelector('#play-state').textContent === 'You resigned'")
+
+
+def test_bar_and_graph_are_what_marks_are_made_of(page: Any) -> None:
+    """The share of White in both is the points that White may expect."""
+    page.click("#tab-game")
+    page.fill("#pgn", "1. e4 {[%eval 0.94]} e5 {[%eval 2.42]} 2. Nf3 {[%eval -5.01]} *")
+    page.click("#pgn-form button[type=submit]")
+    wait_for_moves(page, 3)
+    page.click("#go-last")
+    wait_for_position(page, "2. Nf3")
+    points = [expected_points(chess.engine.Cp(cp), chess.Board()) for cp in (94, 242, -501)]
+    until(page, f"parseInt(document.querySelector('#bar').getAttribute('aria-valuenow')) === {round(100 * points[-1])}")
+    curve = page.locator("#graph polyline").get_attribute("points").split()
+    assert [1 - float(point.partition(",")[2]) / 100 for point in curve[1:-1]] == pytest.approx(points, abs=0.002)
+
+
 def test_a_board_that_another_tab_has(page: Any) -> None:
     """Is taken back by the button."""
     until(page, "document.querySelector('#clock-bottom.to-move')")
@@ -516,10 +695,11 @@ def test_a_board_that_another_tab_has(page: Any) -> None:
         })"""
     )
     page.wait_for_selector("#connection:visible")
-    page.evaluate("document.documentElement.dataset.engine = ''")
+    page.evaluate("document.documentElement.dataset.engine = document.querySelector('#said').textContent = ''")
     page.click("#reconnect")
     page.wait_for_selector("#connection", state="hidden")
     until(page, "document.documentElement.dataset.engine")  # it has been told of everything again
+    wait_for_position(page, "The position at the beginning")
     until(page, "document.querySelector('#clock-bottom.to-move')")
     click_move(page, "e2", "e4")
     wait_for_position(page, "1. e4")
@@ -657,6 +837,51 @@ def test_it_fits(browser: Any, server: Server, size: dict[str, int], scheme: str
     name = {(1600, "dark"): "dark", (375, "light"): "narrow"}.get((size["width"], scheme))
     if name:
         picture(page, name)
+    page.click("#analyse")
+    context.close()
+
+
+SHOW_ROWS = """() => {
+    const found = document.querySelectorAll(".split-tree .node-workers");
+    for (const one of found) one.textContent = "0, 4 at exd8=Q+; 1 at Nf6; 2, 3, 5 at Ncxd5; 6 at O-O-O";
+    return found.length;
+}"""
+"""As with more workers than there are cores for."""
+CUT = """[...document.querySelectorAll("main *")].filter((element) => element.getClientRects().length &&
+    !element.matches(".unseen, .for-readers, input, .scroll, .wide, #moves, #lines .pv, .clock .name") &&
+    getComputedStyle(element).overflowX !== "visible" &&
+    element.scrollWidth > element.clientWidth + 1).map((element) => element.outerHTML.slice(0, 120))"""
+"""Elements whose text sticks out and is not seen, or has to be scrolled for; fields and tables may."""
+
+
+def test_it_fits_at_every_width(browser: Any, server: Server) -> None:
+    """Every tab, with open nodes among the workers: nothing sticks out, no word is cut."""
+    context = browser.new_context(viewport=WIDE)
+    page = context.new_page()
+    page.goto(server.address)
+    page.wait_for_selector("cg-board piece")
+    until(page, "document.documentElement.dataset.engine === 'ready'", 60)
+    page.click("#analyse")
+    page.click("#tab-workers")
+    until(page, "document.querySelectorAll('[role=treeitem]').length > 1")
+    page.get_by_role("button", name="Pause").click()
+    for _ in range(40):
+        if page.evaluate(SHOW_ROWS) > 1:
+            break
+        page.get_by_role("button", name="One step back").click()
+    assert page.evaluate(SHOW_ROWS) > 1
+    wrong = []
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 375 if width == 812 else 800})
+        for tab in page.locator("[role=tab]").all():
+            tab.click()
+            page.wait_for_timeout(100)
+            if page.evaluate("document.documentElement.scrollWidth") > width or page.evaluate(CUT):
+                wrong.append((width, tab.inner_text(), page.evaluate(CUT)))
+        if page.evaluate(SHOW_ROWS) < 2:
+            wrong.append((width, "no rows", []))
+    assert not wrong
+    page.click("#tab-analysis")
     page.click("#analyse")
     context.close()
 

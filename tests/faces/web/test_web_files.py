@@ -79,7 +79,7 @@ def test_colours_have_contrast(theme: str) -> None:
     if theme == "dark":
         colours |= dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", dark))
     for ground in ("background", "surface", "raised"):
-        for name in ("text", "muted", "accent", "good", "dubious", "mistake", "blunder"):
+        for name in ("text", "muted", "accent", "dubious", "mistake", "blunder"):
             assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
         assert contrast(colours["border"], colours[ground]) >= 3 or ground == "raised"
     assert contrast(colours["on-accent"], colours["accent"]) >= 4.5

@@ -12,21 +12,25 @@ from collections.abc import Callable
 from typing import Any
 
 import chess
+import chess.engine
 import pytest
 from paths import REPOSITORY
 
 pytest.importorskip("starlette", reason="starlette is not installed (pip install '.[dev]')")
 pytest.importorskip("httpx2", reason="httpx2 is not installed (pip install '.[dev]')")
 
+from psearch.batch.positions.comparing import loss_of
 from psearch.faces.web import page as page_module
 from psearch.faces.web import reviewing
 from psearch.faces.web.page import SHOW_S
 from psearch.options import SearchOptions
+from psearch.text.wdl import expected_points
 
 Connect = Callable[..., Any]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1"
 MATED_SOON = "7k/8/5K2/6Q1/8/8/8/8 b - - 0 1"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4#"
+HOW_TO_PLAY = {"color": "white", "elo": None, "clock": None, "increment": 0, "movetime": 0.05}
 HOW = {"multipv": 2, "policy": "ybw", "pruning": "ael", "evaluation": "classic", "driver": "null"}
 
 
@@ -172,6 +176,134 @@ def test_a_killed_worker_is_a_note(talk: Any) -> None:
     note = talk.hear("engine.note")
     assert "worker" in note["text"]
     talk.hear("analysis.lines", lambda found: found["depth"] >= 5)
+
+
+def test_what_was_found_deeper_stays(talk: Any) -> None:
+    """In the list, the bar and the graph, which are told one score; after an analysis and a review that saw less; in
+    the PGN, too."""
+    talk.say("board.pgn", text="1. e4 {[%eval 4.56,60]} e5 {[%eval -3.21]} 2. Nf3 *")
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 4)
+    for number, scores in ((1, {"+4.56"}), (2, set())):
+        talk.say("board.go", id=number)
+        talk.say("analysis.start")
+        found = talk.hear("analysis.lines", lambda found, number=number: found["id"] == number and found["depth"] >= 4)
+        assert found["lines"][0]["text"] != "+4.56"
+        told = found["eval"]["text"]
+        assert told != "-3.21" and scores <= {told}
+    talk.say("analysis.stop")
+    talk.say("review.start", kind="depth", amount=2)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] == 4)
+    texts = [move["eval"]["text"] for move in review["moves"]]
+    assert texts[0] == "+4.56"
+    talk.say("board.promote", id=1)
+    assert [node["eval"]["text"] for node in talk.hear("board.tree")["nodes"][1:]] == texts
+    talk.say("board.export")
+    pgn = talk.hear("board.exported")["pgn"]
+    assert "[%eval 4.56,60]" in pgn and pgn.count("%eval") >= 3
+
+
+def test_a_score_is_drawn_by_the_points_of_which_marks_are_made(talk: Any) -> None:
+    talk.say("board.pgn", text="1. e4 {[%eval 2.42]} e5 {[%eval 5.01]} 2. Nf3 {[%eval #-3]} *")
+    nodes = talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 4)["nodes"]
+    board = chess.Board()
+    for node, score in zip(nodes[1:], (chess.engine.Cp(242), chess.engine.Cp(501), chess.engine.Mate(-3)), strict=True):
+        assert node["eval"]["points"] == pytest.approx(expected_points(score, board), abs=1e-4)
+    assert loss_of(board, board, chess.engine.Cp(501), chess.engine.Cp(-242)) == pytest.approx(
+        nodes[2]["eval"]["points"] - nodes[1]["eval"]["points"], abs=2e-4
+    )
+
+
+# -- undo, and a game that outlives the server -------------------------------------------------------------------------
+
+REPLACING: dict[str, list[tuple[str, dict[str, Any]]]] = {
+    "fen": [("board.fen", {"text": MATE_IN_ONE})],
+    "pgn": [("board.pgn", {"text": FOOLS_MATE})],
+    "start": [("board.start", {})],
+    "chess960": [("board.chess960", {"number": 5})],
+    "remove": [("board.remove", {"id": 1})],
+    "remove a variation": [("board.remove", {"id": 4})],
+    "play": [("play.start", {**HOW_TO_PLAY, "fromHere": False}), ("play.resign", {})],
+    "play from here": [("play.start", {**HOW_TO_PLAY, "fromHere": True}), ("play.resign", {})],
+    "two": [("board.start", {}), ("board.pgn", {"text": "1. c4 *"})],
+}
+"""Whatever takes the place of a game, or of some of it."""
+
+
+def game_of(tree: dict[str, Any]) -> list[Any]:
+    return [(node.get("san"), node.get("parent"), node.get("eval"), node["fen"]) for node in tree["nodes"]]
+
+
+def make_line(talk: Any) -> list[Any]:
+    """A game with a variation and a score."""
+    talk.say("board.pgn", text="1. e4 {[%eval 0.31,20]} e5 (1... c5) 2. Nf3 *")
+    return game_of(talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5))
+
+
+@pytest.mark.parametrize("how", REPLACING)
+def test_what_takes_the_place_of_a_game_is_undone(talk: Any, how: str) -> None:
+    before = make_line(talk)
+    for type, payload in REPLACING[how]:
+        talk.say(type, **payload)
+    for _ in range(1 if how != "two" else 2):
+        talk.say("board.undo")
+    tree = talk.hear("board.tree", lambda tree: tree["redo"] and game_of(tree) == before)
+    assert tree["undo"]  # what was there before that game
+    talk.say("board.redo")
+    talk.hear("board.tree", lambda tree: game_of(tree) != before)
+    talk.say("board.undo")
+    talk.hear("board.tree", lambda tree: game_of(tree) == before)
+    assert not [payload for type, payload in talk.heard if type.endswith(".error")]
+
+
+def test_there_may_be_nothing_to_undo_and_a_game_is_not_undone(talk: Any) -> None:
+    for word in ("undo", "redo"):
+        talk.say(f"board.{word}")
+        assert talk.hear_error()["text"] == f"there is nothing to {word}"
+    make_line(talk)
+    start(talk, clock=None, elo=None, movetime=0.05)
+    talk.hear("play.state", lambda state: state["running"])
+    talk.say("board.undo")
+    assert "a game is being played" in talk.hear_error()["text"]
+
+
+def test_undo_brings_back_what_was_analysed(talk: Any) -> None:
+    talk.say("board.pgn", text=FOOLS_MATE)
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 5)
+    talk.say("review.start", kind="depth", amount=2)
+    review = talk.hear("review.state", lambda state: not state["running"] and state["done"] == 4)
+    talk.say("board.start")
+    talk.hear("review.state", lambda state: not state["moves"])
+    talk.say("board.undo")
+    assert talk.hear("review.state") == review
+
+
+def test_a_game_of_the_list_is_as_it_was_left(talk: Any) -> None:
+    talk.say("board.pgn", text='[White "A"]\n\n1. e4 e5 *\n\n[White "C"]\n\n1. d4 *\n')
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 3)
+    talk.say("board.say", text="Nf3")
+    before = game_of(talk.hear("board.tree"))
+    for number in (1, 0):
+        talk.say("board.pick", number=number)
+        tree = talk.hear("board.tree")
+    assert game_of(tree) == before
+
+
+def test_the_page_has_the_game_when_the_server_ends(talk: Any, connect: Connect) -> None:
+    """And another server takes it, with the position that stood on the board."""
+    make_line(talk)
+    talk.say("board.go", id=2)
+    talk.say("board.say", text="d4")
+    kept = talk.hear("board.kept", lambda kept: "d4" in kept["pgn"])
+    tree = dict(talk.heard)["board.tree"]
+    here = [node["id"] for node in tree["nodes"]].index(tree["here"])
+    with connect("7" * 32) as other:
+        other.say("board.pgn", text=kept["pgn"], here=here)
+        found = other.hear("board.tree", lambda tree: len(tree["nodes"]) == 6)
+        sans = {node["id"]: node.get("san") for node in found["nodes"]}
+        assert list(sans.values()) == [node.get("san") for node in tree["nodes"]]
+        assert sans[found["here"]] == "d4"
+        other.say("board.pgn", text=kept["pgn"], here=here + 20)
+        assert len(other.hear("board.tree")["nodes"]) == 6
 
 
 # -- two tabs, and none ------------------------------------------------------------------------------------------------
@@ -323,6 +455,28 @@ def test_a_game_is_played_to_its_end(talk: Any) -> None:
     talk.say("board.export")
     pgn = talk.hear("board.exported")["pgn"]
     assert '[Result "1-0"]' in pgn and '[BlackElo "1100"]' in pgn and "[%clk" in pgn
+
+
+def test_a_game_that_is_played_is_not_thrown_away(talk: Any) -> None:
+    """By another one; and what is refused has stopped nothing."""
+    start(talk, clock=None, elo=None, movetime=0.05)
+    began = talk.hear("play.state", lambda state: state["running"])["began"]
+    talk.say("board.say", text="e4")
+    talk.hear("board.tree", lambda tree: len(tree["nodes"]) == 3)
+    start(talk, color="black")
+    assert talk.hear_error()["text"] == "a game is being played: end it first"
+    talk.say("play.resign")
+    state = talk.hear("play.state", lambda state: not state["running"])
+    assert (state["began"], state["color"]) == (began, "white")
+    talk.say("analysis.start")
+    talk.hear("analysis.lines")
+    start(talk, elo=0)
+    assert "elo must be" in talk.hear_error()["text"]
+    talk.say("play.back")
+    talk.say("play.back")
+    talk.say("play.resign")
+    start(talk, clock=None, elo=None, movetime=0.05)
+    assert talk.hear("play.state", lambda state: state["running"] and state["began"] > began)["color"] == "white"
 
 
 def test_both_sides_move_in_turn(talk: Any) -> None:

@@ -126,7 +126,6 @@ def test_a_page_is_told_everything_at_first(connect: Callable[..., Any]) -> None
     with connect() as talk:
         types = [type for type, _ in talk.heard]
     assert types == [
-        "page.hello",
         "engine.state",
         "board.games",
         "board.tree",

@@ -39,9 +39,42 @@ def test_the_time_is_covered_by_no_more_than_so_many(lengths: list[tuple[int, in
         check_covers(found, 0, end)
 
 
-def test_a_cell_is_what_filled_most_of_it() -> None:
-    segments = track([(SEARCH, 30), (IDLE, 20)] * 10 + [(IDLE, 30), (SEARCH, 20)] * 10)
-    assert in_cells(segments, 0, 1000, 20) == [Segment(SEARCH, 0, 500), Segment(IDLE, 500, 1000)]
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([SEARCH, JOIN, IDLE]), st.integers(1, 1000), st.floats(0, 1)),
+        min_size=20,
+        max_size=200,
+    )
+)
+def test_each_kind_has_as_many_cells_as_it_has_time(parts: list[tuple[int, int, float]]) -> None:
+    """However short its stretches are; and work thrown away lies over searching."""
+    plain = track([(kind, length) for kind, length, _ in parts])
+    wasted = [
+        Segment(ABORTED, one.end - round(share * (one.end - one.begin)), one.end)
+        for one, (kind, _, share) in zip(plain, parts, strict=True)
+        if kind == SEARCH and round(share * (one.end - one.begin))
+    ]
+    end = plain[-1].end
+    found = in_cells([*plain, *wasted], 0, end, 10)
+    for kind in (SEARCH, JOIN, IDLE):
+        assert abs(time_of(found, kind) - time_of(plain, kind)) <= 0.3 * end + 10
+    searched = [one for one in found if one.kind == SEARCH]
+    for one in found:
+        if one.kind == ABORTED:
+            assert any(other.begin <= one.begin and one.end <= other.end for other in searched)
+
+
+def time_of(segments: list[Segment], kind: int) -> int:
+    return sum(one.end - one.begin for one in segments if one.kind == kind)
+
+
+def test_stretches_shorter_than_half_a_cell_are_counted_on() -> None:
+    """A tenth of the time idle, and a fifth thrown away: so much of the picture is."""
+    segments = track([(SEARCH, 90), (IDLE, 10)] * 1000)
+    segments += [Segment(ABORTED, 100 * number + 70, 100 * number + 90) for number in range(1000)]
+    found = in_cells(segments, 0, 100_000, 400)
+    assert abs(time_of(found, IDLE) - 10_000) <= 500
+    assert abs(time_of(found, ABORTED) - 20_000) <= 500
 
 
 def test_work_thrown_away_is_seen_where_it_is_most_of_a_cell() -> None:

@@ -12,6 +12,7 @@ from psearch.core.records import TRACE_ABORT, TRACE_IDLE, TRACE_JOIN, TRACE_TAKE
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment
 from psearch.lab.watching.laboratory import segments_of
 from psearch.lab.watching.tracks import MOST_SEGMENTS, Clock, Track
+from psearch.scheduler.scheduler_entries import request_stop
 from psearch.simulation.simulator import Simulator
 
 TICKS_PER_MS = 10**9
@@ -42,7 +43,7 @@ def check_tiles(segments: list[Segment], begin: int, end: int) -> None:
 
 
 def test_events_become_segments() -> None:
-    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_IDLE, 50, 50), (TRACE_JOIN, 60, 64), (TRACE_ABORT, 70, 80)])
+    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_IDLE, 50, 50), (TRACE_JOIN, 60, 64)])
     track = Track()
     found = track.look(log, CLOCK, 100)
     assert found == [
@@ -50,7 +51,6 @@ def test_events_become_segments() -> None:
         Segment(SEARCH, 10, 50, "3.5"),
         Segment(IDLE, 50, 60),
         Segment(JOIN, 60, 64),
-        Segment(ABORTED, 70, 80, "3.5"),
         Segment(SEARCH, 64, 100, "3.5"),
     ]
     assert track.look(log, CLOCK, 150) == [Segment(SEARCH, 100, 150, "3.5")]
@@ -58,11 +58,24 @@ def test_events_become_segments() -> None:
     assert track.look(log, CLOCK, 200) == [Segment(SEARCH, 150, 170, "3.5"), Segment(IDLE, 170, 200)]
 
 
-def test_work_of_which_only_the_nodes_are_known_is_as_long_as_these_took() -> None:
-    log = log_of([(TRACE_TAKE, 10, 10), (TRACE_ABORT, 80, 80), (TRACE_ABORT, 90, 90)])
-    log["events"]["value"][0, 1:3] = 20, 10**9
-    found = Track().look(log, CLOCK, 100, us_per_node=0.5)
-    assert [segment[:3] for segment in found if segment.kind == ABORTED] == [(ABORTED, 70, 80), (ABORTED, 0, 90)]
+def test_work_thrown_away_is_as_long_as_its_nodes_took_and_lies_over_searching() -> None:
+    """Also where the worker was idle in between, and what is red already is not red twice."""
+    log = log_of([(TRACE_TAKE, 0, 0), (TRACE_IDLE, 40, 40), (TRACE_TAKE, 60, 60), (TRACE_ABORT, 80, 80)])
+    log["events"]["value"][0, 3] = 60
+    track = Track()
+    found = track.look(log, CLOCK, 120, nodes=200)  # 100 microseconds: half a microsecond each
+    assert [one[:3] for one in found if one.kind == ABORTED] == [(ABORTED, 60, 80), (ABORTED, 30, 40)]
+    write(log, (TRACE_ABORT, 140, 140))
+    log["events"]["value"][0, 4] = 160
+    found = track.look(log, CLOCK, 140, nodes=240)
+    assert [one[:3] for one in found if one.kind == ABORTED] == [(ABORTED, 80, 140), (ABORTED, 10, 30)]
+
+
+def test_a_value_that_came_too_late_is_not_counted_as_thrown_away() -> None:
+    """The counters do not, either."""
+    log = log_of([(TRACE_TAKE, 0, 0), (TRACE_ABORT, 80, 80)])
+    log["events"]["value"][0, 1], log["events"]["outcome"][0, 1] = 60, 1
+    assert Track().look(log, CLOCK, 100, nodes=100) == [Segment(SEARCH, 0, 100, "3.5")]
 
 
 def test_what_was_overwritten_is_lost() -> None:
@@ -132,7 +145,8 @@ def test_tracks_are_those_of_the_trace_whenever_one_looks(
         # turns that began before may have gone on for a while: what they did is seen at the next look
         for worker, track in enumerate(tracks):
             log = simulator.arena.trace_logs[worker : worker + 1]
-            found[worker] += track.look(log, clock, round(now * 1000))
+            nodes = int(simulator.arena.worker["nodes"][worker])
+            found[worker] += track.look(log, clock, round(now * 1000), nodes)
     recorder.end(end * TICKS_PER_MS)
     for worker in range(4):
         wanted = segments_of(list(recorder.slices_of(worker)))
@@ -142,3 +156,24 @@ def test_tracks_are_those_of_the_trace_whenever_one_looks(
                 for track in (found[worker], wanted)
             )
             assert abs(ours - theirs) <= 0.02 * end * 1000
+        searched = sum(one.end - one.begin for one in found[worker] if one.kind == SEARCH)
+        wasted = sum(one.end - one.begin for one in found[worker] if one.kind == ABORTED)
+        record = simulator.arena.worker[worker]
+        assert wasted / searched == pytest.approx(record["counters"]["aborted_nodes"] / record["nodes"], abs=0.01)
+
+
+def test_what_a_stop_ends_was_not_thrown_away(begun: Callable[..., Simulator]) -> None:
+    simulator = begun(workers=4)
+    simulator.advance_to(8 * TICKS_PER_MS)
+    workers, logs = simulator.arena.worker, simulator.arena.trace_logs
+    assert logs is not None and (workers["stack"] >= 0).sum() > 1
+
+    def thrown_away() -> tuple[int, int]:
+        events = [log["events"][: log["head"]["count"]] for log in logs]
+        unwound = sum(int(((one["kind"] == TRACE_ABORT) & (one["outcome"] == 0)).sum()) for one in events)
+        return int(workers["counters"]["aborted_nodes"].sum()), unwound
+
+    before = thrown_away()
+    request_stop(simulator.arena.context)
+    simulator.advance_to(20 * TICKS_PER_MS)
+    assert simulator.arena.header["done"][0] and thrown_away() == before

@@ -2,7 +2,7 @@
 
 import { Board } from "./board.js";
 import { Channel, OPENED_ELSEWHERE } from "./channel.js";
-import { byId, el, setText } from "./dom.js";
+import { byId, el, isTyped, setText } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Game } from "./game.js";
 import { Evaluation } from "./graph.js";
@@ -52,7 +52,7 @@ function note(text, kind = "note") {
 channel.on("*", (payload, type) => {
   if (type.endsWith(".error")) note(payload.text, "error");
 });
-channel.on("engine.note", ({ text }) => note(text));
+for (const type of ["engine.note", "page.note"]) channel.on(type, ({ text }) => note(text));
 
 channel.on("engine.state", (engine) => {
   const words = {
@@ -72,6 +72,7 @@ channel.on("channel.open", () => {
 channel.on("channel.closed", ({ reason, code, final }) => {
   setText(byId("connection-text"), final ? reason : "The server does not answer; it is tried again.");
   byId("reconnect").hidden = code !== OPENED_ELSEWHERE;
+  byId("kept").hidden = game.isBlank;
   byId("connection").hidden = false;
   byId("main").inert = true;
 });
@@ -106,7 +107,10 @@ document.addEventListener("keydown", (event) => {
 // nothing can be done without the server, and nothing shall be lost
 window.addEventListener("keydown", (event) => byId("main").inert && event.stopImmediatePropagation(), { capture: true });
 document.addEventListener("keydown", (event) => {
-  if (event.target.closest?.("input, select, textarea, dialog") || event.ctrlKey || event.altKey || event.metaKey) return;
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.target.closest?.("input, textarea")) {
+    channel.send(event.shiftKey ? "board.redo" : "board.undo");
+  }
+  if (isTyped(event)) return;
   if (event.key === "f") board.flip();
   if (event.key === "m") {
     board.hideLine(); // the field lies under its title

@@ -113,12 +113,14 @@ export class Board {
     this.ground.setAutoShapes(shapes.reverse());
   }
 
-  // Pieces go where they are put, whatever the rules are, and `press` takes each square that is pressed; null ends it.
-  edit(press) {
+  // Pieces go where they are put, whatever the rules are, `press` takes each square that is pressed (null ends
+  // it), `change` is called when there are other pieces.
+  edit(press, change = undefined) {
     this.hideLine();
     this.isEdited = press !== null;
     const movable = this.isEdited ? { free: true, color: "both" } : { free: false };
-    this.ground.set({ movable, draggable: { deleteOnDropOff: this.isEdited }, events: { select: press ?? undefined } });
+    this.ground.set({ movable, draggable: { deleteOnDropOff: this.isEdited } });
+    this.ground.set({ events: { select: press ?? undefined, change } });
     this.ground.set({ autoCastle: !this.isEdited, lastMove: undefined, check: false });
     this.ground.setAutoShapes([]);
     this.draw();
@@ -157,8 +159,10 @@ export class Board {
 
   takePlay(state) {
     this.isMine = state.running ? state.color : null;
-    if (state.running && !this.wasRunning) this.turnTo(state.color);
-    this.wasRunning = state.running;
+    if (state.running && this.began !== state.began) {
+      this.began = state.began; // a new game, also right after another
+      this.turnTo(state.color);
+    }
     this.draw();
   }
 

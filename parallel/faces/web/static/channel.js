@@ -13,7 +13,8 @@
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 5000;
 export const OPENED_ELSEWHERE = 4001; // another tab has taken over this board
-const FINAL = [1008, OPENED_ELSEWHERE]; // 1008: the token is not that of this server, or there are too many tabs
+const FINAL = [1008, OPENED_ELSEWHERE]; // 1008: the token is not that of this server, or there are too many tabs: both
+// may change, as soon as the server's address has been opened in another tab of this browser
 const MOST_WAITING = 100;
 
 export class Channel {
@@ -43,8 +44,8 @@ export class Channel {
       this.isOpen = false;
       const final = FINAL.includes(event.code);
       this.announce("channel.closed", { reason: event.reason, code: event.code, final });
-      if (final) return;
-      setTimeout(() => this.open(), this.retryMs);
+      if (event.code === OPENED_ELSEWHERE) return;
+      setTimeout(() => this.open(), final ? LONGEST_RETRY_MS : this.retryMs);
       this.retryMs = Math.min(2 * this.retryMs, LONGEST_RETRY_MS);
     });
   }

@@ -4,30 +4,21 @@
 //   curve.show(values, last);                                                      values: numbers or null, oldest first
 //   root.append(reliability({ title, series: [{ label, bins: [{ count, predicted, observed }] }] }));
 
+import { el, grouped, paintOn, short, svg } from "./dom.js";
 import { palette } from "./tracks.js";
 
 const HEIGHT = 44;
 const LEAST_COUNT = 20; // a bin of fewer says nothing
-const SVG = "http://www.w3.org/2000/svg";
 
 export class Curve {
-  constructor(root, { label, unit = "", format = (value) => value.toFixed(0), colour = "--curve-1" }) {
+  constructor(root, { label, unit = "", format = short, colour = "--curve-1" }) {
     this.format = format;
     this.label = label;
     this.unit = unit;
     this.colour = colour;
-    this.figure = document.createElement("figure");
-    this.figure.className = "curve";
-    const caption = document.createElement("figcaption");
-    const name = document.createElement("span");
-    name.textContent = label;
-    this.value = document.createElement("output");
-    this.value.textContent = "–";
-    caption.append(name, this.value);
-    this.canvas = document.createElement("canvas");
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", label);
-    this.figure.append(caption, this.canvas);
+    this.value = el("output", {}, "–");
+    this.canvas = el("canvas", { role: "img", "aria-label": label });
+    this.figure = el("figure", { class: "curve" }, el("figcaption", {}, el("span", {}, label), this.value), this.canvas);
     root.append(this.figure);
     this.values = [];
     new ResizeObserver(() => this.draw()).observe(this.figure);
@@ -49,16 +40,9 @@ export class Curve {
   draw() {
     const width = this.figure.clientWidth;
     if (!width) return;
-    const scale = devicePixelRatio || 1;
-    const { canvas, values } = this;
-    if (canvas.width !== Math.round(width * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(HEIGHT * scale);
-    }
+    const { values } = this;
     const ink = palette();
-    const paint = canvas.getContext("2d");
-    paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.clearRect(0, 0, width, HEIGHT);
+    const paint = paintOn(this.canvas, width, HEIGHT);
     paint.strokeStyle = ink["--hairline"];
     paint.beginPath();
     paint.moveTo(0, HEIGHT - 0.5);
@@ -81,54 +65,34 @@ export class Curve {
   }
 }
 
-function element(name, attributes, text = "") {
-  const made = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.textContent = text;
-  return made;
-}
-
 /** A plot of what was observed over what was predicted; the diagonal is a prediction that is always right. */
 export function reliability({ title, series }) {
   const size = 260, left = 38, floor = 226, side = 214;
-  const figure = document.createElement("figure");
-  figure.className = "reliability";
-  const caption = document.createElement("figcaption");
-  caption.textContent = title;
   const told = series.map(({ label, bins }) => {
     const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
     return `${label}: ${solid.map((bin) => `${bin.predicted.toFixed(2)} gave ${bin.observed.toFixed(2)}`).join(", ") || "too few"}`;
   });
-  const plot = element("svg", { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${title}. ${told.join(". ")}` });
+  const plot = svg("svg", { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": `${title}. ${told.join(". ")}` });
   const x = (value) => left + value * side;
   const y = (value) => floor - value * side;
   for (const value of [0, 0.25, 0.5, 0.75, 1]) {
-    plot.append(element("line", { class: "grid", x1: x(0), x2: x(1), y1: y(value), y2: y(value) }));
-    plot.append(element("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end" }, String(value)));
-    plot.append(element("text", { x: x(value), y: floor + 14, "text-anchor": "middle" }, String(value)));
+    plot.append(svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(value), y2: y(value) }));
+    plot.append(svg("text", { x: left - 5, y: y(value) + 4, "text-anchor": "end" }, String(value)));
+    plot.append(svg("text", { x: x(value), y: floor + 14, "text-anchor": "middle" }, String(value)));
   }
-  plot.append(element("text", { x: x(0.5), y: floor + 29, "text-anchor": "middle" }, "predicted"));
-  plot.append(element("text", { transform: `translate(10 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "observed"));
-  plot.append(element("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));
+  plot.append(svg("text", { x: x(0.5), y: floor + 29, "text-anchor": "middle" }, "predicted"));
+  plot.append(svg("text", { transform: `translate(10 ${y(0.5)}) rotate(-90)`, "text-anchor": "middle" }, "observed"));
+  plot.append(svg("line", { class: "ideal", x1: x(0), y1: y(0), x2: x(1), y2: y(1) }));
   series.forEach(({ label, bins }, number) => {
     const solid = bins.filter((bin) => bin.count >= LEAST_COUNT);
     const points = solid.map((bin) => `${x(bin.predicted).toFixed(1)},${y(bin.observed).toFixed(1)}`).join(" ");
-    plot.append(element("polyline", { class: `line curve-${number + 1}`, points }));
+    plot.append(svg("polyline", { class: `line curve-${number + 1}`, points }));
     for (const bin of solid) {
-      const mark = element("circle", { class: `mark curve-${number + 1}`, cx: x(bin.predicted), cy: y(bin.observed), r: 3 });
-      mark.append(element("title", {}, `${label}: ${bin.count.toLocaleString()} with ${bin.predicted.toFixed(3)}, ${bin.observed.toFixed(3)} were so`));
+      const mark = svg("circle", { class: `mark curve-${number + 1}`, cx: x(bin.predicted), cy: y(bin.observed), r: 3 });
+      mark.append(svg("title", {}, `${label}: ${grouped(bin.count)} with ${bin.predicted.toFixed(3)}, ${bin.observed.toFixed(3)} were so`));
       plot.append(mark);
     }
   });
-  const keys = document.createElement("ul");
-  keys.className = "keys";
-  series.forEach(({ label }, number) => {
-    const item = document.createElement("li");
-    const sign = document.createElement("span");
-    sign.className = `key curve-${number + 1}`;
-    item.append(sign, label);
-    keys.append(item);
-  });
-  figure.append(caption, plot, keys);
-  return figure;
+  const keys = series.map(({ label }, number) => el("li", {}, el("span", { class: `key curve-${number + 1}` }), label));
+  return el("figure", { class: "reliability" }, el("figcaption", {}, title), plot, el("ul", { class: "keys" }, keys));
 }

@@ -23,6 +23,12 @@ function setAttributes(element, attributes) {
   }
 }
 
+// Whether a key is for a field or a dialog, or is the browser's.
+export function isTyped(event, more = "") {
+  const isForIt = event.target.closest?.(`input, select, textarea, dialog${more}`);
+  return Boolean(isForIt) || event.ctrlKey || event.altKey || event.metaKey;
+}
+
 export const byId = (id) => document.getElementById(id);
 
 // Change a text only where it is another: most do not change from one picture to the next.
@@ -30,18 +36,32 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-export function labelled(label, control, attributes = {}) {
-  return el("label", { class: "field", ...attributes }, el("span", {}, label), control);
+// A canvas of this size in pixels of the page, empty, to paint on.
+export function paintOn(canvas, width, height) {
+  const scale = devicePixelRatio || 1;
+  const size = [width, height].map((length) => Math.round(length * scale));
+  if (canvas.width !== size[0] || canvas.height !== size[1]) {
+    [canvas.width, canvas.height] = size;
+    canvas.style.height = `${height}px`;
+  }
+  const paint = canvas.getContext("2d");
+  paint.setTransform(scale, 0, 0, scale, 0, 0);
+  paint.clearRect(0, 0, width, height);
+  return paint;
+}
+
+// The style sheet of the parts behind tabs, once it is needed.
+export function addStyles() {
+  const href = new URL("watching.css", import.meta.url).href;
+  if (![...document.styleSheets].some((sheet) => sheet.href === href)) document.head.append(el("link", { rel: "stylesheet", href }));
 }
 
 const THIN = "\u2009";
 
-// 1234567 as 1 234 567
-export function grouped(number) {
-  return String(Math.round(number)).replace(/\B(?=(\d{3})+$)/g, THIN);
-}
+// 1234567 as 1,234,567
+export const grouped = (number) => Math.round(number).toLocaleString("en");
 
-// 1234567 as 1.23 M
+// 1234567 as 1.23 M, 1.234 as 1.2
 export function short(number) {
   for (const [size, unit] of [
     [1e9, "G"],
@@ -50,7 +70,7 @@ export function short(number) {
   ]) {
     if (number >= size) return `${(number / size).toPrecision(3)}${THIN}${unit}`;
   }
-  return String(Math.round(number));
+  return number < 100 && !Number.isInteger(number) ? number.toFixed(1) : String(Math.round(number));
 }
 
 export function seconds(value) {

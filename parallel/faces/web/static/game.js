@@ -1,5 +1,9 @@
 // The game as the server has told it: a tree of moves, and what stands on the board. Other modules read it from here.
 
+const FIRST = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR";
+// What the search marks; the name is the class of style sheets, too. Other marks come with a PGN.
+export const MISTAKES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
+
 export class Game {
   constructor(channel) {
     this.channel = channel;
@@ -10,6 +14,8 @@ export class Game {
     this.position = null;
     this.white = this.black = "";
     this.result = "*";
+    this.pgn = ""; // of the whole game: it is here also when the server has ended
+    channel.on("board.kept", ({ pgn }) => (this.pgn = pgn));
     channel.on("board.tree", (tree) => this.takeTree(tree));
     channel.on("board.position", (position) => this.takePosition(position));
     for (const type of ["board.error", "channel.closed"]) channel.on(type, () => (this.asked = null));
@@ -28,6 +34,8 @@ export class Game {
     this.white = tree.white;
     this.black = tree.black;
     this.result = tree.result;
+    this.canUndo = tree.undo;
+    this.canRedo = tree.redo;
     this.channel.announce("game.changed", {});
   }
 
@@ -42,9 +50,8 @@ export class Game {
 
   takeScore(found) {
     const node = this.nodes.get(found.id);
-    const [best] = found.lines;
-    if (!node || !best || /[<>]/.test(best.text)) return;
-    node.eval = { text: best.text, cp: best.cp };
+    if (!node || !found.eval) return;
+    node.eval = found.eval;
     this.channel.announce("game.scored", { id: found.id });
   }
 
@@ -56,13 +63,17 @@ export class Game {
       if (move.eval) node.eval = move.eval;
       node.mark = move.mark || node.mark;
       node.best = move.best;
-      node.loss = move.loss;
     }
     this.channel.announce("game.scored", {});
   }
 
   get node() {
     return this.nodes.get(this.here);
+  }
+
+  // Whether there is nothing but the first position of chess.
+  get isBlank() {
+    return this.nodes.size < 2 && (this.root?.fen ?? FIRST) === FIRST && this.root?.turn !== "black";
   }
 
   // The main line from the root, the root included.

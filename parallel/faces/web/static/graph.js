@@ -1,17 +1,11 @@
-// The evaluation: a bar beside the board, and a graph over the main line with the mistakes marked.
+// The evaluation: a bar beside the board, and a graph over the main line with the mistakes marked. What they show is what
+// the server sends of a score: the points that White may expect, of which the marks are made, too.
 
 import { byId, setText, svg } from "./dom.js";
-import { moveNumber } from "./game.js";
+import { MISTAKES, moveNumber } from "./game.js";
 
-const CHANCE_PER_CP = 0.00368208; // slope of the logistic curve that lichess fitted, as in psearch's accuracy
 const HEIGHT = 100;
 const WIDTH = 600;
-const CLASSES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
-
-// The share of White in the bar and the graph, 0 to 1.
-function share(cp) {
-  return 1 / (1 + Math.exp(-CHANCE_PER_CP * cp));
-}
 
 // As short as the bar is narrow.
 function brief({ text, cp }) {
@@ -41,7 +35,7 @@ export class Evaluation {
 
   drawBar() {
     const found = this.game.node?.eval;
-    const white = found ? share(found.cp) : 0.5;
+    const white = found?.points ?? 0.5;
     byId("bar-white").style.height = `${(100 * white).toFixed(1)}%`;
     setText(byId("bar-text"), found ? brief(found) : "");
     byId("bar-text").classList.toggle("at-top", found && found.cp < 0);
@@ -51,7 +45,7 @@ export class Evaluation {
 
   drawGraph() {
     const line = this.game.mainLine();
-    const known = line.map((node) => (node.eval ? share(node.eval.cp) : null));
+    const known = line.map((node) => node.eval?.points ?? null);
     const here = line.indexOf(this.game.node);
     const key = JSON.stringify([known, here, line.map((node) => node.mark)]);
     if (key === this.drawn) return;
@@ -86,7 +80,7 @@ export class Evaluation {
       parts.push(svg("line", { class: "here", ...at }));
     }
     line.forEach((node, ply) => {
-      const kind = CLASSES[node.mark];
+      const kind = MISTAKES[node.mark];
       if (kind && known[ply] !== null) {
         // a line of no length with round ends: a dot that stays round
         const at = { x1: x(ply), x2: x(ply), y1: y(known[ply]), y2: y(known[ply]), "vector-effect": "non-scaling-stroke" };
@@ -94,8 +88,8 @@ export class Evaluation {
       }
     });
     this.graph.replaceChildren(...parts);
-    const bad = line.filter((node) => CLASSES[node.mark]);
-    const words = bad.map((node) => `${moveNumber(node, true)}${node.san} ${CLASSES[node.mark]}`);
+    const bad = line.filter((node) => MISTAKES[node.mark]);
+    const words = bad.map((node) => `${moveNumber(node, true)}${node.san} ${MISTAKES[node.mark]}`);
     const label = `Evaluation over ${line.length - 1} plies, ${found} known. ${words.slice(0, 30).join(", ")}`;
     this.graph.setAttribute("aria-label", label);
   }

@@ -3,14 +3,16 @@
 // What is computed runs in a process of its own on the server, one at a time. A trace is sent as text, in parts.
 
 import { reliability } from "./curves.js";
+import { addStyles, el, grouped } from "./dom.js";
 import { TrackView, timeText, trackLegend } from "./tracks.js";
-import { addStyles, make } from "./workers.js";
 
 const PART = 1 << 15; // characters of a trace in one message
 const MOST_CHARACTERS = 32 << 20;
+const FIELDS = { workers: "Virtual workers", first: "Policy", second: "against", nodes: "Nodes of one worker",
+  pruning: "Pruning", driver: "Driver", rules: "With" };
 const WORKERS = [1, 2, 4, 8, 16, 32, 64];
 
-const count = (value) => (value === undefined || value === null ? "–" : value.toLocaleString("en"));
+const count = (value) => (value === undefined || value === null ? "–" : grouped(value));
 const share = (value) => (value === undefined || value === null ? "–" : `${(100 * value).toFixed(value < 0.1 ? 2 : 1)}%`);
 const times = (value) => (value === undefined || value === null ? "–" : `×${value.toFixed(2)}`);
 const signed = (us) => `${us < 0 ? "−" : "+"}${timeText(Math.abs(us))}`;
@@ -21,17 +23,12 @@ export function mountLaboratory(root, channel) {
 }
 
 function table(head, rows, caption) {
-  const cells = (kind, row) => row.map((cell, place) => {
-    const made = make(kind === "th" || place === 0 ? "th" : "td", {}, cell);
-    made.setAttribute("scope", kind === "th" ? "col" : "row");
-    if (made.tagName === "TD") made.removeAttribute("scope");
-    return made;
-  });
-  const body = make("tbody", {}, ...rows.map((row) => make("tr", {}, ...cells("td", row))));
-  const made = make("table", {}, make("thead", {}, make("tr", {}, ...cells("th", head))), body);
-  made.prepend(make("caption", { className: "for-readers" }, caption));
+  const cells = (row, isHead) => row.map((cell, place) =>
+    el(isHead || place === 0 ? "th" : "td", { scope: isHead ? "col" : place === 0 ? "row" : null }, cell));
+  const made = el("table", {}, el("caption", { class: "for-readers" }, caption), el("thead", {}, el("tr", {}, cells(head, true))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, cells(row)))));
   // its own width may be more than that of the page: reached by the keyboard, to be scrolled
-  return make("div", { className: "wide", role: "region", tabIndex: 0, "aria-label": caption }, made);
+  return el("div", { class: "wide", role: "region", tabindex: 0, "aria-label": caption }, made);
 }
 
 class Laboratory {
@@ -54,45 +51,37 @@ class Laboratory {
   show() {}
 
   build(root) {
-    const choice = (id) => make("select", { id, disabled: true });
-    this.workers = choice("laboratory-workers");
-    for (const number of WORKERS) this.workers.append(make("option", { value: number, selected: number === 8 }, String(number)));
-    this.first = choice("laboratory-first");
-    this.second = choice("laboratory-second");
-    this.nodes = choice("laboratory-nodes");
-    this.pruning = choice("laboratory-pruning");
-    this.driver = choice("laboratory-driver");
-    this.rules = choice("laboratory-rules");
-    this.runButton = make("button", { type: "submit", disabled: true }, "Compare");
-    this.stopButton = make("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
-    const labelled = (text, control) => make("label", {}, text, control);
-    this.form = make("form", { "aria-label": "Experiment" },
-      labelled("Virtual workers", this.workers), labelled("Policy", this.first), labelled("against", this.second),
-      labelled("Nodes of one worker", this.nodes), labelled("Pruning", this.pruning), labelled("Driver", this.driver), labelled("With", this.rules),
-      make("div", { className: "watch-bar" }, this.runButton, this.stopButton));
+    const fields = Object.entries(FIELDS);
+    this.choices = Object.fromEntries(fields.map(([name]) => [name, el("select", { id: `laboratory-${name}`, disabled: true })]));
+    this.runButton = el("button", { type: "submit", disabled: true }, "Compare");
+    this.stopButton = el("button", { type: "button", disabled: true, onclick: () => this.stop() }, "Stop");
+    this.form = el("form", { "aria-label": "Experiment" }, fields.map(([name, label]) => el("label", {}, label, this.choices[name])),
+      el("div", { class: "watch-bar" }, this.runButton, this.stopButton));
     this.form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
-    this.bar = make("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
-    this.status = make("p", { className: "note", role: "status" },
+    this.bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "Progress" });
+    this.status = el("p", { class: "note", role: "status" },
       "Searches the position on the board again, in virtual time: as if there were so many processors.");
-    this.file = make("input", { type: "file", accept: ".json,application/json", id: "laboratory-trace", onchange: () => this.open() });
-    this.result = make("div", { className: "result", tabIndex: -1 });
-    root.append(make("section", { className: "laboratory" }, this.form, this.bar, this.status,
-      make("label", {}, "Open a trace (psearch --trace FILE)", this.file), this.result));
+    this.file = el("input", { type: "file", accept: ".json,application/json", id: "laboratory-trace", onchange: () => this.open() });
+    this.result = el("div", { class: "result", tabindex: -1 });
+    root.append(el("section", { class: "laboratory" }, this.form, this.bar, this.status,
+      el("label", {}, "Open a trace (psearch --trace FILE)", this.file), this.result));
   }
 
   offer({ policies, most_workers: most, nodes, pruning, drivers, rules }) {
-    const fill = (select, values, chosen, name = String) => {
-      select.replaceChildren(...values.map((value) => make("option", { value, selected: value === chosen }, name(value))));
-      select.disabled = false;
+    const offered = {
+      workers: [WORKERS.filter((number) => number <= most), 8],
+      first: [policies, "calibrated"],
+      second: [policies, "ybw"],
+      nodes: [nodes, nodes[1], grouped],
+      pruning: [pruning, "modern"],
+      driver: [drivers, "pvs"],
+      rules: [rules, "", (file) => file || "nothing"],
     };
-    fill(this.workers, WORKERS.filter((number) => number <= most), 8);
-    fill(this.first, policies, "calibrated");
-    fill(this.second, policies, "ybw");
-    fill(this.nodes, nodes, nodes[1], (value) => value.toLocaleString("en"));
-    fill(this.pruning, pruning, "modern");
-    fill(this.driver, drivers, "pvs");
-    fill(this.rules, rules, "", (file) => file || "nothing");
-    this.rules.parentElement.hidden = rules.length === 1;
+    for (const [name, [values, chosen, words = String]] of Object.entries(offered)) {
+      this.choices[name].replaceChildren(...values.map((value) => el("option", { value, selected: value === chosen }, words(value))));
+      this.choices[name].disabled = false;
+    }
+    this.choices.rules.parentElement.hidden = rules.length === 1;
     this.runButton.disabled = this.isBusy;
   }
 
@@ -125,15 +114,8 @@ class Laboratory {
 
   run() {
     this.begin("Starting …");
-    this.channel.send("laboratory.run", {
-      workers: Number(this.workers.value),
-      first: this.first.value,
-      second: this.second.value,
-      nodes: Number(this.nodes.value),
-      pruning: this.pruning.value,
-      driver: this.driver.value,
-      rules: this.rules.value,
-    });
+    const chosen = Object.fromEntries(Object.entries(this.choices).map(([name, choice]) => [name, choice.value]));
+    this.channel.send("laboratory.run", { ...chosen, workers: Number(chosen.workers), nodes: Number(chosen.nodes) });
   }
 
   stop() {
@@ -166,9 +148,9 @@ class Laboratory {
   // -- what comes of it ------------------------------------------------------------------------------------------------
 
   timeline(part, title, end) {
-    const root = make("div", { className: "tracks-root" });
+    const root = el("div", { class: "tracks-root" });
     const view = new TrackView(root, { label: title });
-    const made = make("section", { "aria-label": title }, make("h2", {}, title), root);
+    const made = el("section", { "aria-label": title }, el("h2", {}, title), root);
     const piece = { tracks: part.tracks, begin: 0, end: part.end };
     requestAnimationFrame(() => {
       view.show([piece], { begin: 0, end: Math.max(end, 1), rows: part.tracks.length });
@@ -188,8 +170,8 @@ class Laboratory {
       + (part.stopped ? ", stopped: too many nodes" : part.speedup ? `, speedup ${part.speedup.toFixed(2)}` : "");
     const head = ["figure", "one worker", ...names];
     this.result.replaceChildren(
-      make("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}, driver ${result.driver}`),
-      ...result.warnings.map((text) => make("p", { className: "note warnings" }, text)),
+      el("h2", {}, `Depth ${result.depth}, ${count(serial.nodes)} nodes of one worker, pruning ${result.pruning}, driver ${result.driver}`),
+      ...result.warnings.map((text) => el("p", { class: "note warnings" }, text)),
       table(head, [
         ["time (virtual)", ...all.map((one) => timeText(1e6 * one.seconds))],
         ["speedup", "1", ...runs.map((one) => (one.speedup ?? null) === null ? "–" : one.speedup.toFixed(2))],
@@ -202,19 +184,19 @@ class Laboratory {
         ["best move", ...all.map((one) => one.san ?? "–")],
         ["score, centipawns", ...all.map((one) => count(one.score))],
       ], "Figures of the searches"),
-      make("div", { className: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
+      el("div", { class: "timelines pair" }, ...runs.map((one, number) => this.timeline(one, title(one, number), end))),
       trackLegend(),
-      make("h2", {}, "Where they differ"),
-      make("p", { className: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} after it.`),
+      el("h2", {}, "Where they differ"),
+      el("p", { class: "note" }, `Time of each iteration, and how far ${names[1]} is behind ${names[0]} after it.`),
       table(["depth", ...names, "behind"], result.iterations.map((one) =>
         [String(one.depth), timeText(one.first), timeText(one.second), signed(one.apart)]), "Time of each iteration"),
-      make("h2", {}, "Shared nodes by expected type"),
-      make("div", { className: "two tables" }, ...runs.map((one, number) => this.types(one, names[number]))),
-      make("h2", {}, "Were the predictions right?"),
-      make("div", { className: "two" },
+      el("h2", {}, "Shared nodes by expected type"),
+      el("div", { class: "two tables" }, ...runs.map((one, number) => this.types(one, names[number]))),
+      el("h2", {}, "Were the predictions right?"),
+      el("div", { class: "two" },
         reliability({ title: "P(no cutoff) as a node is entered", series: all.map((one, number) => ({ label: head[number + 1], bins: one.no_cutoff })) }),
         reliability({ title: "P(needed) of moves taken at shared nodes", series: runs.map((one, number) => ({ label: names[number], bins: one.needed })) })),
-      make("h2", {}, "What each technique left out"),
+      el("h2", {}, "What each technique left out"),
       this.techniques(all, head.slice(1)),
     );
     this.result.focus({ preventScroll: true });
@@ -230,7 +212,7 @@ class Laboratory {
     const rows = all[0].techniques.map((one, place) => {
       const found = all.map((search) => search.techniques[place]);
       if (!found.some(({ tried }) => tried)) return null;
-      return [make("span", { title: one.counted }, one.name.replaceAll("_", " ")),
+      return [el("span", { title: one.counted }, one.name.replaceAll("_", " ")),
         ...found.flatMap(({ pruned, share: part }) => [count(pruned), share(part)])];
     }).filter((row) => row !== null);
     return table(["technique", ...names.flatMap((name) => [name, "of tried"])], rows, "Times each technique pruned, reduced or extended");
@@ -240,13 +222,13 @@ class Laboratory {
     const facts = Object.entries(result.facts).map(([name, text]) => `${name.replaceAll("_", " ")} ${text}`).join(", ");
     const more = result.workers > result.tracks.length ? ` The first ${result.tracks.length} of ${result.workers} workers are shown.` : "";
     this.result.replaceChildren(
-      make("h2", {}, "Trace"),
-      make("p", { className: "note" }, `${facts}.${more}`),
-      make("div", { className: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
+      el("h2", {}, "Trace"),
+      el("p", { class: "note" }, `${facts}.${more}`),
+      el("div", { class: "timelines" }, this.timeline(result, `${result.workers} workers, ${timeText(result.end)}`, result.end)),
       trackLegend(),
-      make("h2", {}, "Shared nodes by expected type"),
+      el("h2", {}, "Shared nodes by expected type"),
       this.types(result, "type"),
-      make("h2", {}, "Iterations"),
+      el("h2", {}, "Iterations"),
       table(["depth", "time", "score", "bound", "move"], result.depths.map((one) =>
         [String(one.depth), timeText(one.end - one.begin), count(one.score), one.bound, one.move ?? "–"]), "Searches of the root"),
     );

@@ -1,6 +1,6 @@
 // The analysis: its switch, its settings, its lines as they come, twenty times a second at most.
 
-import { byId, el, grouped, seconds, setText, short } from "./dom.js";
+import { byId, el, grouped, isTyped, seconds, setText, short } from "./dom.js";
 
 const SEARCH_FIELDS = ["multipv", "policy", "pruning", "evaluation", "driver"];
 
@@ -48,8 +48,7 @@ export class Lines {
     }
     byId("forget").addEventListener("click", () => channel.send("engine.forget"));
     document.addEventListener("keydown", (event) => {
-      const inField = event.target.closest?.("input, select, textarea, button, dialog, [tabindex]");
-      if (event.key === " " && !inField) {
+      if (event.key === " " && !isTyped(event, ", button, [tabindex]")) {
         this.toggle();
         event.preventDefault();
       }

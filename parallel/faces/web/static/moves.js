@@ -1,10 +1,10 @@
 // The moves of the game, with variations, marks and comments; buttons and keys that go through them.
 
-import { byId, el } from "./dom.js";
-import { moveNumber } from "./game.js";
+import { byId, el, isTyped } from "./dom.js";
+import { MISTAKES, moveNumber } from "./game.js";
 
 const KEYS = { ArrowLeft: "back", ArrowRight: "forward", ArrowUp: "first", ArrowDown: "last", Home: "first", End: "last" };
-const MARK_NAMES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder", "!": "good", "!!": "brilliant", "!?": "interesting" };
+const MARK_NAMES = { ...MISTAKES, "!": "good", "!!": "brilliant", "!?": "interesting" };
 
 export class Moves {
   constructor(channel, game) {
@@ -25,15 +25,14 @@ export class Moves {
       if (id !== undefined) game.go(Number(id));
     });
     byId("remove").addEventListener("click", () => channel.send("board.remove", { id: game.here }));
+    for (const step of ["undo", "redo"]) byId(step).addEventListener("click", () => channel.send(`board.${step}`));
     byId("promote").addEventListener("click", () => channel.send("board.promote", { id: game.here }));
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
   key(event) {
-    const inField = event.target.closest?.("input, select, textarea, dialog, [role=tablist], [role=slider]");
-    if (inField || event.ctrlKey || event.altKey || event.metaKey) return;
     const where = KEYS[event.key];
-    if (!where) return;
+    if (!where || isTyped(event, ", [role=tablist]")) return;
     this.game.step(where);
     event.preventDefault();
   }
@@ -89,9 +88,7 @@ export class Moves {
     button.dataset.drawn = key;
     const number = button.dataset.number ? [el("span", { class: "number" }, button.dataset.number)] : [];
     button.replaceChildren(...number, node.san + (node.mark ?? ""), el("span", { class: "score" }, score && ` ${score}`));
-    button.classList.toggle("inaccuracy", node.mark === "?!");
-    button.classList.toggle("mistake", node.mark === "?");
-    button.classList.toggle("blunder", node.mark === "??");
+    for (const [mark, name] of Object.entries(MISTAKES)) button.classList.toggle(name, node.mark === mark);
     if (node.mark) button.title = (MARK_NAMES[node.mark] ?? "") + (node.best ? `; better was ${node.best}` : "");
   }
 
@@ -117,6 +114,8 @@ export class Moves {
         }
       }
     }
+    byId("undo").disabled = !this.game.canUndo;
+    byId("redo").hidden = !this.game.canRedo;
     const node = this.game.node;
     byId("go-back").disabled = byId("go-first").disabled = node?.parent === undefined;
     byId("go-forward").disabled = byId("go-last").disabled = !node?.children.length;

@@ -65,7 +65,7 @@ export class Play {
     byId("resign").disabled = !state.running;
     byId("take-back").disabled = !state.color;
     byId("analyse").disabled = state.running;
-    setText(byId("start-game"), state.running ? "Start another game" : "Start the game");
+    byId("start-game").classList.toggle("main", !state.running);
     let words = state.result || "";
     if (state.running) words = state.thinking ? "psearch is thinking" : "Your move";
     setText(byId("play-state"), words);

@@ -1,9 +1,13 @@
 // Positions and games in and out: FEN, PGN, Chess960. A file is read by the browser, which sends its text.
+//
+// The game outlives the server: the browser keeps its PGN, gives it out without a server, and to a server that does not
+// know this page any more.
 
 import { byId, el, setText } from "./dom.js";
 
 const LONGEST_PGN = 500000;
 const COPIED_MS = 1500;
+const KEPT = "psearch-game"; // in sessionStorage: the game of this tab, and where it is; in localStorage: the last one
 
 export class Positions {
   constructor(channel, game) {
@@ -25,11 +29,15 @@ export class Positions {
     });
     byId("pgn-file").addEventListener("change", () => this.readFile());
     byId("new-game").addEventListener("click", () => channel.send("board.start"));
-    byId("copy-fen").addEventListener("click", () => this.export("fen"));
-    byId("copy-pgn").addEventListener("click", () => this.export("pgn"));
-    byId("save-pgn").addEventListener("click", () => this.export("file"));
-    channel.on("board.exported", (found) => this.takeExport(found));
+    byId("last-game").addEventListener("click", () => channel.send("board.pgn", JSON.parse(localStorage.getItem(KEPT))));
+    for (const [id, kind] of [["copy-fen", "fen"], ["copy-pgn", "pgn"], ["kept-copy", "pgn"]]) {
+      byId(id).addEventListener("click", () => this.copy(byId(id), kind));
+    }
+    for (const id of ["save-pgn", "kept-save"]) byId(id).addEventListener("click", () => this.save());
     channel.on("board.games", (games) => this.takeGames(games));
+    channel.on("channel.open", () => (this.isNew = true));
+    channel.on("game.changed", () => this.bringBack());
+    for (const type of ["board.kept", "game.moved"]) channel.on(type, () => this.keep());
     channel.on("game.moved", () => {
       if (document.activeElement !== byId("fen")) byId("fen").value = game.position.fen;
     });
@@ -50,7 +58,7 @@ export class Positions {
 
   // Pasted anywhere but in a field: a FEN or a game.
   paste(event) {
-    if (event.target.closest?.("input, textarea")) return;
+    if (event.target.closest?.("input, textarea") || !this.channel.isOpen) return;
     const text = event.clipboardData.getData("text").trim();
     if (!text) return;
     this.channel.send(/^[1-8pnbrqkPNBRQK/]+ [wb]/.test(text) ? "board.fen" : "board.pgn", { text });
@@ -63,28 +71,58 @@ export class Positions {
     if (opened) this.channel.announce("page.open", { tab: "game" });
   }
 
-  export(kind) {
-    this.wanted = kind;
-    this.channel.send("board.export");
+  // -- the game without a server
+
+  keep() {
+    byId("last-game").hidden = !this.game.isBlank || !localStorage.getItem(KEPT);
+    if (this.game.isBlank) {
+      sessionStorage.removeItem(KEPT);
+    } else if (this.game.pgn) {
+      const here = Math.max(0, [...this.game.nodes.keys()].indexOf(this.game.here)); // as the game is numbered when it is read
+      for (const storage of [sessionStorage, localStorage]) storage.setItem(KEPT, JSON.stringify({ text: this.game.pgn, here }));
+    }
   }
 
-  async takeExport(found) {
-    if (this.wanted === "file") {
-      const href = URL.createObjectURL(new Blob([found.pgn], { type: "application/x-chess-pgn" }));
-      el("a", { href, download: "game.pgn" }).click();
-      URL.revokeObjectURL(href);
-      return;
+  // A server that has no game of this tab, which has had one: it was started anew, or has forgotten it.
+  bringBack() {
+    const kept = sessionStorage.getItem(KEPT);
+    if (this.isNew && kept && this.game.isBlank) {
+      this.channel.send("board.pgn", JSON.parse(kept));
+      this.channel.announce("page.note", { text: "The server did not know this board any more: your game is here again." });
     }
-    if (this.wanted === "pgn") byId("pgn").value = found.pgn;
-    else byId("fen").value = found.fen;
-    const button = byId(`copy-${this.wanted}`);
+    this.isNew = false;
+  }
+
+  // -- out
+
+  // The text of the server, which is never behind, or what is kept of it.
+  async text(kind) {
+    if (!this.channel.isOpen) return kind === "pgn" ? this.game.pgn : this.game.position.fen;
+    return new Promise((resolve) => {
+      const end = this.channel.on("board.exported", (found) => {
+        end();
+        resolve(found[kind]);
+      });
+      this.channel.send("board.export");
+    });
+  }
+
+  async copy(button, kind) {
     const label = button.textContent;
+    const text = await this.text(kind);
+    byId(kind).value = text;
     try {
-      await navigator.clipboard.writeText(found[this.wanted]);
+      await navigator.clipboard.writeText(text);
       setText(button, "Copied");
       setTimeout(() => setText(button, label), COPIED_MS);
     } catch {
-      byId(this.wanted).select(); // the browser does not let us: it is there to be copied
+      byId(kind).select(); // the browser does not let us: it is there to be copied
     }
+  }
+
+  async save() {
+    const href = URL.createObjectURL(new Blob([await this.text("pgn")], { type: "application/x-chess-pgn" }));
+    el("a", { href, download: "game.pgn" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), COPIED_MS);
   }
 }

@@ -1,10 +1,9 @@
 // The analysis of a game: how far it is, how well each side played, what was wrong.
 
 import { byId, el, setText } from "./dom.js";
-import { moveNumber } from "./game.js";
+import { MISTAKES, moveNumber } from "./game.js";
 
 const KINDS = ["inaccuracies", "mistakes", "blunders"];
-const CLASSES = { "?!": "inaccuracy", "?": "mistake", "??": "blunder" };
 
 export class Review {
   constructor(channel, game) {
@@ -56,10 +55,10 @@ export class Review {
   }
 
   drawMistakes() {
-    const bad = this.game.mainLine().filter((node) => CLASSES[node.mark]);
+    const bad = this.game.mainLine().filter((node) => MISTAKES[node.mark]);
     const items = bad.map((node) => {
       const better = node.best ? el("span", { class: "muted" }, ` better ${node.best}`) : null;
-      const button = el("button", { type: "button", class: `move ${CLASSES[node.mark]}`, "data-id": node.id });
+      const button = el("button", { type: "button", class: `move ${MISTAKES[node.mark]}`, "data-id": node.id });
       button.append(`${moveNumber(node, true)}${node.san}${node.mark}`);
       return el("li", {}, button, better);
     });

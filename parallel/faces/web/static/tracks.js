@@ -7,6 +7,8 @@
 // many tracks there are; first: number of the first one. What a worker does is told apart by its shape, too: work is a
 // full bar, a join a full bar in another colour, idle time a thin line, what was thrown away a notch across the lower half.
 
+import { el, paintOn } from "./dom.js";
+
 export const SEARCH = 0, JOIN = 1, IDLE = 2, ABORTED = 3, LOST = 4;
 export const KINDS = ["searching", "joining", "idle", "thrown away", "not known"];
 const COLOURS = ["--searching", "--joining", "--idle", "--wasted", "--muted"];
@@ -32,7 +34,7 @@ export function timeText(us) {
   return us >= 1e4 ? `${(us / 1e3).toFixed(0)} ms` : us >= 1e3 ? `${(us / 1e3).toFixed(1)} ms` : `${Math.round(us)} µs`;
 }
 
-export function ticksOf(begin, end, most) {
+function ticksOf(begin, end, most) {
   const rough = Math.max(end - begin, 1) / most;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough * 0.999);
@@ -58,12 +60,8 @@ export class TrackView {
   constructor(root, { label }) {
     this.label = label;
     this.root = root;
-    this.canvas = document.createElement("canvas");
-    this.canvas.className = "tracks";
-    this.canvas.setAttribute("role", "img");
-    this.canvas.setAttribute("aria-label", `${label}: nothing to show yet`);
-    this.says = document.createElement("p");
-    this.says.className = "tracks-says";
+    this.canvas = el("canvas", { class: "tracks", role: "img", "aria-label": `${label}: nothing to show yet` });
+    this.says = el("p", { class: "tracks-says" });
     root.append(this.canvas, this.says);
     this.pieces = [];
     this.range = { begin: 0, end: 1, rows: 0, first: 0 };
@@ -99,17 +97,8 @@ export class TrackView {
     const room = Math.min(520, Math.max(160, innerHeight * 0.5));
     const row = Math.max(ROW.least, Math.min(ROW.most, Math.floor(room / rows)));
     const height = rows * row + AXIS_HEIGHT;
-    const scale = devicePixelRatio || 1;
-    const { canvas } = this;
-    if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
-      canvas.width = Math.round(width * scale);
-      canvas.height = Math.round(height * scale);
-      canvas.style.height = `${height}px`;
-    }
     const ink = palette();
-    const paint = canvas.getContext("2d");
-    paint.setTransform(scale, 0, 0, scale, 0, 0);
-    paint.clearRect(0, 0, width, height);
+    const paint = paintOn(this.canvas, width, height);
     const across = (us) => LABEL_WIDTH + ((us - begin) / (end - begin)) * (width - LABEL_WIDTH - 4);
     this.row = row;
     this.timeAt = (x) => begin + ((x - LABEL_WIDTH) / (width - LABEL_WIDTH - 4)) * (end - begin);
@@ -154,7 +143,8 @@ export class TrackView {
     for (const [kind, from, to] of track) {
       if ((kind === ABORTED) !== wasted || to < begin || from > end) continue;
       const left = across(Math.max(from, begin));
-      const wide = Math.max(across(Math.min(to, end)) - left, kind === IDLE || kind === SEARCH ? 0.4 : 1);
+      // a join is faintly seen however short it is; else many short pieces must not look like much
+      const wide = Math.max(across(Math.min(to, end)) - left, kind === JOIN ? 0.4 : 0);
       paint.fillStyle = ink[COLOURS[kind]];
       if (kind === IDLE) paint.fillRect(left, top + row / 2 - 0.75, wide, 1.5);
       else if (kind === LOST) paint.fillRect(left, top + row / 2 - 2, wide, 4);
@@ -183,15 +173,7 @@ export class TrackView {
 
 /** What the shapes and colours mean, as a list. */
 export function trackLegend() {
-  const list = document.createElement("ul");
-  list.className = "track-legend";
-  list.setAttribute("aria-label", "What the tracks show");
-  for (const kind of [SEARCH, JOIN, IDLE, ABORTED]) {
-    const item = document.createElement("li");
-    const sign = document.createElement("span");
-    sign.className = `track-sign kind-${kind}`;
-    item.append(sign, KINDS[kind]);
-    list.append(item);
-  }
-  return list;
+  const items = [SEARCH, JOIN, IDLE, ABORTED].map((kind) =>
+    el("li", {}, el("span", { class: `track-sign kind-${kind}` }), KINDS[kind]));
+  return el("ul", { class: "track-legend", "aria-label": "What the tracks show" }, items);
 }

@@ -1,9 +1,11 @@
 // The tab "Workers": what each worker does, the open split nodes as a tree, and a few curves, while the engine searches.
 //
-// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes; each is confirmed (`workers.seen`) once it is taken
-// in, so that a slow page gets fewer. The last minute is kept: pause, and step back through it.
+// The server sends a snapshot twenty times a second (`workers.look`), every fourth one with the open nodes; each is
+// confirmed (`workers.seen`) once it is taken in, so that a slow page gets fewer. The last minute is kept: pause, and
+// step back through it.
 
 import { Curve } from "./curves.js";
+import { addStyles, el, short } from "./dom.js";
 import { ABORTED, IDLE, SEARCH, TrackView, palette, sharesOf, timeText, trackLegend } from "./tracks.js";
 
 const KEPT = 1200; // snapshots: a minute
@@ -12,34 +14,13 @@ const RATE_US = 500_000; // over which rates are taken
 const SAY_MS = 5000; // between two sentences for screen readers
 const SPANS = [[200_000, "0.2 s"], [1_000_000, "1 s"], [5_000_000, "5 s"], [20_000_000, "20 s"]];
 
-const big = (value) => (value >= 9.95e5 ? `${(value / 1e6).toFixed(2)} M` : value >= 1e4 ? `${(value / 1e3).toFixed(0)} k`
-  : value >= 100 ? value.toFixed(0) : value.toFixed(1));
 const CURVES = [
-  { label: "Speed", unit: "nodes/s", format: big, colour: "--curve-1", name: "nodes" },
-  { label: "Splits", unit: "/s", format: big, colour: "--curve-3", name: "splits" },
-  { label: "Joins", unit: "/s", format: big, colour: "--curve-4", name: "joins" },
-  { label: "Aborts", unit: "/s", format: big, colour: "--curve-2", name: "aborts" },
+  { label: "Speed", unit: "nodes/s", format: short, colour: "--curve-1", name: "nodes" },
+  { label: "Splits", unit: "/s", format: short, colour: "--curve-3", name: "splits" },
+  { label: "Joins", unit: "/s", format: short, colour: "--curve-4", name: "joins" },
+  { label: "Aborts", unit: "/s", format: short, colour: "--curve-2", name: "aborts" },
   { label: "Idle", unit: "", format: (share) => `${(100 * share).toFixed(1)}%`, colour: "--muted", name: "idle" },
 ];
-
-export function addStyles() {
-  const address = new URL("watching.css", import.meta.url).href;
-  if ([...document.styleSheets].some((sheet) => sheet.href === address)) return;
-  const link = document.createElement("link");
-  link.rel = "stylesheet";
-  link.href = address;
-  document.head.append(link);
-}
-
-export function make(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (key in made && key !== "list" && key !== "form") made[key] = value;
-    else made.setAttribute(key, value);
-  }
-  made.append(...children);
-  return made;
-}
 
 export function mountWorkers(root, channel) {
   addStyles();
@@ -84,46 +65,46 @@ class WorkersTab {
   // -- building --------------------------------------------------------------------------------------------------------
 
   build(root) {
-    this.pauseButton = make("button", { type: "button", onclick: () => this.pause() }, "Pause");
-    this.backButton = make("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
-    this.onButton = make("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
-    this.spanChoice = make("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
-    for (const [us, text] of SPANS) this.spanChoice.append(make("option", { value: us, selected: us === this.span }, text));
-    this.firstChoice = make("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.choose() });
-    this.firstLabel = make("label", { className: "first", hidden: true }, "from worker ", this.firstChoice);
-    this.status = make("span", { className: "status" }, "Nothing is being searched.");
-    this.says = make("p", { className: "for-readers", role: "status" });
-    const bar = make("div", { className: "watch-bar", role: "toolbar", "aria-label": "Time" },
+    this.pauseButton = el("button", { type: "button", onclick: () => this.pause() }, "Pause");
+    this.backButton = el("button", { type: "button", "aria-label": "One step back", title: "One step back (←)", onclick: () => this.step(-1) }, "◀");
+    this.onButton = el("button", { type: "button", "aria-label": "One step on", title: "One step on (→)", disabled: true, onclick: () => this.step(1) }, "▶");
+    this.spanChoice = el("select", { "aria-label": "Time shown", onchange: () => { this.span = Number(this.spanChoice.value); this.draw(); } });
+    for (const [us, text] of SPANS) this.spanChoice.append(el("option", { value: us, selected: us === this.span }, text));
+    this.firstChoice = el("input", { type: "number", min: 0, value: 0, "aria-label": "First worker shown", onchange: () => this.choose() });
+    this.firstLabel = el("label", { class: "first", hidden: true }, "from worker ", this.firstChoice);
+    this.status = el("span", { class: "status" }, "Nothing is being searched.");
+    this.says = el("p", { class: "for-readers", role: "status" });
+    const bar = el("div", { class: "watch-bar", role: "toolbar", "aria-label": "Time" },
       this.pauseButton, this.backButton, this.onButton, this.spanChoice, this.firstLabel, this.status);
 
-    this.tracksRoot = make("div", { className: "tracks-root", tabIndex: 0, role: "group",
+    this.tracksRoot = el("div", { class: "tracks-root", tabindex: 0, role: "group",
       "aria-label": "Tracks of the workers. Space pauses, left and right step, plus and minus change the time shown." });
     this.tracks = new TrackView(this.tracksRoot, { label: "Workers" });
     this.tracksRoot.addEventListener("keydown", (event) => this.key(event));
-    this.load = make("canvas", { className: "load", role: "img", hidden: true });
+    this.load = el("canvas", { class: "load", role: "img", hidden: true });
 
-    const curves = make("div", { className: "curves" });
+    const curves = el("div", { class: "curves" });
     this.curves = CURVES.map((about) => [about, new Curve(curves, about)]);
 
-    this.head = make("p", { className: "split-node head", hidden: true, "aria-hidden": "true" });
+    this.head = el("p", { class: "split-node head", hidden: true, "aria-hidden": "true" });
     for (const word of ["type", "moves", "depth", "needed", "no cutoff", "done · under way · to come", "workers at"]) {
-      this.head.append(make("span", {}, word));
+      this.head.append(el("span", {}, word));
     }
-    this.tree = make("ul", { className: "split-tree", role: "tree", "aria-label": "Open split nodes" });
+    this.tree = el("ul", { class: "split-tree", role: "tree", "aria-label": "Open split nodes" });
     this.tree.addEventListener("keydown", (event) => this.treeKey(event));
-    this.treeNote = make("p", { className: "note" }, "Split nodes are shown here while workers share a search.");
-    root.append(make("section", { className: "workers" }, this.gameForm(), bar, this.says, this.tracksRoot, trackLegend(), this.load,
-      make("h2", {}, "Rates"), curves, make("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
+    this.treeNote = el("p", { class: "note" }, "Split nodes are shown here while workers share a search.");
+    root.append(el("section", { class: "workers" }, this.gameForm(), bar, this.says, this.tracksRoot, trackLegend(), this.load,
+      el("h2", {}, "Rates"), curves, el("h2", {}, "Open split nodes"), this.treeNote, this.head, this.tree));
   }
 
   /** A game of the user's, where the server was started with one: positions in, what is found out. */
   gameForm() {
-    this.game = make("form", { className: "own-game", hidden: true });
-    this.gameName = make("span");
-    this.gamePosition = make("input", { type: "text", maxLength: 1000, autocomplete: "off", spellcheck: false });
-    this.gameButton = make("button", { type: "submit" }, "Search");
-    this.gameText = make("pre", { hidden: true });
-    this.game.append(make("label", {}, this.gameName, this.gamePosition), this.gameButton, this.gameText);
+    this.game = el("form", { class: "own-game", hidden: true });
+    this.gameName = el("span");
+    this.gamePosition = el("input", { type: "text", maxlength: 1000, autocomplete: "off", spellcheck: "false" });
+    this.gameButton = el("button", { type: "submit" }, "Search");
+    this.gameText = el("pre", { hidden: true });
+    this.game.append(el("label", {}, this.gameName, this.gamePosition), this.gameButton, this.gameText);
     this.game.addEventListener("submit", (event) => {
       event.preventDefault();
       this.channel.send(...(this.gameIsRunning ? ["game.stop", {}] : ["game.search", { position: this.gamePosition.value }]));
@@ -313,21 +294,21 @@ class WorkersTab {
     const name = `${node.type} node, ${moves}, depth ${node.depth}, P needed ${percent(node.p_needed)}, P no cutoff `
       + `${percent(node.p_no_cutoff)}, workers ${workers.join(", ") || "none"}, ${node.done} moves done, ${node.inside} under way, `
       + `${node.to_come} to come`;
-    const bar = make("span", { className: "moves-bar", "aria-hidden": "true" });
+    const bar = el("span", { class: "moves-bar", "aria-hidden": "true" });
     const whole = Math.max(node.done + node.inside + node.to_come, 1);
     for (const [kind, count] of [["done", node.done], ["under-way", node.inside], ["to-come", node.to_come]]) {
-      const part = make("span", { className: kind });
+      const part = el("span", { class: kind });
       part.style.width = `${(100 * count) / whole}%`;
       bar.append(part);
     }
-    const row = make("li", { className: `split-node${node.id === this.chosen ? " chosen" : ""}${node.closed ? " closed" : ""}`, role: "treeitem",
-      tabIndex: -1, "aria-level": level, "aria-label": name, "aria-selected": String(node.id === this.chosen) },
-    make("span", { className: `node-type type-${node.type.toLowerCase()}` }, node.type),
-    make("span", { className: "node-moves", title: moves }, moves),
+    const row = el("li", { class: `split-node${node.id === this.chosen ? " chosen" : ""}${node.closed ? " closed" : ""}`, role: "treeitem",
+      tabindex: -1, "aria-level": level, "aria-label": name, "aria-selected": String(node.id === this.chosen) },
+    el("span", { class: `node-type type-${node.type.toLowerCase()}` }, node.type),
+    el("span", { class: "node-moves", title: moves }, moves),
     ...[["depth", node.depth], ["needed", percent(node.p_needed)], ["no cutoff", percent(node.p_no_cutoff)]]
-      .map(([title, text]) => make("span", { className: "node-figure", title }, String(text))),
-    make("span", { className: "node-count" }, bar, `${node.done} · ${node.inside} · ${node.to_come}`),
-    make("span", { className: "node-workers", title: shown }, shown));
+      .map(([title, text]) => el("span", { class: "node-figure", title }, String(text))),
+    el("span", { class: "node-count" }, bar, `${node.done} · ${node.inside} · ${node.to_come}`),
+    el("span", { class: "node-workers", title: shown }, shown));
     row.dataset.id = node.id;
     row.style.setProperty("--level", level - 1);
     row.addEventListener("click", () => this.showLine(row, node, line));
