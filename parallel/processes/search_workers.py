@@ -100,6 +100,20 @@ class Workers:
         with self._changing:
             yield self.arena
 
+    @contextmanager
+    def in_this_thread(self) -> Iterator[None]:
+        """Have the caller's thread search inside, with the package's kernels, while the workers are left asleep."""
+        pool = self.pool
+        with self._changing:
+            self.pool = InlinePool(self.arena)
+        try:
+            yield
+        finally:
+            with self._changing:
+                self.pool = pool
+                if self._is_closing:  # nobody has told them
+                    pool.kill()
+
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 
     def stop(self) -> None:
