@@ -54,6 +54,13 @@ def memory_left(root: str = "") -> int | None:
     return min(left, default=None)
 
 
+def oom_kills(root: str = "") -> int:
+    """Return how many processes of this system have been killed for want of memory, in a control group or outside; 0
+    where the system does not say."""
+    found = re.search(r"^oom_kill (\d+)$", _text(f"{root}/proc/vmstat"), re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
 def cores_left(root: str = "") -> float | None:
     """Seconds of processor time in a second; None without a limit."""
     left = []

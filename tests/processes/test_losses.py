@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 
 import chess
 import pytest
 from timing import When, least, seconds_of, wait_for_ends, wait_until
 
+from psearch.arena.arena import Arena
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
 from psearch.processes import heartbeat, worker_process
@@ -28,7 +30,7 @@ from psearch.processes.supervisor import Supervisor
 from psearch.processes.time_manager import GameClock, time_manager
 from psearch.processes.watch import Watch
 from psearch.processes.worker_process import WorkerProcess
-from psearch.results import Info, Limits, PsearchError, Result
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 SLACK_S = 0.5
@@ -212,6 +214,68 @@ def test_when_nobody_has_found_a_move_in_time_this_process_does() -> None:
         for worker in engine.pool.workers:
             os.kill(worker.pid, signal.SIGSTOP)
         assert engine.search(SearchRequest(KIWIPETE, Limits(), only=only, control=control)).bestmove == only[1]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(("threads", "victims"), [(1, 1), (2, 2), (2, 3), (1, 100)])
+def test_workers_that_are_lost_while_they_start_are_replaced(
+    method: str, number: signal.Signals, threads: int, victims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as that goes on no worker is had, and this process searches alone."""
+    hit: list[int] = []
+    init = WorkerProcess.__init__
+
+    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
+        init(worker, index, pid, pipe)
+        if len(hit) < victims:
+            hit.append(pid)
+            os.kill(pid, number)
+
+    def take_table(arena: Arena, index: int) -> None:  # nobody is ready sooner than it is hit
+        time.sleep(0.05)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(Arena, "take_table", take_table)
+    start = time.monotonic()
+    with Supervisor(threads, 1, start_method=method) as engine:
+        assert hit and time.monotonic() - start < 5 * 0.6 + 2
+        assert engine.workers.are_processes == (victims < 100) or method == "forkserver"  # some are ready sooner
+        victims = 0
+        assert engine.search(SearchRequest(KIWIPETE, Limits(depth=6))).info.depth == 6
+        assert len(engine.pool.workers) == threads
+    wait_for_ends(hit)
+
+
+def test_a_worker_that_ends_by_itself_at_the_start_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels crash, and would in this process as well."""
+    starts: list[int] = []
+    init = WorkerProcess.__init__
+
+    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
+        init(worker, index, pid, pipe)
+        starts.append(pid)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGSEGV))
+    with pytest.raises(WorkerDied, match="worker 0 was killed by signal 11"):
+        Supervisor(1, 1, start_method="fork")
+    assert len(starts) == 1
+
+
+def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, where less can be asked for, and later on."""
+    kills = iter(range(1000))
+    monkeypatch.setattr(worker_process, "oom_kills", lambda: next(kills))
+    short = "worker 0 was killed by the system, which is short of memory"
+    with Supervisor(1, 1, start_method="fork") as engine:
+        os.kill(engine.pool.workers[0].pid, signal.SIGTERM)  # they ignore it
+        os.kill(engine.pool.workers[0].pid, signal.SIGKILL)
+        wait_for_ends([engine.pool.workers[0].pid])
+        assert engine.restore() == [f"{short}; it has been replaced"]
+    monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(WorkerDied, match=f"not enough memory for 1 threads and a hash of 1 MB: {short}"):
+        Supervisor(1, 1, start_method="fork")
 
 
 class Lost(InlinePool):
