@@ -42,7 +42,7 @@ class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`, or a
+    (None: 256); policy: how work is split (`psearch.POLICY_NAMES`, or a
     file: docs/guides/own-policy.md); split_depth: the least
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another

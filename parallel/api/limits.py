@@ -53,13 +53,12 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
     return seconds
 
 
-def time_manager(
-    board: chess.Board, limit: chess.engine.Limit, moves: int, lag: LagMeter | None = None
-) -> TimeManager:
+def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int, lag: LagMeter | None = None) -> TimeManager:
     """Return what decides about time: the clock of the side to move if there is one, and the fixed time if there is
     one.
 
-    moves: how many there are to choose from; lag: of the moves before, None: no lag. Raises PsearchError for numbers that make no sense.
+    moves: how many there are to choose from; lag: of the moves before, None: no lag. Raises PsearchError for numbers
+    that make no sense.
     """
     side = "white" if board.turn == chess.WHITE else "black"
     clock = None

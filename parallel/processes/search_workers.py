@@ -91,8 +91,8 @@ class Workers:
                 return
             except LostWorker as error:
                 if error.lacked_memory:
-                    text = f"not enough memory for {self.threads} threads and a hash of {self.arena.hash_mb} MB: {error}"
-                    raise WorkerDied(text) from error
+                    size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
+                    raise WorkerDied(f"not enough memory for {size}: {error}") from error
                 if error.crashed:
                     raise
                 lost: WorkerDied = error

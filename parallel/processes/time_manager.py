@@ -154,7 +154,8 @@ def time_manager(
     """
     budget = Budget() if clock is None else allot(clock, overhead_s)
     hard_s = budget.hard_s if fixed is None else min(budget.hard_s, fixed.hard_s)
-    return TimeManager(Budget(min(stretch * budget.soft_s, budget.hard_s), hard_s, budget.first_s), root_moves, pondering)
+    soft_s = min(stretch * budget.soft_s, budget.hard_s)
+    return TimeManager(Budget(soft_s, hard_s, budget.first_s), root_moves, pondering)
 
 
 @dataclass

@@ -300,11 +300,10 @@ def test_what_needs_no_search() -> None:
     assert psearch.evaluate("4k3/8/8/8/8/8/8/4RK2 b - - 0 1") is None
 
 
-def test_engines_show_what_they_are(engine: psearch.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_show_what_they_are(engine: psearch.Engine) -> None:
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4)>"
     engine.close()
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4, closed)>"
-    monkeypatch.setattr("psearch.searcher.settings.default_hash_mb", lambda: 256)
     assert repr(psearch.AsyncEngine(threads=3)) == "<psearch.AsyncEngine (threads=3, hash_mb=256)>"
     assert engine.id["name"].startswith("psearch ")
 

@@ -109,7 +109,7 @@ def test_no_game_of_200_moves_is_lost_by_lag(
     takes_all: bool,
     seed: int,
 ) -> None:
-    """Whatever the overhead, each move has a true lag of up to it, so far as 200 moves at once would fit on the clock."""
+    """Each move has a true lag of up to the overhead; 200 moves at once would fit on the clock."""
     most_s = share * overhead_s
     moves = 200 if period is None else period
     assume(time_s >= overhead_s * share + moves * max(0.0, most_s + 0.001 - increment_s) + 0.001)

@@ -274,7 +274,7 @@ def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPa
         wait_for_ends([engine.pool.workers[0].pid])
         assert engine.restore() == [f"{short}; it has been replaced"]
     monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGKILL))
-    with pytest.raises(WorkerDied, match=f"not enough memory for 1 threads and a hash of 1 MB: {short}"):
+    with pytest.raises(WorkerDied, match=f"not enough memory for a hash of 1 MB and 1 threads: {short}"):
         Supervisor(1, 1, start_method="fork")
 
 

@@ -13,7 +13,6 @@ from types import FrameType
 from psearch.faces.cli.exit_status import EXIT_SIGNAL
 from psearch.processes.control import SearchControl
 
-
 _SAME_S = 0.5
 """Signals this close together are one."""
 

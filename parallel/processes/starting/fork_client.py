@@ -197,7 +197,7 @@ class ForkServer:
         return self.is_stopped
 
     def _gone(self) -> PsearchError:
-        """End what is left of it, at once; its workers end with it. WorkerDied where it was killed or halted, and another
+        """End what is left of it, at once; its workers end with it. WorkerDied where it was killed or halted: another
         may do better."""
         if not self.is_stopped:
             with suppress(subprocess.TimeoutExpired):
