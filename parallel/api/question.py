@@ -34,9 +34,9 @@ class Question:
     selector: int
     """which infos are wanted: `chess.engine.Info`"""
 
-    def request(self, control: SearchControl, on_info: OnInfo | None, lag: LagMeter) -> SearchRequest:
+    def request(self, control: SearchControl, on_info: OnInfo | None, lag: LagMeter | None = None) -> SearchRequest:
         """Return the request for the workers. The time of the clock is counted from when they begin. lag: of the moves
-        before."""
+        before, None: no lag."""
         moves = len(self.only) if self.only else self.board.legal_moves.count()
         control.clock = time_manager(self.board, self.limit, moves, lag)
         return SearchRequest(
