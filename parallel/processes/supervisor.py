@@ -41,7 +41,9 @@ _SETTLE_PATIENCE_S = 0.3
 _SETTLE_SHARE = 0.25
 """What of the time of the next search that may take,"""
 _LEAST_PATIENCE_S = 0.1
-"""but no less than this, for to replace workers takes time as well. Those that are halted are not waited for."""
+"""but no less than this, for to replace workers takes time as well,"""
+_LEAST_PATIENCE_SHARE = 0.125
+"""unless that is more of a game's clock. Those that are halted are not waited for."""
 _QUICK_DEPTH = 6
 _QUICK_S = 0.01
 
@@ -219,8 +221,10 @@ class Supervisor:
 
     def _prepare(self, request: SearchRequest, since: float) -> list[str]:
         """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
-        limit_s = request.clock().deadline_s()
-        patience_s = min(_SETTLE_PATIENCE_S, max(_LEAST_PATIENCE_S, _SETTLE_SHARE * limit_s))
+        clock = request.clock()
+        limit_s = clock.deadline_s()
+        least_s = min(_LEAST_PATIENCE_S, _LEAST_PATIENCE_SHARE * max(0.0, clock.budget.left_s))
+        patience_s = min(_SETTLE_PATIENCE_S, max(least_s, _SETTLE_SHARE * limit_s))
         control = request.control
 
         def may_go_on() -> bool:

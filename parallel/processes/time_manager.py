@@ -101,8 +101,13 @@ class Budget:
 
     soft_s: float = math.inf
     hard_s: float = math.inf
-    first_s: float = FIRST_ITERATION_S
-    """how long beyond the limit the first iteration may go on"""
+    left_s: float = math.inf
+    """what the clock has"""
+
+    @property
+    def first_s(self) -> float:
+        """How long beyond the limit the first iteration may go on."""
+        return min(FIRST_ITERATION_S, max(_LEAST_FIRST_ITERATION_S, _FIRST_ITERATION_SHARE * self.left_s))
 
     @property
     def is_tight(self) -> bool:
@@ -127,8 +132,7 @@ def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse
     # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
     base = free / moves + use.increment_percent / 100 * max(clock.increment_s - overhead_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
-    first_s = min(FIRST_ITERATION_S, max(_LEAST_FIRST_ITERATION_S, _FIRST_ITERATION_SHARE * clock.time_s))
-    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)), first_s)
+    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)), clock.time_s)
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
@@ -155,7 +159,7 @@ def time_manager(
     budget = Budget() if clock is None else allot(clock, overhead_s)
     hard_s = budget.hard_s if fixed is None else min(budget.hard_s, fixed.hard_s)
     soft_s = min(stretch * budget.soft_s, budget.hard_s)
-    return TimeManager(Budget(soft_s, hard_s, budget.first_s), root_moves, pondering)
+    return TimeManager(Budget(soft_s, hard_s, budget.left_s), root_moves, pondering)
 
 
 @dataclass

@@ -331,6 +331,22 @@ def test_a_nearly_empty_clock_gets_the_move_of_the_table(monkeypatch: pytest.Mon
         assert answer(0.01, others).bestmove in others
 
 
+def test_late_workers_get_a_share_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    settle = workers.Workers.settle
+
+    def spied(ours: workers.Workers, patience_s: float) -> str | None:
+        waits.append(patience_s)
+        return settle(ours, patience_s)
+
+    monkeypatch.setattr(workers.Workers, "settle", spied)
+    with Supervisor(1, 1) as engine:
+        for time_s in (0.0, 0.04, 0.08, 0.4, 1.0, 0.0):
+            control = SearchControl(time_manager(GameClock(time_s), None, 20))
+            engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+        assert waits == pytest.approx([0.00025, 0.005, 0.01, 0.05, 0.1, 0.00025])
+
+
 def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """And leaves all of them for the search that follows."""
     sent: list[bytes] = []
