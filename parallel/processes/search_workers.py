@@ -83,11 +83,11 @@ class Workers:
         for start in range(_MOST_STARTS):
             try:
                 if start == 0:
-                    pool = self.pool = WorkerPool(self.arena, self.wake, self._start_method)
+                    self.pool = WorkerPool(self.arena, self.wake, self._start_method)
                     meanwhile()
                 else:
-                    pool = self._replace(self.threads, None)
-                pool.wait_until_ready()
+                    self._replace(self.threads, None)
+                self.pool.wait_until_ready()
                 return
             except LostWorker as error:
                 if error.lacked_memory:
@@ -214,7 +214,7 @@ class Workers:
             return str(error)
         return None
 
-    def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> WorkerPool | InlinePool:
+    def _replace(self, processes: int, may_go_on: Callable[[], bool] | None) -> None:
         """A renewed arena, and a pool of so many processes; 0: the pool without any. A user's kernels, which may crash
         or never return, are left to processes, unless none were wanted from the start."""
         with self._changing:
@@ -229,7 +229,6 @@ class Workers:
             self._on_renewal(self.arena)
             if processes:
                 self.pool = WorkerPool(self.arena, self.wake, self._start_method, may_go_on)
-            return self.pool
 
     def increase(self, threads: int) -> str | None:
         """Have more workers than before, as processes; all that there are end, wherever they are. Returned and raised

@@ -275,11 +275,11 @@ class LagMeter:
         if clock is None:
             return None
         if before is not None:
-            lag_s = before.time_s + clock.increment_s - clock.time_s - self._meant_s
-            if lag_s < -_ROUNDING_S:  # another game, or the next time control
+            beyond_s = before.time_s + clock.increment_s - clock.time_s - self._meant_s
+            if beyond_s < -_ROUNDING_S:  # another game, or the next time control
                 self._sum_s, self._moves = 0.0, 0
             else:
-                self._sum_s += min(max(0.0, lag_s), max(overhead_s, _LONG_LAG_S))
+                self._sum_s += min(max(0.0, beyond_s), max(overhead_s, _LONG_LAG_S))
                 self._moves += 1
         lag_s = self._sum_s / self._moves if self._moves else self._expected_s
         return replace(clock, lag_s=lag_s, moves_played=self._moves)

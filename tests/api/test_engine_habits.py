@@ -308,6 +308,19 @@ def test_engines_show_what_they_are(engine: psearch.Engine) -> None:
     assert engine.id["name"].startswith("psearch ")
 
 
+def test_moves_that_are_played_tell_what_they_cost(engine: psearch.Engine) -> None:
+    """The program's clock loses more than the search takes; a game without increment is to last all the same."""
+    for number, seconds in enumerate((1.0, 0.4, 0.2)):
+        engine.play("startpos", Limit(white_clock=seconds, black_clock=seconds), game=1)
+        assert engine._lag._moves == number
+    engine.analyse("startpos", Limit(depth=1), game=1)
+    engine.play("startpos", Limit(white_clock=0.1, black_clock=0.1), game=1)
+    assert engine._lag._moves == 2  # what was between them took time, too
+    assert 0.05 < engine._lag._sum_s <= 0.1
+    engine.play("startpos", Limit(depth=1), game=2)
+    assert engine._lag._moves == 0
+
+
 def test_nothing_is_left_running() -> None:
     before = threading.active_count()
     with psearch.Engine(threads=2, hash_mb=1) as engine:
