@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from psearch.defaults import (
     DEFAULT_EVALUATION,
-    DEFAULT_HASH_MB,
     DEFAULT_MOVETIME_MS,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
@@ -106,8 +105,7 @@ def search(
     `position` is `startpos`, a FEN (X-FEN and Shredder castling too) or a `chess.Board`, whose move stack
     counts as the game's history. Every limit that is given applies, the first one reached ends the search;
     with none the search takes 5 seconds. `mate`: stop when a mate in so many moves is found. `hash_mb` is the
-    size of the transposition table in MiB (None: 64 for a limit of depth, nodes or mate, so that counts are the
-    same everywhere, else a share of the free memory), `multipv` the number of lines wanted (`Result.lines`),
+    size of the transposition table in MiB (None: 256), `multipv` the number of lines wanted (`Result.lines`),
     `root_moves` the moves to choose from (None: all), `policy` how work is split (`POLICY_NAMES`), `pruning` what
     is left out (`PRUNING_MODES`, docs/design/search.md), `evaluation` what evaluates positions (`EVALUATIONS`), `net`
     the file of another network than the one that psearch comes with, `with_` a file of pruning rules or an evaluation
@@ -141,8 +139,6 @@ def search(
     )
     if limits == Limits():
         limits = Limits(movetime_ms=DEFAULT_MOVETIME_MS)
-    if hash_mb is None and limits != Limits(movetime_ms=limits.movetime_ms):
-        hash_mb = DEFAULT_HASH_MB
     settings = Settings.of(threads, hash_mb, policy, pruning, evaluation=evaluation, net=net, with_=with_)
     lines = MULTIPV.of_value(multipv, "multipv")
     request = SearchRequest(board, limits, settings.search, moves_of(board, root_moves), lines)

@@ -5,8 +5,11 @@ from __future__ import annotations
 MAX_THREADS = 1024
 MAX_DEPTH = 100
 """Plies of nominal depth, for a search and for perft."""
-DEFAULT_HASH_MB = 64
-"""Where counts have to be the same everywhere; the least of what else depends on the memory that is free."""
+DEFAULT_HASH_MB = 256
+"""MiB of transposition table of a search. Ten seconds of one worker do not fill it, and eight engines have room beside
+each other; the same on every machine, so that counts are."""
+JOB_HASH_MB = 64
+"""The same for each of many jobs, whose tables are emptied between positions, and for studies."""
 MAX_HASH_MB = 2**24
 """MiB of transposition table."""
 DEFAULT_MOVETIME_MS = 5_000

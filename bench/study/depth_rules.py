@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY
+from psearch.defaults import DEFAULT_POLICY, JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.files.raw_log import RawLog
 from psearch.lab.studies.depths import sample_seed
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--nearest-only", action="store_true", help="not the old rules")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1, help="processes for the rule that is used")
-    add_hash(parser, DEFAULT_HASH_MB)
+    add_hash(parser, JOB_HASH_MB)
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     if options.tree_nodes < 1000 or options.repeat < 1 or options.workers < 0 or options.workers == 1:

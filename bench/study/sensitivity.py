@@ -21,7 +21,7 @@ from pathlib import Path
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from psearch.defaults import DEFAULT_HASH_MB
+from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.files.raw_log import RawLog, read_log
 from psearch.lab.studies.depths import rule_name
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--tree-nodes", type=int, default=500_000)
     sizes = ",".join(str(value) for value in PANELS[-1].values)
     parser.add_argument("--tree-sizes", default=sizes, metavar="N,N", help=f"of the last panel (default {sizes})")
-    add_hash(parser, DEFAULT_HASH_MB)
+    add_hash(parser, JOB_HASH_MB)
     parser.add_argument("--workers", default="64")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()

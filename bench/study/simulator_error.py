@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from psearch.defaults import DEFAULT_HASH_MB
+from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.files.raw_log import read_log
 from psearch.lab.studies.speedup_study import Sample, mean_interval
@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--policy", default="calibrated")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--costs", type=Path)
-    add_hash(parser, DEFAULT_HASH_MB)
+    add_hash(parser, JOB_HASH_MB)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

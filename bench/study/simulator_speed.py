@@ -24,7 +24,7 @@ from pathlib import Path
 import chess
 import numpy as np
 
-from psearch.defaults import DEFAULT_HASH_MB
+from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_hash
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.lab.costs.calibration import calibrate
@@ -55,7 +55,7 @@ def main() -> None:
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--calibrate", action="store_true")
     source.add_argument("--costs", type=Path)
-    add_hash(parser, DEFAULT_HASH_MB)
+    add_hash(parser, JOB_HASH_MB)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     suite = read_suite(options.suite)[:: options.every]

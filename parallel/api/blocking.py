@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, overload
@@ -21,6 +22,7 @@ from psearch.arena.owner import Owner
 from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, DEFAULT_SPLIT_DEPTH
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo
+from psearch.processes.time_manager import LagMeter
 from psearch.results import Info, PsearchError, Result
 from psearch.searcher.declared import ENGINE_OPTIONS
 from psearch.searcher.notices import Notices
@@ -40,7 +42,7 @@ class Engine:
     """A chess engine with worker processes of its own; a context manager.
 
     threads: worker processes, 1 to 1024; hash_mb: MiB of transposition table, which lasts from search to search
-    (None: a share of the free memory); policy: how work is split (`psearch.POLICY_NAMES`, or a
+    (None: 256); policy: how work is split (`psearch.POLICY_NAMES`, or a
     file: docs/guides/own-policy.md); split_depth: the least
     depth at which it is; pruning: what is left out, a mode (`psearch.PRUNING_MODES`) and changes to it
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
@@ -90,6 +92,8 @@ class Engine:
         """of the present search, or the last one"""
         self._pondering: Analysis | None = None
         self._game: object = None
+        self._lag = LagMeter(0.0)
+        """of the moves that were played"""
         self._is_closed = False
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
         try:
@@ -321,7 +325,9 @@ class Engine:
     def _played(
         self, question: Question, control: SearchControl, ponder: bool, on_info: OnInfo | None = None
     ) -> chess.engine.PlayResult:
+        since = time.perf_counter()
         result = self._answer(question, control, on_info)
+        self._lag.played(control.clock, time.perf_counter() - since)
         if ponder and result.bestmove is not None and result.ponder is not None and not control.is_stopped:
             self._ponder(question, result.bestmove, result.ponder)
         (info,) = result_dicts(question.board, result, question.selector)
@@ -423,7 +429,7 @@ class Engine:
         try:
             self._control = control
             if _is_another(question.game, self._game):
-                self._game = question.game
+                self._game, self._lag = question.game, LagMeter(0.0)
                 self._workers().forget()
             self._workers()
         except BaseException:
@@ -432,7 +438,7 @@ class Engine:
 
     def _search(self, question: Question, control: SearchControl, on_info: OnInfo | None) -> Result:
         try:
-            return self._workers().search(question.request(control, on_info))
+            return self._workers().search(question.request(control, on_info, self._lag))
         finally:
             self._lock.release()
 

@@ -10,7 +10,7 @@ import chess.engine
 
 from psearch.defaults import DEFAULT_MOVETIME_MS, MAX_NODES
 from psearch.processes import time_manager as times
-from psearch.processes.time_manager import GameClock, TimeManager
+from psearch.processes.time_manager import GameClock, LagMeter, TimeManager
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import DEPTH, MATE, NODES
 from psearch.text.values import is_real, shown, whole
@@ -53,11 +53,12 @@ def _seconds(limit: chess.engine.Limit, name: str) -> float:
     return seconds
 
 
-def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> TimeManager:
+def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int, lag: LagMeter | None = None) -> TimeManager:
     """Return what decides about time: the clock of the side to move if there is one, and the fixed time if there is
     one.
 
-    moves: how many there are to choose from. Raises PsearchError for numbers that make no sense.
+    moves: how many there are to choose from; lag: of the moves before, None: no lag. Raises PsearchError for numbers
+    that make no sense.
     """
     side = "white" if board.turn == chess.WHITE else "black"
     clock = None
@@ -66,4 +67,4 @@ def time_manager(board: chess.Board, limit: chess.engine.Limit, moves: int) -> T
         moves_to_go = None if left is None else whole("remaining_moves", left, 0, MAX_NODES)
         clock = GameClock(_seconds(limit, f"{side}_clock"), _seconds(limit, f"{side}_inc"), moves_to_go)
     fixed = None if limit.time is None else times.fixed_time(_seconds(limit, "time"), 0.0)
-    return times.time_manager(clock, fixed, moves)
+    return times.time_manager((lag or LagMeter(0.0)).read(clock), fixed, moves)

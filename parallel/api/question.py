@@ -13,6 +13,7 @@ from psearch.api.limits import bounded, time_manager, to_limits
 from psearch.options import SearchOptions
 from psearch.processes.control import SearchControl
 from psearch.processes.request import OnInfo, SearchRequest
+from psearch.processes.time_manager import LagMeter
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import MULTIPV
 from psearch.text.values import shown
@@ -33,10 +34,11 @@ class Question:
     selector: int
     """which infos are wanted: `chess.engine.Info`"""
 
-    def request(self, control: SearchControl, on_info: OnInfo | None) -> SearchRequest:
-        """Return the request for the workers. The time of the clock is counted from when they begin."""
+    def request(self, control: SearchControl, on_info: OnInfo | None, lag: LagMeter | None = None) -> SearchRequest:
+        """Return the request for the workers. The time of the clock is counted from when they begin. lag: of the moves
+        before, None: no lag."""
         moves = len(self.only) if self.only else self.board.legal_moves.count()
-        control.clock = time_manager(self.board, self.limit, moves)
+        control.clock = time_manager(self.board, self.limit, moves, lag)
         return SearchRequest(
             self.board, self.limits, self.options, self.only, self.multipv, on_info, control, on_note=LOG.warning
         )

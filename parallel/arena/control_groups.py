@@ -10,16 +10,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from psearch.defaults import DEFAULT_HASH_MB
-
 _MEMORY_FILES = {
     1: (("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"),
     2: (("memory.max", "memory.high"), "memory.current", "inactive_file"),
 }
 """Limits, usage, and the field of `memory.stat` with the cached files, which give way."""
 _UNLIMITED = 1 << 60
-_HASH_SHARE = 16
-_MOST_HASH_MB = 1024
 _GROUP = re.compile(r"^\d+:([^:]*):(/.*)$", re.MULTILINE)
 """Controllers and path; version 2 names none."""
 _MOUNT = re.compile(r"^\S+ \S+ \S+ (\S+) (\S+) .* - (cgroup2?) \S* (\S+)$")
@@ -32,26 +28,37 @@ def available_memory(root: str = "") -> int:
     return in_system if in_groups is None else min(in_system, in_groups)
 
 
-def default_hash_mb() -> int:
-    """Return the MiB of table that a search takes if nobody says how many: a share of the memory that can be taken.
-
-    A power of two, so that it is the same again while the memory is about as free.
-    """
-    share = available_memory() // _HASH_SHARE >> 20
-    return max(DEFAULT_HASH_MB, min(_MOST_HASH_MB, 1 << max(0, share.bit_length() - 1)))
+def usable_memory(root: str = "") -> int:
+    """Return the bytes that this process may use at most: the machine's, or what its control groups allow."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return min([machine, *(limit for limit, _, _ in _memory_limits(root))])
 
 
 def memory_left(root: str = "") -> int | None:
     """Bytes that can still be taken; None without a limit. Below zero when more is in use than the limit allows."""
     left = []
-    for version, folder in _groups("memory", root):
-        limit_files, usage_file, cache = _MEMORY_FILES[version]
-        limits = [limit for name in limit_files if (limit := _number(_text(f"{folder}/{name}"))) is not None]
-        if limits:
-            used = _number(_text(f"{folder}/{usage_file}")) or 0
-            cached = re.search(rf"^{cache} (\d+)$", _text(f"{folder}/memory.stat"), re.MULTILINE)
-            left.append(min(limits) - used + (int(cached[1]) if cached else 0))
+    for limit, version, folder in _memory_limits(root):
+        _, usage_file, cache = _MEMORY_FILES[version]
+        used = _number(_text(f"{folder}/{usage_file}")) or 0
+        cached = re.search(rf"^{cache} (\d+)$", _text(f"{folder}/memory.stat"), re.MULTILINE)
+        left.append(limit - used + (int(cached[1]) if cached else 0))
     return min(left, default=None)
+
+
+def _memory_limits(root: str) -> Iterator[tuple[int, int, str]]:
+    """Yield limit, version and folder of each group that limits this process's memory."""
+    for version, folder in _groups("memory", root):
+        files = _MEMORY_FILES[version][0]
+        limits = [limit for name in files if (limit := _number(_text(f"{folder}/{name}"))) is not None]
+        if limits:
+            yield min(limits), version, folder
+
+
+def oom_kills(root: str = "") -> int:
+    """Return how many processes of this system have been killed for want of memory, in a control group or outside; 0
+    where the system does not say."""
+    found = re.search(r"^oom_kill (\d+)$", _text(f"{root}/proc/vmstat"), re.MULTILINE)
+    return int(found[1]) if found else 0
 
 
 def cores_left(root: str = "") -> float | None:

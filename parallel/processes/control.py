@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,7 @@ class SearchControl:
         self._lock = threading.RLock()
         self._wake: Callable[[], None] | None = None
         self._stop = False
-        self._ponderhit = False
+        self._ponderhit: float | None = None
         self._threads: int | None = None
 
     def stop(self) -> None:
@@ -43,7 +44,7 @@ class SearchControl:
     def ponderhit(self) -> None:
         """Start the clock of `clock`: the expected move was played."""
         with self._lock:
-            self._ponderhit = True
+            self._ponderhit = time.perf_counter()
             self._wake_search()
 
     def allow(self, threads: int) -> None:
@@ -66,10 +67,10 @@ class SearchControl:
         with self._lock:
             self._wake = wake
 
-    def take_ponderhit(self) -> bool:
-        """Tell whether `ponderhit` was called since the last look."""
+    def take_ponderhit(self) -> float | None:
+        """Return when `ponderhit` was called since the last look, on `time.perf_counter`; None if it was not."""
         with self._lock:
-            called, self._ponderhit = self._ponderhit, False
+            called, self._ponderhit = self._ponderhit, None
         return called
 
     def take_threads(self) -> int | None:

@@ -28,6 +28,9 @@ class InlinePool:
         self.workers: list[WorkerProcess] = []
         self.busy: set[int] = set()
 
+    def wait_until_ready(self) -> None:
+        """Do nothing: there is nobody to wait for."""
+
     def begin(self) -> None:
         """Have the worker search what is set up in the arena, at the following calls of `collect`."""
         self.busy = {0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import signal
 import time
 from collections.abc import Callable
 
@@ -15,6 +16,7 @@ from psearch.processes.worker_process import DEATH_TIMEOUT_S, WorkerProcess, end
 from psearch.results import PsearchError, WorkerDied
 
 _START_TIMEOUT_S = 120.0
+_LOOK_S = 0.15
 _ANSWER_TIMEOUT_S = 1.0
 _QUIT_TIMEOUT_S = 1.0
 _WAKE = -1
@@ -28,6 +30,18 @@ class LostWorker(WorkerDied):
         super().__init__(f"worker {index} has ended")
         self.index = index
         self._worker = worker
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether the system has killed it for want of memory."""
+        self._worker.join(DEATH_TIMEOUT_S)
+        return self._worker.lacked_memory
+
+    @property
+    def crashed(self) -> bool:
+        """Whether it has ended by itself, and not by somebody's SIGKILL."""
+        self._worker.join(DEATH_TIMEOUT_S)
+        return self._worker.exitcode != -signal.SIGKILL
 
     def __str__(self) -> str:
         self._worker.join(DEATH_TIMEOUT_S)
@@ -78,11 +92,23 @@ class WorkerPool:
             raise
 
     def wait_until_ready(self) -> None:
-        """Wait for every worker, right after the start. Raises WorkerDied."""
+        """Wait for every worker, right after the start. Raises WorkerDied, also when one is halted at two looks."""
         deadline = time.monotonic() + _START_TIMEOUT_S
-        for index in range(len(self.workers)):
-            if self.receive(index, deadline - time.monotonic()) != READY:
-                raise AssertionError("a worker answers before it is ready")
+        starting, halted = set(range(len(self.workers))), set[int]()
+        next_look = time.monotonic() + _LOOK_S
+        while starting:
+            for index in self.wait(max(0.0, next_look - time.monotonic())):
+                if self._read(index) != READY:
+                    raise AssertionError("a worker answers before it is ready")
+                starting.discard(index)
+            now = time.monotonic()
+            if now < next_look:
+                continue
+            next_look = now + _LOOK_S
+            still_halted = {index for index in starting if self.workers[index].is_halted}
+            if now > deadline or still_halted & halted:
+                raise self.give_up_silent(min(still_halted & halted or starting))
+            halted = still_halted
 
     # -- a search ----------------------------------------------------------------------------------------------------
 

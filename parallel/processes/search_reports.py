@@ -165,6 +165,13 @@ class Reports:
             scores=[centipawns(line.score) for line in self.finished],
         )
 
+    def table_move(self) -> chess.Move | None:
+        """Return the move that the table has for the root, if it is one to choose from."""
+        line = self.words.whole_line(self.arena, replace(self.latest, pv=[]), ())
+        header = self.arena.header[0]
+        moves = map(self.words.move, header["root_moves"][: header["root_count"]].tolist())
+        return line[0] if line and line[0] in moves else None
+
     def result(self, interrupted: bool, notes: Sequence[str] = ()) -> Result:
         """Return the answer as it stands."""
         best = self.words.move(int(self.arena.header[0]["best_move"]))
@@ -174,8 +181,9 @@ class Reports:
         if self.latest.pv:
             # the last report's own move: an early answer is put together while workers go on
             best = self.latest.pv[0]
-        elif self.latest.depth == 0:  # ended by its node limit before the first report
+        elif self.latest.depth == 0:  # ended by a limit before the first report
             self.latest = replace(self.latest, score=self.words.static_score(self.arena))
+            best = self.table_move() or best
         info = self._whole(replace(self.now(), is_live=False, pv=self.latest.pv or [best]))
         others = [
             self._whole(

@@ -17,7 +17,7 @@ from psearch.arena.arena import Arena, MemoryShortage
 from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.processes.heartbeat import find_halted
 from psearch.processes.inline import InlinePool
-from psearch.processes.pool import WorkerPool
+from psearch.processes.pool import LostWorker, WorkerPool
 from psearch.processes.wake import Wake
 from psearch.processes.worker_process import WorkerProcess, end, reap
 from psearch.results import PsearchError, WorkerDied
@@ -26,6 +26,8 @@ from psearch.scheduler.scheduler_entries import request_stop
 INLINE = "inline"
 """The start method without processes."""
 _SETTLE_INTERVAL_S = 0.002
+_MOST_STARTS = 5
+"""How often workers are started that are killed or halted before they are ready."""
 _SHORTAGE_S = 10.0
 """How long a search waits for the memory of a control block: those that had the last one may not have ended yet."""
 _SHORTAGE_INTERVAL_S = 0.01
@@ -63,19 +65,42 @@ class Workers:
         with ExitStack() as taken:  # given back when something fails
             is_inline = start_method == INLINE
             self.arena = Arena(threads, hash_mb, trace_events=trace_events, populate=is_inline, kernels=kernels)
-            taken.callback(self.arena.close)
+            taken.callback(lambda: self.arena.close())
             self.wake = Wake()
             taken.callback(self.wake.close)
-            self.pool: WorkerPool | InlinePool
+            self.pool: WorkerPool | InlinePool = InlinePool(self.arena)
+            taken.callback(lambda: end(self._ending))
+            taken.callback(lambda: self.pool.close())
             if is_inline:
-                self.pool = InlinePool(self.arena)
                 meanwhile()
             else:
-                self.pool = WorkerPool(self.arena, self.wake, start_method)
-                taken.callback(self.pool.close)
-                meanwhile()
-                self.pool.wait_until_ready()
+                self._start(meanwhile)
             taken.pop_all()
+
+    def _start(self, meanwhile: Callable[[], None]) -> None:
+        """Start the first workers, and others for those that are killed or halted before they are ready. Where that
+        goes on the caller's thread is to search, until `restore` gets some; raises WorkerDied where it cannot."""
+        for start in range(_MOST_STARTS):
+            try:
+                if start == 0:
+                    self.pool = WorkerPool(self.arena, self.wake, self._start_method)
+                    meanwhile()
+                else:
+                    self._replace(self.threads, None)
+                self.pool.wait_until_ready()
+                return
+            except LostWorker as error:
+                if error.lacked_memory:
+                    size = f"a hash of {self.arena.hash_mb} MB and {self.threads} threads"
+                    raise WorkerDied(f"not enough memory for {size}: {error}") from error
+                if error.crashed:
+                    raise
+                lost: WorkerDied = error
+            except WorkerDied as error:
+                lost = error
+        if not self.have_substitute:
+            raise lost
+        self._replace(0, None)
 
     @property
     def are_processes(self) -> bool:
@@ -99,6 +124,20 @@ class Workers:
         waits meanwhile."""
         with self._changing:
             yield self.arena
+
+    @contextmanager
+    def in_this_thread(self) -> Iterator[None]:
+        """Have the caller's thread search inside, with the package's kernels, while the workers are left asleep."""
+        pool = self.pool
+        with self._changing:
+            self.pool = InlinePool(self.arena)
+        try:
+            yield
+        finally:
+            with self._changing:
+                self.pool = pool
+                if self._is_closing:  # nobody has told them
+                    pool.kill()
 
     # -- another thread, or a signal handler -------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,14 @@ from psearch.processes.control import SearchControl
 from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_workers import INLINE, Workers
+from psearch.processes.time_manager import Budget, TimeManager
 from psearch.results import Limits, PsearchError, Result
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.text.report import finished_result
 
 if TYPE_CHECKING:
     from psearch.processes.inline import InlinePool
+    from psearch.processes.watch import Watch
     from psearch.trace.recorder import Recorder
 
 _CLOSE_TIMEOUT_S = 2.0
@@ -39,9 +41,11 @@ _SETTLE_PATIENCE_S = 0.3
 _SETTLE_SHARE = 0.25
 """What of the time of the next search that may take,"""
 _LEAST_PATIENCE_S = 0.1
-"""but no less than this, for to replace workers takes time as well. Those that are halted are not waited for."""
+"""but no less than this, for to replace workers takes time as well,"""
+_LEAST_PATIENCE_SHARE = 0.125
+"""unless that is more of a game's clock. Those that are halted are not waited for."""
 _QUICK_DEPTH = 6
-_QUICK_MS = 10
+_QUICK_S = 0.01
 
 _LIVE: weakref.WeakSet[Supervisor] = weakref.WeakSet()
 
@@ -208,16 +212,19 @@ class Supervisor:
             from psearch.processes.watch import Watch
 
             watch = Watch(self.workers, request, since, self._prepare(request, since))
-            with self._recorded():
+            is_instant = watch.clock.is_instant and self.arena.kernels == STANDARD
+            with self._recorded(), self.workers.in_this_thread() if is_instant else nullcontext():
                 watch.run()
             if watch.knows_nothing and self.workers.have_substitute:
-                return self._search_quickly(request, watch.notes)
+                return self._search_quickly(request, watch)
             return watch.result()
 
     def _prepare(self, request: SearchRequest, since: float) -> list[str]:
         """Workers that take commands; what stood in the way, if anything did. since: when the clock began to run."""
-        limit_s = request.clock().deadline_s()
-        patience_s = min(_SETTLE_PATIENCE_S, max(_LEAST_PATIENCE_S, _SETTLE_SHARE * limit_s))
+        clock = request.clock()
+        limit_s = clock.deadline_s()
+        least_s = min(_LEAST_PATIENCE_S, _LEAST_PATIENCE_SHARE * max(0.0, clock.budget.left_s))
+        patience_s = min(_SETTLE_PATIENCE_S, max(least_s, _SETTLE_SHARE * limit_s))
         control = request.control
 
         def may_go_on() -> bool:
@@ -246,20 +253,28 @@ class Supervisor:
         notes = [] if lost is None else [f"{lost}; it has been replaced" if problem is None else lost]
         return notes if problem is None else [*notes, f"this process searches alone: {problem}"]
 
-    def _search_quickly(self, request: SearchRequest, notes: list[str]) -> Result:
-        """The workers have not found a move in time: a small search in this process does, in some milliseconds."""
+    def _search_quickly(self, request: SearchRequest, watch: Watch) -> Result:
+        """The workers have not found a move in time: a small search in this process does, in some milliseconds, or on a
+        clock that does not have these, the table. The time and the nodes are those of both searches."""
         from psearch.processes.watch import Watch
 
-        small = Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH), movetime_ms=_QUICK_MS)
+        if watch.clock.budget.is_tight and watch.reports.table_move() is not None:
+            return watch.result()
+        elapsed_s = watch.reports.elapsed_s
+        quick = replace(
+            request,
+            limits=Limits(depth=min(_QUICK_DEPTH, request.limits.depth or _QUICK_DEPTH)),
+            control=SearchControl(TimeManager(Budget(hard_s=elapsed_s + _QUICK_S))),
+        )
         workers = Workers(1, 1, INLINE)
         try:
-            watch = Watch(workers, replace(request, limits=small, control=SearchControl()), time.perf_counter(), notes)
+            small = Watch(workers, quick, watch.since, watch.notes, watch.reports.totals())
             if request.options.own is not None:
-                watch.note(
+                small.note(
                     "the workers have found nothing in time: the answer is of a small search with the package's kernels"
                 )
-            watch.run()
-            return replace(watch.result(), interrupted=request.control.is_stopped)
+            small.run()
+            return replace(small.result(), interrupted=request.control.is_stopped)
         finally:
             workers.close()
 

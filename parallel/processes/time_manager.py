@@ -7,7 +7,7 @@ unless the iteration under way has met trouble: a score that left its window. Th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,11 +16,30 @@ if TYPE_CHECKING:
 DEFAULT_OVERHEAD_S = 0.03
 """What a move costs beyond the search: the way of the answer, and workers that wait for a core before they stop."""
 
+FIRST_ITERATION_S = 0.01
+"""What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
+_FIRST_ITERATION_SHARE = 0.1
+"""What of the clock that may be at most,"""
+_LEAST_FIRST_ITERATION_S = 0.002
+"""but no less than this: a made-up move loses the game as well."""
+_INSTANT_S = 0.005
+"""A search this short is not worth to wake other processes."""
+
 _MOST_OF_CLOCK = 0.5
 """What one move may take of the clock at most, while others must follow it."""
 _LAST_MOVE_SHARE = 0.9
 """The same when the clock is reset after this move."""
 _LEAST_S = 0.001
+_GAME_MOVES = 200
+"""Moves of a game without increment that the clock must last for, however long the way of each answer is."""
+_LATE_MOVES = 50
+"""Moves that are still expected when most of those have been played."""
+_LAG_MARGIN = 1.25
+"""The lag of moves to come over the mean that was measured: the machine may become busier."""
+_LONG_LAG_S = 0.05
+"""What one move counts for at most, unless the overhead is more: a single delay shall not spoil the game."""
+_ROUNDING_S = 0.002
+"""A clock is told in milliseconds."""
 
 _MOST_FOR_DROP = 1.0
 _MOST_FOR_CHANGES = 1.2
@@ -63,6 +82,17 @@ class GameClock:
     increment_s: float = 0.0
     moves_to_go: int | None = None
     """moves until the clock is reset, this one included; None: the time is for the rest of the game"""
+    lag_s: float | None = None
+    """mean time that earlier moves cost beyond their budgets; None: not known, the overhead is expected"""
+    moves_played: int = 0
+    """moves of this game that are known of"""
+
+    @property
+    def moves_to_come(self) -> int:
+        """Moves after this one that must be paid for from this clock."""
+        if self.moves_to_go is None:
+            return max(_LATE_MOVES, _GAME_MOVES - self.moves_played) - 1
+        return min(max(1, self.moves_to_go), _GAME_MOVES) - 1
 
 
 @dataclass(frozen=True)
@@ -71,21 +101,38 @@ class Budget:
 
     soft_s: float = math.inf
     hard_s: float = math.inf
+    left_s: float = math.inf
+    """what the clock has"""
+
+    @property
+    def first_s(self) -> float:
+        """How long beyond the limit the first iteration may go on."""
+        return min(FIRST_ITERATION_S, max(_LEAST_FIRST_ITERATION_S, _FIRST_ITERATION_SHARE * self.left_s))
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether the clock is nearly empty: any move at once is better than a good one later."""
+        return self.first_s < FIRST_ITERATION_S
 
 
 def allot(clock: GameClock, overhead_s: float = DEFAULT_OVERHEAD_S, use: TimeUse = DEFAULT_USE) -> Budget:
     """Return the share of the clock for this move. 0 < soft <= hard, and hard plus overhead fit on the clock if
     anything does.
 
-    An overdrawn clock gives the least budget there is: the search then ends after its first iteration.
+    The lag of each move to come is kept back, as far as increments do not pay for it: a clock that can last for a game
+    of 200 moves does, even if each takes its hard limit. An overdrawn clock gives the least budget there is: the search
+    then ends after its first iteration.
     """
     left = max(clock.time_s - overhead_s, _LEAST_S)
+    lag_s = overhead_s if clock.lag_s is None else _LAG_MARGIN * clock.lag_s
     moves = use.moves_ahead if clock.moves_to_go is None else max(1, min(clock.moves_to_go, use.moves_ahead))
     most = left * (_LAST_MOVE_SHARE if moves == 1 and clock.moves_to_go is not None else _MOST_OF_CLOCK)
+    most = min(most, left - clock.moves_to_come * max(0.0, lag_s + _LEAST_S - clock.increment_s))
+    free = max(0.0, left - clock.moves_to_come * max(0.0, lag_s - clock.increment_s))
     # only what is left of the increment can be spent each time: the rest of the clock stays as a reserve
-    base = left / moves + use.increment_percent / 100 * max(clock.increment_s - overhead_s, 0.0)
+    base = free / moves + use.increment_percent / 100 * max(clock.increment_s - overhead_s, 0.0)
     soft = max(_LEAST_S, min(base, most))
-    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)))
+    return Budget(soft, max(soft, min(use.hard_percent / 100 * base, most)), clock.time_s)
 
 
 def fixed_time(movetime_s: float, overhead_s: float = DEFAULT_OVERHEAD_S) -> Budget:
@@ -111,7 +158,8 @@ def time_manager(
     """
     budget = Budget() if clock is None else allot(clock, overhead_s)
     hard_s = budget.hard_s if fixed is None else min(budget.hard_s, fixed.hard_s)
-    return TimeManager(Budget(min(stretch * budget.soft_s, budget.hard_s), hard_s), root_moves, pondering)
+    soft_s = min(stretch * budget.soft_s, budget.hard_s)
+    return TimeManager(Budget(soft_s, hard_s, budget.left_s), root_moves, pondering)
 
 
 @dataclass
@@ -126,6 +174,11 @@ class TimeManager:
     root_moves: int = 2
     pondering: bool = False
     use: TimeUse = DEFAULT_USE
+    meant_s: float | None = None
+    """what of our clock the move was meant to take, without what came too late to stop in time; None: the clock has not
+    ended the search"""
+    _due_s: float = math.inf
+    """when it was to stop, as far as was known at the last look"""
     _since: float = 0.0
     _scores: list[int] = field(default_factory=list)
     _best: chess.Move | None = None
@@ -154,6 +207,11 @@ class TimeManager:
     def trouble(self) -> None:
         """Note that the score has left its window: this iteration is worth its end."""
         self._may_end = False
+
+    @property
+    def is_instant(self) -> bool:
+        """Whether the clock of a game asks for a move at once."""
+        return self.budget.soft_s <= self.budget.hard_s <= _INSTANT_S and not self.pondering
 
     @property
     def scale(self) -> float:
@@ -185,4 +243,51 @@ class TimeManager:
 
     def is_due(self, elapsed_s: float) -> bool:
         """Tell whether to stop now."""
-        return elapsed_s >= self.due_s()
+        due_s = self.due_s()
+        if elapsed_s < due_s:
+            self._due_s = due_s
+            return False
+        if self.meant_s is None:
+            # who sleeps may wake up late; news that ends the search come in time
+            self.meant_s = max(0.0, min(elapsed_s, self._due_s, self.deadline_s()) - self._since)
+        return True
+
+
+class LagMeter:
+    """Measures what moves of a game cost beyond their budgets, by what the clock has lost from one to the next.
+
+    lag_s: what is expected before the first has been measured; None: the overhead.
+    """
+
+    def __init__(self, lag_s: float | None = None) -> None:
+        self._expected_s = lag_s
+        self._now: GameClock | None = None
+        """at the move that is thought about"""
+        self._before: GameClock | None = None
+        """at the last one that was played"""
+        self._meant_s = 0.0
+        self._sum_s = 0.0
+        self._moves = 0
+
+    def read(self, clock: GameClock | None, overhead_s: float = DEFAULT_OVERHEAD_S) -> GameClock | None:
+        """Take the clock as it is at a move, if there is one, and return it with what is known of the moves before."""
+        before, self._before, self._now = self._before, None, clock
+        if clock is None:
+            return None
+        if before is not None:
+            beyond_s = before.time_s + clock.increment_s - clock.time_s - self._meant_s
+            if beyond_s < -_ROUNDING_S:  # another game, or the next time control
+                self._sum_s, self._moves = 0.0, 0
+            else:
+                self._sum_s += min(max(0.0, beyond_s), max(overhead_s, _LONG_LAG_S))
+                self._moves += 1
+        lag_s = self._sum_s / self._moves if self._moves else self._expected_s
+        return replace(clock, lag_s=lag_s, moves_played=self._moves)
+
+    def played(self, manager: TimeManager | None, ran_s: float, waited_s: float = 0.0) -> None:
+        """Note that the move is made, unless it was only pondered on. ran_s: how long our clock has run; waited_s: how
+        much of that it ran before the manager's did."""
+        if manager is None or manager.pondering:
+            return
+        self._before = self._now
+        self._meant_s = ran_s if manager.meant_s is None else min(ran_s, waited_s + manager.meant_s)

@@ -15,11 +15,9 @@ from psearch.processes.heartbeat import Heartbeat
 from psearch.processes.request import SearchRequest
 from psearch.processes.search_reports import Reports
 from psearch.processes.search_workers import Workers
-from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied, WorkerStats
 from psearch.scheduler.scheduler_entries import is_done, request_stop
 
-_FIRST_ITERATION_S = 0.01
-"""What a search that has to stop may take on top to finish its first iteration: an answer wants a score."""
 _INTERRUPTED_PATIENCE_S = 0.1
 """How long workers may take to stop when the caller's thread has something urgent to raise."""
 _REPAIR_S = 0.05
@@ -33,14 +31,22 @@ class Watch:
     """One search: from the setup of the root until every worker has left it, or the answer cannot wait for them.
 
     The workers must be complete and idle, and the board must have a legal move. since: when the search was requested,
-    on `time.perf_counter`; notes: what was told of it before.
+    on `time.perf_counter`; notes: what was told of it before; earlier: what other workers have done for it before.
     """
 
-    def __init__(self, workers: Workers, request: SearchRequest, since: float, notes: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        request: SearchRequest,
+        since: float,
+        notes: Sequence[str] = (),
+        earlier: Sequence[WorkerStats] = (),
+    ) -> None:
         self.workers = workers
         self.request = request
         self.since = since
         self.notes = list(notes)
+        self._earlier = list(earlier)
         self.clock = request.clock()
         self.reports: Reports
         """once the search has been set up"""
@@ -74,6 +80,7 @@ class Watch:
         try:
             self._set_up(self.request.limits, None)
             self.reports = Reports(self.workers.arena, self.request.board, self.since)
+            self.reports.go_on(self.workers.arena, self._earlier)
             self._search()
         except WorkerDied:
             raise
@@ -252,22 +259,22 @@ class Watch:
     def _must_stop(self, now: float) -> bool:
         """Whether the caller or a limit ends the search now."""
         control = self.request.control
-        if control.take_ponderhit():
-            self.clock.ponderhit(now)
+        if (hit_at := control.take_ponderhit()) is not None:
+            self.clock.ponderhit(hit_at - self.since)
         if control.is_stopped:
             self.interrupted = True
         if not (self.interrupted or self.mate_found or self.is_enough or self.clock.is_due(now)):
             return False
         if self.due_since_s is None:
             self.due_since_s = now
-        return self.reports.has_answer or now >= self.due_since_s + _FIRST_ITERATION_S
+        return self.reports.has_answer or now >= self.due_since_s + self.clock.budget.first_s
 
     def _pause(self, now: float) -> float:
         """Seconds until there may be something to do for which no event comes."""
         if self.stopped_at_s is not None:
             return max(0.0, self.stopped_at_s + self._patience_s - now)
         if self.due_since_s is not None:
-            until_s = self.due_since_s + _FIRST_ITERATION_S
+            until_s = self.due_since_s + self.clock.budget.first_s
         else:
             until_s = min(self.clock.due_s(), self.next_live_s, self.next_look_s)
         return max(0.0, min(until_s - now, self.heartbeat.pause_s()))

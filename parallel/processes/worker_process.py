@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 
 from psearch.arena import system_calls
+from psearch.arena.control_groups import oom_kills
 from psearch.processes.lifetime import GONE, open_pidfd, process_state
 from psearch.results import PsearchError
 
@@ -35,6 +36,8 @@ class WorkerProcess(ABC):
         self.pipe = pipe
         self.sentinel = open_pidfd(pid)
         """readable when the process has ended; None where the system has no such thing (then its pipe ends)"""
+        self._oom_kills = oom_kills()
+        """of the system, before it began"""
         self._exitcode: int | None = None
         self._reaping = threading.Lock()
 
@@ -50,7 +53,14 @@ class WorkerProcess(ABC):
     def ending(self) -> str:
         """How it ended, in words: `exited with code 1`."""
         code = self.exitcode
+        if self.lacked_memory:
+            return "was killed by the system, which is short of memory"
         return f"was killed by signal {-code}" if code is not None and code < 0 else f"exited with code {code}"
+
+    @property
+    def lacked_memory(self) -> bool:
+        """Whether the system has killed it for want of memory, as far as that can be known."""
+        return self.exitcode == -signal.SIGKILL and oom_kills() > self._oom_kills
 
     def _may_have_ended(self, timeout_s: float) -> bool:
         """Waits for the end, if it can be waited for."""

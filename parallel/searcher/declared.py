@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import (
     DEFAULT_DRIVER,
     DEFAULT_EVALUATION,
+    DEFAULT_HASH_MB,
     DEFAULT_POLICY,
     DEFAULT_PRUNING,
     DEFAULT_SPLIT_DEPTH,
@@ -176,7 +176,7 @@ THREADS = Option("Threads", "spin", 1, 1, MAX_THREADS, words=f"worker processes,
 HASH = Option(
     "Hash",
     "spin",
-    default_hash_mb(),
+    DEFAULT_HASH_MB,
     1,
     MAX_HASH_MB,
     words="size of the transposition table in MiB",

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_SPLIT_DEPTH
 from psearch.options import SearchOptions, pruning_named
 from psearch.results import PsearchError
@@ -59,7 +58,7 @@ class Settings:
         net: object = None,
         with_: object = None,
     ) -> Settings:
-        """Check what a caller gives; hash_mb None: what the memory gives; net, with_: paths. Raises PsearchError."""
+        """Check what a caller gives; hash_mb None: the default; net, with_: paths. Raises PsearchError."""
         search = SearchOptions(
             policy=text_of("policy", policy),
             split_depth=whole("split_depth", split_depth, 0, _MOST_SPLIT_DEPTH),
@@ -69,8 +68,8 @@ class Settings:
             with_=_path_of("with_", with_),
             driver=DEFAULT_DRIVER,
         )
-        size = default_hash_mb() if hash_mb is None else HASH.of_value(hash_mb, "hash_mb")
-        return cls(THREADS.of_value(threads, "threads"), size, search)
+        size = HASH.default if hash_mb is None else hash_mb
+        return cls(THREADS.of_value(threads, "threads"), HASH.of_value(size, "hash_mb"), search)
 
     def changed(self, options: Options) -> Settings:
         """Set these options; "Clear Hash" changes nothing here. Raises PsearchError for bad ones."""

@@ -300,13 +300,25 @@ def test_what_needs_no_search() -> None:
     assert psearch.evaluate("4k3/8/8/8/8/8/8/4RK2 b - - 0 1") is None
 
 
-def test_engines_show_what_they_are(engine: psearch.Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_engines_show_what_they_are(engine: psearch.Engine) -> None:
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4)>"
     engine.close()
     assert repr(engine) == "<psearch.Engine (threads=1, hash_mb=4, closed)>"
-    monkeypatch.setattr("psearch.searcher.settings.default_hash_mb", lambda: 256)
     assert repr(psearch.AsyncEngine(threads=3)) == "<psearch.AsyncEngine (threads=3, hash_mb=256)>"
     assert engine.id["name"].startswith("psearch ")
+
+
+def test_moves_that_are_played_tell_what_they_cost(engine: psearch.Engine) -> None:
+    """The program's clock loses more than the search takes; a game without increment is to last all the same."""
+    for number, seconds in enumerate((1.0, 0.4, 0.2)):
+        engine.play("startpos", Limit(white_clock=seconds, black_clock=seconds), game=1)
+        assert engine._lag._moves == number
+    engine.analyse("startpos", Limit(depth=1), game=1)
+    engine.play("startpos", Limit(white_clock=0.1, black_clock=0.1), game=1)
+    assert engine._lag._moves == 2  # what was between them took time, too
+    assert 0.05 < engine._lag._sum_s <= 0.1
+    engine.play("startpos", Limit(depth=1), game=2)
+    assert engine._lag._moves == 0
 
 
 def test_nothing_is_left_running() -> None:

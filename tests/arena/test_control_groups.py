@@ -156,13 +156,21 @@ def test_memory_is_what_system_and_group_leave(tree: Tree) -> None:
     assert control_groups.available_memory(tree.root) == 700 * 1024
 
 
-@pytest.mark.parametrize(
-    ("free_mb", "hash_mb"),
-    [(-5, 64), (0, 64), (1023, 64), (2047, 64), (2048, 128), (16_383, 512), (16_384, 1024), (2**20, 1024)],
-)
-def test_a_table_takes_a_share_of_free_memory(monkeypatch: pytest.MonkeyPatch, free_mb: int, hash_mb: int) -> None:
-    monkeypatch.setattr(control_groups, "available_memory", lambda: free_mb << 20)
-    assert control_groups.default_hash_mb() == hash_mb
+def test_memory_that_may_be_used_is_the_least_limit_whatever_is_in_use(tree: Tree) -> None:
+    machine = control_groups.usable_memory(tree.root)
+    tree.process("0::/a/b", V2_MOUNT)
+    assert control_groups.usable_memory(tree.root) == machine > 300 << 20
+    tree.limit("/sys/fs/cgroup/a", 300 << 20, 200 << 20)
+    tree.limit("/sys/fs/cgroup/a/b", 400 << 20)
+    assert control_groups.usable_memory(tree.root) == 300 << 20
+    tree.limit("/sys/fs/cgroup/a", machine * 2)
+    assert control_groups.usable_memory(tree.root) == 400 << 20
+
+
+def test_kills_for_want_of_memory_are_counted(tree: Tree) -> None:
+    assert control_groups.oom_kills(tree.root) == 0
+    tree.write("/proc/vmstat", "pgfault 12\noom_kill 7\nnuma_hit 3")
+    assert control_groups.oom_kills(tree.root) == 7
 
 
 def test_without_proc_memory_is_bounded_by_the_machine(tmp_path: Path) -> None:
@@ -233,8 +241,40 @@ def test_a_hash_beyond_a_real_limit_is_refused(real_group: Path) -> None:
 from psearch.faces.cli.main import main
 sys.exit(main(["--threads", "2", "--hash", sys.argv.pop(), "--depth", "2", "startpos"]))
 """
-    refused = in_group(real_group, program.replace("sys.argv.pop()", "'800'"))
-    assert refused.returncode == 2 and "not enough memory" in refused.stderr, refused
-    assert refused.stderr.count("\n") == 1
+    for hash_mb, why in (("800", "does not fit in the 600 MiB of memory"), ("590", "not enough memory")):
+        refused = in_group(real_group, program.replace("sys.argv.pop()", repr(hash_mb)))
+        assert refused.returncode == 2 and why in refused.stderr, refused
+        assert refused.stderr.count("\n") == 1
     done = in_group(real_group, program.replace("sys.argv.pop()", "'64'"))
     assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("real_group", ["memory"], indirect=True)
+def test_the_page_is_bounded_by_a_real_limit(real_group: Path) -> None:
+    set_limit(real_group, {"memory.max": "800M", "memory.limit_in_bytes": "800M"})
+    program = """
+from psearch.faces.web.desk import EngineSettings, bounds_of
+print(bounds_of(EngineSettings(1, 16)).hash_mb)
+"""
+    assert in_group(real_group, program).stdout == "200\n"
+
+
+@pytest.mark.parametrize("real_group", ["memory"], indirect=True)
+def test_two_engines_at_once_in_a_group_for_one_say_that_memory_is_short(real_group: Path) -> None:
+    """Each looks before the other has taken its table. Which of them is killed the system decides, if any."""
+    load_kernels()
+    set_limit(real_group, {"memory.max": "400M", "memory.limit_in_bytes": "400M"})
+    program = """
+import subprocess
+words = ["--threads", "1", "--hash", "220", "--movetime", "1000", "startpos"]
+code = f"from psearch.faces.cli.main import main; main({words})"
+both = [subprocess.Popen([sys.executable, "-c", code], stderr=-1, stdout=-1, text=True) for _ in range(2)]
+for one in both:
+    print(one.communicate()[1])
+"""
+    for _ in range(5):
+        told = in_group(real_group, program).stdout
+        assert "signal 9" not in told, told
+        if "is short of memory" in told or "not enough memory" in told:
+            return
+    pytest.skip("there was room for both")

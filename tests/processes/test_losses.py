@@ -10,21 +10,27 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.connection import Connection
 
 import chess
 import pytest
 from timing import When, least, seconds_of, wait_for_ends, wait_until
 
+from psearch.arena.arena import Arena
 from psearch.arena.validate import leftovers
 from psearch.options import SearchOptions
+from psearch.processes import heartbeat, worker_process
 from psearch.processes import search_workers as workers
-from psearch.processes import worker_process
 from psearch.processes.control import SearchControl
+from psearch.processes.inline import InlinePool
 from psearch.processes.lifetime import process_state
+from psearch.processes.pool import WorkerPool
 from psearch.processes.request import SearchRequest
 from psearch.processes.supervisor import Supervisor
+from psearch.processes.time_manager import GameClock, time_manager
+from psearch.processes.watch import Watch
 from psearch.processes.worker_process import WorkerProcess
-from psearch.results import Info, Limits, PsearchError
+from psearch.results import Info, Limits, PsearchError, Result, WorkerDied
 
 KIWIPETE = chess.Board("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")
 SLACK_S = 0.5
@@ -208,6 +214,153 @@ def test_when_nobody_has_found_a_move_in_time_this_process_does() -> None:
         for worker in engine.pool.workers:
             os.kill(worker.pid, signal.SIGSTOP)
         assert engine.search(SearchRequest(KIWIPETE, Limits(), only=only, control=control)).bestmove == only[1]
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(("threads", "victims"), [(1, 1), (2, 2), (2, 3), (1, 100)])
+def test_workers_that_are_lost_while_they_start_are_replaced(
+    method: str, number: signal.Signals, threads: int, victims: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as that goes on no worker is had, and this process searches alone."""
+    hit: list[int] = []
+    init = WorkerProcess.__init__
+
+    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
+        init(worker, index, pid, pipe)
+        if len(hit) < victims:
+            hit.append(pid)
+            os.kill(pid, number)
+
+    def take_table(arena: Arena, index: int) -> None:  # nobody is ready sooner than it is hit
+        time.sleep(0.05)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(Arena, "take_table", take_table)
+    start = time.monotonic()
+    with Supervisor(threads, 1, start_method=method) as engine:
+        assert hit and time.monotonic() - start < 5 * 0.6 + 2
+        assert engine.workers.are_processes == (victims < 100) or method == "forkserver"  # some are ready sooner
+        victims = 0
+        assert engine.search(SearchRequest(KIWIPETE, Limits(depth=6))).info.depth == 6
+        assert len(engine.pool.workers) == threads
+    wait_for_ends(hit)
+
+
+def test_a_worker_that_ends_by_itself_at_the_start_is_not_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels crash, and would in this process as well."""
+    starts: list[int] = []
+    init = WorkerProcess.__init__
+
+    def born(worker: WorkerProcess, index: int, pid: int, pipe: Connection) -> None:
+        init(worker, index, pid, pipe)
+        starts.append(pid)
+
+    monkeypatch.setattr(WorkerProcess, "__init__", born)
+    monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGSEGV))
+    with pytest.raises(WorkerDied, match="worker 0 was killed by signal 11"):
+        Supervisor(1, 1, start_method="fork")
+    assert len(starts) == 1
+
+
+def test_a_death_for_want_of_memory_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start, where less can be asked for, and later on."""
+    kills = iter(range(1000))
+    monkeypatch.setattr(worker_process, "oom_kills", lambda: next(kills))
+    short = "worker 0 was killed by the system, which is short of memory"
+    with Supervisor(1, 1, start_method="fork") as engine:
+        os.kill(engine.pool.workers[0].pid, signal.SIGTERM)  # they ignore it
+        os.kill(engine.pool.workers[0].pid, signal.SIGKILL)
+        wait_for_ends([engine.pool.workers[0].pid])
+        assert engine.restore() == [f"{short}; it has been replaced"]
+    monkeypatch.setattr(Arena, "take_table", lambda arena, index: os.kill(os.getpid(), signal.SIGKILL))
+    with pytest.raises(WorkerDied, match=f"not enough memory for a hash of 1 MB and 1 threads: {short}"):
+        Supervisor(1, 1, start_method="fork")
+
+
+class Lost(InlinePool):
+    """Searches nothing."""
+
+    def collect(self, timeout_s: float) -> None:
+        time.sleep(min(timeout_s, 0.002))
+
+
+def test_the_answer_of_a_small_search_has_the_time_and_the_nodes_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lines that are shown, and the result, from all that stops a search."""
+    infos: list[Info] = []
+    with Supervisor(2, 16) as engine:
+        for limits in (Limits(movetime_ms=300), Limits(), Limits(depth=1)):
+            infos.clear()
+            for worker in engine.pool.workers:
+                os.kill(worker.pid, signal.SIGSTOP)
+            control = SearchControl()
+            request = SearchRequest(KIWIPETE, limits, on_info=infos.append, control=control)
+            monkeypatch.setattr(heartbeat, "_HALTED_LOOKS", 1000)
+            setup, stop = Watch._begin, threading.Timer(0.3, control.stop)
+
+            def begin(watch: Watch, setup: Callable[[Watch], None] = setup) -> None:
+                setup(watch)
+                if not isinstance(watch.workers.pool, InlinePool):  # what they had done before
+                    watch.workers.arena.worker["nodes"][:] = 1_000_000
+
+            with monkeypatch.context() as patch:
+                patch.setattr(Watch, "_begin", begin)
+                if limits.movetime_ms is None:
+                    stop.start()
+                result = engine.search(request)
+            assert result.interrupted == (limits.movetime_ms is None)
+            for info in (result.info, *infos):
+                assert info.nodes > 2_000_000 or info.depth == 0, info
+                assert info.time_s >= 0.3 or info.depth == 0, info
+            assert result.info.depth >= 1 and [one.nodes >= 1_000_000 for one in result.info.workers] == [True, True]
+            engine.restore()
+
+
+def test_a_nearly_empty_clock_gets_the_move_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Supervisor(2, 16) as engine:
+        known = engine.search(SearchRequest(KIWIPETE, Limits(depth=8))).bestmove
+        monkeypatch.setattr("psearch.processes.search_workers.InlinePool", Lost)
+        others = [move for move in KIWIPETE.legal_moves if move != known]
+
+        def answer(time_s: float, only: list[chess.Move] | None = None) -> Result:
+            control = SearchControl(time_manager(GameClock(time_s), None, 20))
+            return engine.search(SearchRequest(KIWIPETE, Limits(), control=control, only=only))
+
+        for time_s in (-1.0, 0.0, 0.001, 0.01, 0.05):
+            assert answer(time_s).bestmove == known
+        assert answer(0.01, others).bestmove in others
+
+
+def test_late_workers_get_a_share_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    settle = workers.Workers.settle
+
+    def spied(ours: workers.Workers, patience_s: float) -> str | None:
+        waits.append(patience_s)
+        return settle(ours, patience_s)
+
+    monkeypatch.setattr(workers.Workers, "settle", spied)
+    with Supervisor(1, 1) as engine:
+        for time_s in (0.0, 0.04, 0.08, 0.4, 1.0, 0.0):
+            control = SearchControl(time_manager(GameClock(time_s), None, 20))
+            engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+        assert waits == pytest.approx([0.00025, 0.005, 0.01, 0.05, 0.1, 0.00025])
+
+
+def test_a_move_at_once_wakes_no_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves all of them for the search that follows."""
+    sent: list[bytes] = []
+    with Supervisor(4, 16) as engine:
+        send = WorkerPool.send
+        monkeypatch.setattr(WorkerPool, "send", lambda pool, index, text: (sent.append(text), send(pool, index, text)))
+        for _ in range(3):
+            control = SearchControl(time_manager(GameClock(0.2), None, 20))
+            result = engine.search(SearchRequest(KIWIPETE, Limits(), control=control))
+            assert result.info.depth >= 1 and result.notes == [] and sent == []
+            assert leftovers(engine.arena) == []
+            assert engine.search(SearchRequest(KIWIPETE, Limits(depth=7))).info.depth == 7
+            assert len(sent) == 4
+            sent.clear()
 
 
 def test_where_no_process_can_be_had_this_one_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:

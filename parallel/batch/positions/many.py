@@ -28,7 +28,7 @@ from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.given_positions import Entry, limits_of, read_entry
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Pause, Task
-from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, MAX_THREADS
+from psearch.defaults import DEFAULT_EVALUATION, DEFAULT_POLICY, DEFAULT_PRUNING, JOB_HASH_MB, MAX_THREADS
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
 from psearch.searcher.declared import HASH, MULTIPV, THREADS
@@ -40,7 +40,7 @@ _ENTRIES_PER_NODE = 2
 """Room for about every node that a search may store, twice."""
 _NODES_PER_MS = 1_000
 """More than a worker searches."""
-MOST_USEFUL_HASH_MB = 64
+MOST_USEFUL_HASH_MB = JOB_HASH_MB
 DEPTH_HASH_MB = 16
 _END = object()
 """of the positions"""

@@ -16,7 +16,7 @@ from psearch.batch.analysis.analyser import Analyser, Form
 from psearch.batch.analysis.analysis_journal import AnalysisJournal, check_answer
 from psearch.batch.analysis.older_results import OlderResults
 from psearch.batch.analysis.output_file import Output, place_of
-from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, DEFAULT_HASH_MB, MAX_THREADS
+from psearch.defaults import DEFAULT_DRIVER, DEFAULT_EVALUATION, JOB_HASH_MB, MAX_THREADS
 from psearch.faces.cli.arguments import limits_of, search_options
 from psearch.faces.cli.kernels import prepare_kernels
 from psearch.faces.cli.output import complain
@@ -183,7 +183,7 @@ def hash_of(options: argparse.Namespace, is_emptied: bool) -> int:
         return int(options.hash)
     limits = limits_of(options, DEFAULT_MOVETIME_MS)
     if not is_emptied or limits.nodes is None:
-        return DEFAULT_HASH_MB
+        return JOB_HASH_MB
     from psearch.batch.positions.many import useful_hash_mb
 
     return useful_hash_mb(Limits(nodes=limits.nodes))

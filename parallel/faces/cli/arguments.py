@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from psearch.arena.control_groups import default_hash_mb, usable_cores
+from psearch.arena.control_groups import usable_cores, usable_memory
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.numbers import Duration, duration
 from psearch.searcher.declared import (
@@ -45,7 +44,7 @@ def add_search_options(parser: argparse.ArgumentParser, scope: str = "") -> None
     """Everything that decides about a search; scope: words for the help on limits, such as `for each position`."""
     add_threads(parser)
     add_limits(parser, scope)
-    add_hash(parser, None)
+    add_hash(parser)
     POLICY.add_to(parser)
     add_pruning(parser)
     add_net(parser)
@@ -143,31 +142,18 @@ def limits_of(options: argparse.Namespace, default_movetime_ms: int) -> Limits:
     return limits if limits != Limits() else Limits(movetime_ms=default_movetime_ms)
 
 
-def add_hash(parser: argparse.ArgumentParser, default: int | None) -> None:
-    """`--hash MB`; None: a share of the free memory, for `hash_or_default`."""
-    share = f"1/16 of the free memory, here {default_hash_mb()}; {DEFAULT_HASH_MB} with --depth or --nodes"
-    HASH.add_to(parser, f"{HASH.words} (default: {default or share})", default=default)
-
-
-def hash_or_default(options: argparse.Namespace) -> int:
-    """`--hash`, or its default: to a depth or node count the same everywhere, else what the memory gives.
-
-    Raises PsearchError for what cannot fit.
-    """
-    if options.hash is not None:
-        check_hash(options.hash)
-        return int(options.hash)
-    is_counted = options.depth is not None or options.nodes is not None
-    return DEFAULT_HASH_MB if is_counted else default_hash_mb()
+def add_hash(parser: argparse.ArgumentParser, default: int = DEFAULT_HASH_MB) -> None:
+    """`--hash MB`; see `check_hash`."""
+    HASH.add_to(parser, f"{HASH.words} (default: {default})", default=default)
 
 
 def check_hash(hash_mb: int) -> None:
     """Raise PsearchError for what cannot fit, before kernels are compiled for it; the supervisor looks closer."""
     from psearch.results import PsearchError
 
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    memory_mb = usable_memory() // 2**20
     if hash_mb >= memory_mb:
-        raise PsearchError(f"--hash {hash_mb} does not fit in this machine's {memory_mb} MiB of memory")
+        raise PsearchError(f"--hash {hash_mb} does not fit in the {memory_mb} MiB of memory that may be used here")
 
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
 from psearch.faces.cli.exit_status import EXIT_SIGNAL
 from psearch.processes.control import SearchControl
+
+_SAME_S = 0.5
+"""Signals this close together are one."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -19,10 +24,11 @@ class Interrupted(KeyboardInterrupt):
 class Signals:
     """SIGINT, SIGTERM and SIGHUP: a stop request while a search runs, an exception at any other time.
 
-    A second signal is always an exception, so that an impatient user gets out; one that comes while the command ends
-    after such an exception ends the process there and then, and one after the command is without effect. SIGHUP stays
-    ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after: a Ctrl-C too many gets no
-    traceback from what the interpreter still has to do.
+    What comes within half a second belongs to the signal before: `timeout`, and other supervisors, signal the process
+    and then its group. A second signal is always an exception, so that an impatient user gets out; one that comes while
+    the command ends after such an exception ends the process there and then, and one after the command is without
+    effect. SIGHUP stays ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after: a Ctrl-C
+    too many gets no traceback from what the interpreter still has to do.
     """
 
     def __init__(self, ends_program: bool = False) -> None:
@@ -30,9 +36,11 @@ class Signals:
         """of the search, and of those that follow"""
         self.searching = False
         self.received: int | None = None
-        """the latest"""
+        """the latest that was heeded"""
         self.is_over = False
         """set when the command has ended: nobody would catch an exception"""
+        self._received_s = -math.inf
+        """when that was"""
         self._ends_program = ends_program
         self._has_raised = False
         self._former: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
@@ -50,8 +58,10 @@ class Signals:
             signal.signal(number, signal.SIG_IGN if ignored else handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
-        if self.is_over:
+        now_s = time.monotonic()
+        if self.is_over or now_s - self._received_s < _SAME_S:
             return
+        self._received_s = now_s
         if self.searching and self.received is None:
             self.received = number
             self.control.stop()

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from psearch.defaults import DEFAULT_HASH_MB, DEFAULT_POLICY, POLICY_NAMES, STUDY_DRIVERS
+from psearch.defaults import DEFAULT_POLICY, JOB_HASH_MB, POLICY_NAMES, STUDY_DRIVERS
 from psearch.faces.cli.arguments import add_hash, add_json, add_pruning, add_with, check_hash
 from psearch.faces.cli.numbers import whole_number
 from psearch.faces.cli.output import complain, print_json, refuse, say
@@ -68,7 +68,7 @@ def add_study_options(parser: argparse.ArgumentParser) -> None:
         choices=STUDY_DRIVERS,
         default=STUDY_DRIVERS[0],
     )
-    add_hash(parser, DEFAULT_HASH_MB)
+    add_hash(parser, JOB_HASH_MB)
     add_json(parser, instead_of="the table")
     add_plot(parser, "draw the table (needs matplotlib)")
     parser.add_argument(

@@ -55,6 +55,7 @@ class Go:
         self.control = SearchControl()
         """what the search listens to"""
         self._asked_at = time.perf_counter()
+        """or the time of the `ponderhit`: when our clock began to run"""
         self._say = say
         self._state = State.WAITING
         self._is_held = (command.infinite or command.ponder) and command.perft is None
@@ -101,6 +102,7 @@ class Go:
     def ponderhit(self) -> None:
         """Make it a normal search from now on: the expected move was played. Without effect if it does not ponder."""
         if self.command.ponder:
+            self._asked_at = time.perf_counter()
             self.control.ponderhit()
             if not self.command.infinite:
                 self._release()
@@ -126,6 +128,11 @@ class Go:
         for."""
         now = self.control.asked_at = time.perf_counter()
         return now - self._asked_at
+
+    @property
+    def clock_ran_s(self) -> float:
+        """Seconds that our clock has run, after a `go` that does not ponder or a `ponderhit`."""
+        return time.perf_counter() - self._asked_at
 
     def say(self, line: str) -> None:
         """Say something about this search, unless it has been answered."""

@@ -207,6 +207,7 @@ class Player:
                 self._resources = Resources(self._notices)
                 self._settle()  # what is wrong with the options is told before kernels are compiled
             self._load_kernels(self._resources)
+            from psearch.faces.uci import go_command, turn  # noqa: F401  # not on the clock of the first `go`
         except Exception as error:  # whatever it is, a `go` will be answered
             self._failed_after_s = time.monotonic() - since
             reason = str(error) if isinstance(error, PsearchError) else f"{type(error).__name__}: {error}"

@@ -17,6 +17,7 @@ from psearch.faces.uci.option_files import FileOption, open_book, open_prober, t
 from psearch.faces.uci.uci_options import OptionValues
 from psearch.options import Own, SearchOptions, kernels_of, network_digest
 from psearch.processes.starting.launcher import prepare_launch
+from psearch.processes.time_manager import LagMeter
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 from psearch.searcher.notices import Notices
@@ -52,6 +53,8 @@ class Resources:
         self._policy = FileOption("Policy", lambda policy: self._compiled(policy, ""), notices)
         self._rules = FileOption("Rules", lambda path: self._compiled(DEFAULT_POLICY, path), notices)
         self._book = FileOption("BookFile", open_book, notices, close=lambda book: book.close())
+        self.lag = LagMeter()
+        """of the game's moves"""
         self.dice = random.Random()
         """draws book moves, and the weaker moves of a limited strength"""
 
@@ -144,6 +147,7 @@ class Resources:
         if self.has_kernels:
             self.searcher.retry()
         self.searcher.forget()
+        self.lag = LagMeter()
 
     def book_move(self, board: chess.Board) -> chess.Move | None:
         """Return a move drawn from the book; None without a book, or when the position is not in it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -154,8 +155,10 @@ class Turn:
         clock_ms, increment_ms = command.own_ms
         clock = None
         if clock_ms is not None:
-            gone_s = 0.0 if command.ponder else self.waited_s
-            clock = GameClock(clock_ms / 1000 - gone_s, increment_ms / 1000, command.moves_to_go)
+            clock = GameClock(clock_ms / 1000, increment_ms / 1000, command.moves_to_go)
+        clock = self.resources.lag.read(clock, overhead_s)
+        if clock is not None and not command.ponder:
+            clock = replace(clock, time_s=clock.time_s - self.waited_s)
         movetime_ms = command.movetime_ms
         fixed = None if movetime_ms is None else fixed_time(movetime_ms / 1000, overhead_s)
         stretch = _PONDER_BONUS if self.values.flag("Ponder") else 1.0
@@ -206,3 +209,5 @@ class Turn:
 
     def _answer(self, move: chess.Move | None, ponder: chess.Move | None = None) -> None:
         self.go.answer(bestmove_line(move, ponder))
+        waited_s = 0.0 if self.command.ponder else self.waited_s
+        self.resources.lag.played(self.go.control.clock, self.go.clock_ran_s, waited_s)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,15 +19,15 @@ import chess
 import chess.engine
 
 from psearch.api.asynchronous import AsyncAnalysis, AsyncEngine, in_thread
-from psearch.arena.control_groups import usable_cores
-from psearch.defaults import DEFAULT_HASH_MB, MAX_HASH_MB
+from psearch.arena.control_groups import usable_cores, usable_memory
+from psearch.defaults import MAX_HASH_MB
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 
 TICK_S = 0.05
 """how often a page is shown what an analysis has found, in seconds"""
 _HASH_SHARE = 4
-"""Of the machine's memory a table may take one part in so many."""
+"""Of the memory a table may take one part in so many."""
 _MOST_NOTES = 50
 
 
@@ -55,9 +54,8 @@ class Bounds:
 
 
 def bounds_of(settings: EngineSettings) -> Bounds:
-    """Return the usable cores, and a quarter of the memory; more where the user has said so on the command line."""
-    memory_mb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
-    most_mb = min(MAX_HASH_MB, max(DEFAULT_HASH_MB, memory_mb // _HASH_SHARE))
+    """Return the usable cores, and a quarter of the usable memory; more where the command line says so."""
+    most_mb = min(MAX_HASH_MB, usable_memory() // 2**20 // _HASH_SHARE)
     return Bounds(max(usable_cores(), settings.threads), max(most_mb, settings.hash_mb))
 
 

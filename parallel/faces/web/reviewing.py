@@ -19,7 +19,7 @@ from psearch.batch.positions.crew import Crew, make_crew
 from psearch.batch.positions.flow import outcomes
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Chain, Outcome, Task
-from psearch.defaults import DEFAULT_DRIVER, DEFAULT_HASH_MB
+from psearch.defaults import DEFAULT_DRIVER, JOB_HASH_MB
 from psearch.faces.web.context import Context
 from psearch.faces.web.game_tree import GameTree, score_facts
 from psearch.faces.web.payloads import choice_of, number_of, whole_of
@@ -207,7 +207,7 @@ async def _outcomes(tasks: list[Task], threads: int) -> AsyncGenerator[Outcome, 
 
     def begin() -> None:
         nonlocal crew
-        crew = make_crew(1, HandSettings(threads, DEFAULT_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER)))
+        crew = make_crew(1, HandSettings(threads, JOB_HASH_MB, SearchOptions(driver=DEFAULT_DRIVER)))
 
     try:
         await in_thread(begin, stop)

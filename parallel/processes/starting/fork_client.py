@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
 from typing import Any
 
@@ -23,7 +25,7 @@ from psearch.processes.lifetime import GONE, process_state
 from psearch.processes.program_signals import GROUP_SIGNALS, signals_blocked
 from psearch.processes.starting.fork_server import MARK, MESSAGE_BYTES
 from psearch.processes.worker_process import WorkerProcess, check_time
-from psearch.results import PsearchError
+from psearch.results import PsearchError, WorkerDied
 
 _START_TIMEOUT_S = 120.0
 _ANSWER_TIMEOUT_S = 10.0
@@ -195,10 +197,15 @@ class ForkServer:
         return self.is_stopped
 
     def _gone(self) -> PsearchError:
-        """End what is left of it, at once; its workers end with it."""
+        """End what is left of it, at once; its workers end with it. WorkerDied where it was killed or halted: another
+        may do better."""
+        if not self.is_stopped:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_REAP_TIMEOUT_S)
+        kind = WorkerDied if self._process.poll() in (None, -signal.SIGKILL) else PsearchError
         self._process.kill()
         self.close()
-        return PsearchError("the process that starts workers has ended")
+        return kind("the process that starts workers has ended")
 
     def launch(self, arena: Arena, workers: list[WorkerProcess], may_go_on: Callable[[], bool] | None = None) -> None:
         """Fork the workers of an arena. One arena at a time. may_go_on: see `processes.launcher.launch`."""

@@ -289,11 +289,11 @@ def test_defaults(engine: StandInEngine, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_counts_do_not_depend_on_the_memory(
     engine: StandInEngine, monkeypatch: pytest.MonkeyPatch, option: str, limit: dict[str, int]
 ) -> None:
-    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 5 << 30)
+    monkeypatch.setattr("psearch.arena.control_groups.available_memory", lambda: 50 << 30)
     assert cli.main([option, "5", "startpos"]) == 0
-    assert engine.arguments["hash_mb"] == 64
+    assert engine.arguments["hash_mb"] == 256
     search(chess.Board(), **limit)
-    assert engine.arguments["hash_mb"] == 64
+    assert engine.arguments["hash_mb"] == 256
     search(chess.Board(), movetime_ms=5)
     assert engine.arguments["hash_mb"] == 256
 
@@ -440,7 +440,7 @@ def test_a_second_signal_does_not_wait(capsys: pytest.CaptureFixture[str], engin
     def twice() -> None:
         for _ in range(2):
             os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
+            time.sleep(0.6)  # sooner it would be the same
 
     engine.during_search = twice
     assert cli.main(["--json", "startpos"]) == 130

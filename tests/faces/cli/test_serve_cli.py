@@ -168,7 +168,7 @@ def test_without_the_extra(missing: str, tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--port", "65536"], "argument --port: must be a whole number from 0 to 65535, not '65536'"),
-        (["--hash", "16777216"], "does not fit in this machine's"),
+        (["--hash", "16777216"], "does not fit in the"),
         (["startpos"], "psearch serve takes no 'startpos'"),
     ],
 )

@@ -16,8 +16,10 @@ import time
 from pathlib import Path
 
 import pytest
+from paths import DATA
 from programs import PSEARCH, processes_in_session
 from screen import Screen
+from timing import wait_until
 
 from psearch.faces.cli.signals import Interrupted, Signals
 
@@ -74,12 +76,63 @@ def test_a_signal_after_the_command_raises_nothing(ends_program: bool) -> None:
         with Signals(ends_program) as signals:
             with pytest.raises(Interrupted):
                 signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGTERM)  # from the same Ctrl-C or supervisor
             signals.is_over = True
             signal.raise_signal(signal.SIGINT)
             signal.raise_signal(signal.SIGTERM)
         assert signal.getsignal(signal.SIGINT) == (signal.SIG_IGN if ends_program else former)
     finally:
         signal.signal(signal.SIGINT, former)
+
+
+PAIRS = [(signal.SIGTERM, signal.SIGTERM), (signal.SIGINT, signal.SIGTERM), (signal.SIGHUP, signal.SIGTERM)]
+
+
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize(
+    ("words", "said", "begun", "answer"),
+    [
+        (["--threads", "1", "--depth", "100", "startpos"], "", "depth", "best move"),
+        (["--threads", "1", "--depth", "100", "--json", "startpos"], "", None, '"bestmove"'),
+        (["analyse", "--depth", "100", "--json", str(DATA / "guides" / "wac.epd")], "", None, '"summary"'),
+        (["uci"], "uci\n", "id name", ""),
+        (["serve", "--no-browser", "--port", "0"], "", "http", ""),
+    ],
+)
+def test_two_signals_at_once_are_one(
+    words: list[str], said: str, begun: str | None, answer: str, first: signal.Signals, second: signal.Signals
+) -> None:
+    """As from `timeout`, which signals the process and then its group: the best move, or the summary, is printed."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [*PSEARCH, *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as running:
+        assert running.stdin is not None and running.stdout is not None
+        running.stdin.write(said)
+        running.stdin.flush()
+        if begun is None:
+            wait_until(lambda: len(processes_in_session(running.pid)) > 1)  # workers
+            time.sleep(0.5)
+        else:
+            assert begun in running.stdout.readline()
+        for number in (first, second):
+            running.send_signal(number)
+            time.sleep(0.01)  # so that they are two
+        out, err = running.communicate(timeout=TIMEOUT_S)
+    assert running.returncode == 128 + first
+    assert answer in out and "Traceback" not in err
+    assert_gone(running.pid)
+
+
+def test_a_second_signal_that_comes_later_does_not_wait() -> None:
+    with Signals() as signals:
+        signals.searching = True
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert signals.control.is_stopped and signals.exit_status == 128 + signal.SIGTERM
+        signals._received_s -= 0.5
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGINT)
 
 
 def on_terminal(words: list[str], columns: int = 100) -> tuple[subprocess.Popen[bytes], int]:

@@ -718,3 +718,30 @@ def test_idle_engines_use_no_processor_time() -> None:
         client.ready()
         client.go("movetime 100")
         assert_no_processor_time([client.process.pid, *workers_of(client)])
+
+
+def test_the_first_go_imports_nothing() -> None:
+    """Its clock runs."""
+    import subprocess
+    import sys
+
+    code = """
+import queue, sys, threading
+from psearch.faces.uci.uci_conversation import Uci
+said, given = queue.SimpleQueue(), queue.SimpleQueue()
+thread = threading.Thread(target=lambda: Uci(said.put).run(iter(given.get, None)))
+thread.start()
+def ask(words, end):
+    given.put(words)
+    while not said.get(timeout=250).split("\\n")[-1].startswith(end):
+        pass
+given.put("position startpos moves e2e4")
+ask("isready", "readyok")
+before = set(sys.modules)
+ask("go wtime 1000 btime 1000", "bestmove")
+given.put(None)
+thread.join()
+print(sorted(set(sys.modules) - before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=280)
+    assert (done.stdout, done.stderr) == ("[]\n", "")

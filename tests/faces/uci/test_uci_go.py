@@ -10,6 +10,7 @@ from functools import partial
 
 import chess
 import pytest
+from uci_talk import Talk
 
 from psearch.faces.uci.go import Go, State
 from psearch.faces.uci.go_command import parse_go
@@ -304,3 +305,34 @@ def test_a_stop_is_heard_while_a_line_waits_for_its_reader() -> None:
     thread.join(60)
     answering.join(60)
     assert said == ["info depth 1", "bestmove e2e4"]
+
+
+def test_moves_tell_what_they_cost_beyond_their_time() -> None:
+    """By what the clock has lost between two moves of a game; what is pondered on is not played."""
+    with Talk() as talk:
+        talk.ready()
+        resources = talk.uci._player._resources
+        assert resources is not None
+        talk.go("wtime 1000 btime 1000", chess.STARTING_FEN)
+        meter = resources.lag
+        talk.go("wtime 400 btime 400", chess.STARTING_FEN)
+        assert (meter._sum_s, meter._moves) == (0.05, 1)  # no more at once
+        talk.go("movetime 1", chess.STARTING_FEN)
+        talk.go("wtime 300 btime 300", chess.STARTING_FEN)
+        assert meter._moves == 1  # nobody knows how long the clock ran
+        talk.send("go ponder wtime 200 btime 200")
+        talk.send("stop")
+        talk.until("bestmove")
+        assert meter._moves == 2
+        talk.go("wtime 200 btime 200", chess.STARTING_FEN)
+        assert meter._moves == 2
+        talk.send("go ponder wtime 100 btime 100")
+        talk.send("ponderhit")
+        talk.until("bestmove")
+        talk.go("wtime 1 btime 1", chess.STARTING_FEN)
+        assert meter._moves == 4 and 0.1 <= meter._sum_s <= 0.2
+        talk.go("wtime 1000 btime 1000", chess.STARTING_FEN)
+        assert (meter._sum_s, meter._moves) == (0.0, 0)
+        talk.send("ucinewgame")
+        talk.ready()
+        assert resources.lag is not meter

@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from psearch.defaults import DEFAULT_HASH_MB
+from psearch.defaults import JOB_HASH_MB
 from psearch.faces.cli.arguments import add_limits, add_net, add_on, add_pruning, add_with, check_hash
 from psearch.faces.cli.output import refuse
 from psearch.faces.cli.root import open_tables
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "worker processes for each position (default: 1, and others when fewer positions than jobs are left)",
     )
     add_limits(parser, "for each position")
-    HASH.add_to(parser, f"table of each job in MiB (default {DEFAULT_HASH_MB}, or less if --nodes cannot use it)")
+    HASH.add_to(parser, f"table of each job in MiB (default {JOB_HASH_MB}, or less if --nodes cannot use it)")
     POLICY.add_to(parser)
     add_pruning(parser)
     add_net(parser)

@@ -12,7 +12,7 @@ from psearch.faces.cli.arguments import (
     add_json,
     add_limits,
     add_threads,
-    hash_or_default,
+    check_hash,
     limits_of,
 )
 from psearch.faces.cli.kernels import loaded_game, prepare_kernels
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="+", metavar="FILE [POSITION]", help="the game, and the moves played so far")
     add_threads(parser)
     add_limits(parser)
-    add_hash(parser, None)
+    add_hash(parser)
     POLICY.add_to(parser)
     add_json(parser)
     add_trace(parser)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("no game given: a file such as my_game.py (see psearch game --help)")
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
-    hash_mb = hash_or_default(options)
+    check_hash(options.hash)
     if options.trace is not None:
         from psearch.trace.trace_file import check_trace
 
@@ -90,7 +90,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     facts = {"game": game.name, "position": " ".join(moves), "policy": options.policy}
     how = options_for(game, options.policy)
     prepare_kernels(how.kernels.group(SEARCH))
-    with supervisor_for(position, options.threads, hash_mb, how, trace is not None) as supervisor:
+    with supervisor_for(position, options.threads, options.hash, how, trace is not None) as supervisor:
         signals.searching = True
         limits = limits_of(options, DEFAULT_MOVETIME_MS)
         with traced(supervisor, trace, facts, position):

@@ -15,7 +15,7 @@ from psearch.faces.cli.arguments import (
     add_on,
     add_position,
     add_search_options,
-    hash_or_default,
+    check_hash,
     limits_of,
     search_options,
 )
@@ -194,17 +194,17 @@ def searched(
     answer is out; on: a cluster, whose machines search as well. Raises PsearchError for what cannot be searched, or
     when no other machine is there, WorkerDied.
     """
-    hash_mb = hash_or_default(options)
+    check_hash(options.hash)
     how = search_options(options)
     facts = {name: getattr(options, name) for name in ("policy", "pruning", "driver")}
     facts["position"] = board.fen()
     with ready_engine(
-        threads=options.threads, hash_mb=hash_mb, trace=trace is not None, kernels=how.kernels
+        threads=options.threads, hash_mb=options.hash, trace=trace is not None, kernels=how.kernels
     ) as searcher:
         from psearch.processes.request import SearchRequest
 
         if on is not None:
-            searcher.join(on, hash_mb, options.threads if options.threads_given else None)
+            searcher.join(on, options.hash, options.threads if options.threads_given else None)
         signals.searching = True
         with traced(searcher.supervisor, trace, facts):
             with display or nullcontext() as on_info:

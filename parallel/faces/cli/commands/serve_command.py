@@ -7,7 +7,6 @@ import os
 import sys
 import threading
 
-from psearch.arena.control_groups import default_hash_mb
 from psearch.defaults import DEFAULT_POLICY
 from psearch.faces.cli.arguments import add_hash, add_threads, add_with, check_hash
 from psearch.faces.cli.kernels import loaded_game
@@ -44,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     add_threads(parser)
-    add_hash(parser, default_hash_mb())
+    add_hash(parser)
     parser.add_argument("--game", metavar="FILE", default="", help="a game of your own, for the tab of the workers")
     parser.add_argument(
         "--policy",
@@ -61,8 +60,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     a file that cannot be used."""
     from psearch.results import PsearchError
 
-    if options.hash is not None:
-        check_hash(options.hash)
+    check_hash(options.hash)
     try:
         import websockets  # noqa: F401  # which uvicorn takes
 
