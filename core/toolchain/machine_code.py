@@ -20,6 +20,8 @@ import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from psearch.core.toolchain.kernel_cache import KernelError
+
 _ALLOC, _WRITE = 2, 1
 _NOBITS = 8
 _UNWIND = 0x70000001
@@ -60,7 +62,8 @@ class _Section(NamedTuple):
 
 
 def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it."""
+    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it,
+    KernelError for functions that are nowhere."""
     try:
         found = place_simple(code)
     except NotSimple:
@@ -183,7 +186,7 @@ def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where
 
 
 def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object as `place_simple` does, by LLVM's loader."""
+    """Place an object as `place_simple` does, by LLVM's loader. Raises KernelError where it finds no address."""
     from llvmlite import binding
 
     binding.initialize_native_target()
@@ -193,4 +196,8 @@ def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _kept.append(engine)
-    return {name: engine.get_function_address(name) for name in names}
+    found = {name: engine.get_function_address(name) for name in names}
+    missing = sorted(name for name, address in found.items() if not address)
+    if missing:  # so for all, if a single function that they call cannot be found
+        raise KernelError(f"the kernels cannot be loaded: {missing[0]} has no address, or needs what is not in libc")
+    return found
