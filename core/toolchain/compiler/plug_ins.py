@@ -46,7 +46,7 @@ _PLAIN = (
     (re.compile(r"Record\(.*"), "a record"),  # numba writes all of its fields
     (re.compile(r"NRT required but not enabled.*"), _NO_MEMORY),
     (re.compile(r"there is no .*\b(list|set|dict|DictType|ListType|unicode_type|array)\(?.*"), _NO_MEMORY),
-    (re.compile(r"there is no hash of .*"), _NO_MEMORY),
+    (re.compile(r"there is no (hash|str|repr|zeros|ones|empty|full|array|arange) of .*"), _NO_MEMORY),
     (re.compile(r".*unsupported opcode \(IMPORT_NAME\).*"), "a kernel cannot import: say so at the head of the file"),
     (re.compile(r" for '\$.*"), ""),
 )
