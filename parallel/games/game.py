@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Game:
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
         load_kernels(group, progress=progress, warn=progress)
-        self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, self._place_of)
+        self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process it is read again, and refused if it is not the same any more."""
@@ -69,10 +70,6 @@ class Game:
             return self._rules.ask(name, *arguments)
         except PlugInError as error:
             raise PsearchError(str(error)) from None
-
-    def _place_of(self, rule: str) -> str:
-        """Where a rule stands; the file for what is none."""
-        return place_of(vars(self._module)[rule]) if rule in RULES else f"{self.file}{rule and ': '}{rule}"
 
     # -- positions ---------------------------------------------------------------------------------------------------
 
@@ -143,6 +140,11 @@ class Game:
 
 def _bytes_of(position: bytes) -> np.ndarray:
     return np.frombuffer(position, np.uint8)
+
+
+def _place_of(module: ModuleType, rule: str) -> str:
+    """Where a rule stands; the file for what is none."""
+    return place_of(vars(module)[rule]) if rule in RULES else f"{module.__file__}{rule and ': '}{rule}"
 
 
 def _same_game(file: str, digest: str, made_in: int) -> Game:

@@ -66,7 +66,8 @@ class Rules:
 
     def number(self, rule: str, position: bytes) -> int:
         """Return what `result`, `evaluate` or `key` says of a position."""
-        return self._call(rule, _copy_of(position).ctypes.data)
+        pos = _copy_of(position)
+        return self._call(rule, pos.ctypes.data)
 
     def look(self, position: bytes) -> tuple[int, list[int]]:
         """Return how many moves are found, and the moves; -1 and none where the game is over."""
