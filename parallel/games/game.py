@@ -37,9 +37,7 @@ class Game:
     with file and line where there is one.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], progress: Progress | None = None, is_apart: bool = False
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, is_apart: bool = False) -> None:
         name = os.fspath(path)
         self.file = os.path.abspath(name)
         try:

@@ -1,8 +1,9 @@
 """Iterative deepening, run by whichever worker finishes a root; its windows are those of `root_windows.py`.
 
 The supervisor writes what is to be searched. Who has a root is asked of the policy by worker 0, for a policy may be a
-user's, and none of its kernels runs in the program. No worker waits for the supervisor between iterations: the worker that has just finished the root reports to a ring
-in the header and sets up the next search itself. There is no clock here; the supervisor decides when to stop.
+user's, and none of its kernels runs in the program. No worker waits for the supervisor between iterations: the worker
+that has just finished the root reports to a ring in the header and sets up the next search itself. There is no clock
+here; the supervisor decides when to stop.
 
 A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
 root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others. If it

@@ -86,7 +86,7 @@ RULES = [
     Mistake(
         "loop",
         _GUESS,
-        "def evaluate(pos):\n    other = pos.other\n    while pos.own == pos.own:\n        other += ONE\n    return other",
+        "def evaluate(pos):\n    n = pos.other\n    while pos.own == pos.own:\n        n += ONE\n    return n",
         r":\d+: evaluate: it did not come back within 10 seconds",
     ),
     Mistake("blank", "return str(move + 1)", "return f'{move} x'", r":\d+: move_text: it must return .*, not '\d x'"),

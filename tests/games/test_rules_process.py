@@ -1,6 +1,6 @@
 """The rules of a user's game run in a process of their own: whatever they do there, who asks gets an answer or a line.
 
-In the game of the file a position may hold a trap, by the number behind its heap: a rule that crashes, or never returns.
+A position of the file's game may hold a trap, the number behind its heap: a rule that crashes, or never returns.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def read_position(pos, text):
 
 
 def start"""
-    return text.replace("def start", traps.lstrip("\n"), 1).replace("return pos.heap\n", "return pos.heap + (pos.trap << 8)\n")
+    return text.replace("def start", traps.lstrip("\n"), 1).replace(
+        "return pos.heap\n", "return pos.heap + (pos.trap << 8)\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,11 +71,15 @@ def asked(game: Game, rule: str, trap: int) -> object:
         return position.moves()
     if rule == "make":
         return position.line_text([3])
-    return {"result": position.result, "evaluate": position.static_score, "key": lambda: position._number("key")}[rule]()
+    return {"result": position.result, "evaluate": position.static_score, "key": lambda: position._number("key")}[
+        rule
+    ]()
 
 
 def line_of(file: Path, rule: str) -> int:
-    return next(number for number, line in enumerate(file.read_text().split("\n"), 1) if line.startswith(f"def {rule}("))
+    return next(
+        number for number, line in enumerate(file.read_text().split("\n"), 1) if line.startswith(f"def {rule}(")
+    )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -116,7 +122,9 @@ def test_it_ends_with_the_game(file: Path) -> None:
 def test_threads_and_forks_may_ask(game: Game) -> None:
     found: list[list[int]] = []
     position = game.read("4 0")
-    threads = [threading.Thread(target=lambda: found.extend(position.after(1).moves() for _ in range(50))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: found.extend(position.after(1).moves() for _ in range(50))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -133,7 +141,9 @@ def test_threads_and_forks_may_ask(game: Game) -> None:
 def test_the_command_ends_with_a_line(rule: str, file: Path, game: Game) -> None:
     for trap in (CRASHES[rule], LOOPS[rule]):
         words = [*PSEARCH, "game", str(file), f"9 {trap}", "--threads", "1"]
-        process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True)
+        process = subprocess.Popen(
+            words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
         output, errors = process.communicate(timeout=TIMEOUT_S)
         assert (process.returncode, output) == (2, "")
         assert re.fullmatch(rf"psearch: {re.escape(str(file))}:\d+: {rule}: it .*\n", errors)
@@ -153,7 +163,9 @@ game.read("120 0").perft(100)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_program_that_waits_for_an_answer_can_be_ended(number: int, file: Path, game: Game) -> None:
     words = [sys.executable, "-c", WAITING, str(file)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True) as program:
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True
+    ) as program:
         assert program.stdout is not None and program.stdout.readline() == "asking\n"
         time.sleep(0.3)
         program.send_signal(number)

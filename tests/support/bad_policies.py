@@ -9,11 +9,11 @@ import json
 import sys
 from pathlib import Path
 
+from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.build import Build
 from psearch.core.toolchain.compiler.front_end import prepare
 from psearch.core.toolchain.kernel_cache import PlugInError, file_hash
-from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
 from psearch.core.views import context_at, frame_of, i64, worker_of
 from psearch.scheduler.policy import claim_depth, may_open, open_priority
 

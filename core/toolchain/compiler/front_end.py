@@ -20,7 +20,6 @@ from psearch.core.toolchain import jit
 from psearch.core.toolchain.intrinsics import abort_unless
 from psearch.core.toolchain.jit import External, Kernel
 
-
 _PYTHONS = ("Py", "_Py")
 _DRAWING = ("_random_", "_rnd_")
 """In the names of numba's helpers."""

@@ -249,12 +249,18 @@ WRITES = {
     "item": (f"{HEAD}    node.pv[0] = 3\n    return True", "5: mine: it writes to node.pv[0]; "),
     "slice": (f"{HEAD}    node.pv[:] = 3\n    return True", "5: mine: it writes to node.pv[:]; "),
     "text": (f"{HEAD}    node['depth'] = 3\n    return True", "5: mine: it writes to node['depth']; "),
-    "loop": (f"{HEAD}    for node.depth in range(3):\n        pass\n    return True", "5: mine: it writes to node.depth; "),
+    "loop": (
+        f"{HEAD}    for node.depth in range(3):\n        pass\n    return True",
+        "5: mine: it writes to node.depth; ",
+    ),
     "header": (
         f"{RULE}@replaces(claim_depth)\ndef mine(ctx):\n    header_of(ctx).options.wait = 1\n    return 0",
         "6: mine: it writes to header_of(ctx).options.wait; in place of claim_depth it only reads",
     ),
-    "position": (f"{EVALUATES}    pos.piece_bb[0] = np.uint64(0)\n    return 0", "6: mine: it writes to pos.piece_bb[0]; "),
+    "position": (
+        f"{EVALUATES}    pos.piece_bb[0] = np.uint64(0)\n    return 0",
+        "6: mine: it writes to pos.piece_bb[0]; ",
+    ),
     "value": (f"{EVALUATES}    wk.value = 0\n    return 0", "6: mine: it writes to wk.value; "),
     "visit": (
         f"{RULE}@replaces(reduction_of)\ndef mine(ctx, wk, pos, node, visit, gives):\n    visit.move = 0\n    return 0",
@@ -274,7 +280,8 @@ WRITES = {
         "6: mine: it writes to node; ",
     ),
     "word_of_a_record": (
-        f"from psearch.core.toolchain.intrinsics import atomic_store\nfrom psearch.scheduler.words import closed_of\n{HEAD}"
+        f"from psearch.core.toolchain.intrinsics import atomic_store\n"
+        f"from psearch.scheduler.words import closed_of\n{HEAD}"
         "    where = closed_of(node)\n    atomic_store(where, 1)\n    return True",
         "8: mine: it writes to where; ",
     ),
@@ -285,17 +292,32 @@ NOT_HERE = {
     "random": (f"{EVALUATES}    return int(np.random.randint(0, 9))", "5: mine: a kernel draws no random numbers"),
     "random_policy": (f"import numpy as np\n{HEAD}    return np.random.random() < 0.5", "5: mine: a kernel draws no "),
     "seed": (f"{EVALUATES}    np.random.seed(3)\n    return 0", "5: mine: a kernel draws no random numbers"),
-    "python_s_random": (f"from random import random\n{EVALUATES}    return int(9 * random())", "6: mine: a kernel draws no "),
-    "gamma": (f"from math import gamma\n{EVALUATES}    return int(gamma(pos.side + 1.0))", "6: mine: it needs numba_gamma"),
-    "frexp": (f"from math import frexp\n{EVALUATES}    return int(frexp(0.3 * pos.side)[1])", "6: mine: it needs numba_fr"),
+    "python_s_random": (
+        f"from random import random\n{EVALUATES}    return int(9 * random())",
+        "6: mine: a kernel draws no ",
+    ),
+    "gamma": (
+        f"from math import gamma\n{EVALUATES}    return int(gamma(pos.side + 1.0))",
+        "6: mine: it needs numba_gamma",
+    ),
+    "frexp": (
+        f"from math import frexp\n{EVALUATES}    return int(frexp(0.3 * pos.side)[1])",
+        "6: mine: it needs numba_fr",
+    ),
     "complex": (f"{EVALUATES}    return int(abs((1j * pos.side) ** (2.5 + 1j)))", "5: mine: it needs numba_cpow"),
-    "exp": (f"from math import erf, exp\n{EVALUATES}    return int(exp(0.1 * pos.side) + 2.0 ** (0.1 * pos.side) + erf(0.3))", ""),
+    "exp": (
+        f"from math import erf, exp\n{EVALUATES}    return int(exp(pos.side) + 2.0 ** pos.side + erf(0.3))",
+        "",
+    ),
     "sum_of_a_list": (f"{EVALUATES}    return sum([1, 2, pos.side])", f"6: mine: {TAKEN}"),
     "dictionary": (f"{EVALUATES}    names = {{1: 2}}\n    return names[pos.side]", f"7: mine: {TAKEN}"),
     "set": (f"{EVALUATES}    return len({{1, pos.side}})", f"5: mine: {TAKEN}"),
     "text": (f"{EVALUATES}    return len(f'{{pos.side}}')", f"6: mine: {TAKEN}"),
     "array": (f"{EVALUATES}    return np.zeros(4, np.int64)[pos.side]", f"6: mine: {TAKEN}"),
-    "import_inside": (f"{EVALUATES}    import math\n    return 0", "5: mine: a kernel cannot import: say so at the head"),
+    "import_inside": (
+        f"{EVALUATES}    import math\n    return 0",
+        "5: mine: a kernel cannot import: say so at the head",
+    ),
 }
 """What is only in Python, or in numba's own process."""
 MISTAKES = {
@@ -305,7 +327,7 @@ MISTAKES = {
     "writes_what_it_may": (
         f"{HELPER.replace('n.best = ', '')}@replaces(prune_node)\ndef mine(ctx, wk, pos, node, came_by):\n"
         "    return helper(node, wk)\n\n"
-        "@replaces(prunes_move)\ndef other(ctx, wk, pos, node, move):\n    node.best = max(node.best, 0)\n    return True",
+        "@replaces(prunes_move)\ndef other(ctx, wk, pos, node, move):\n    node.best += 1\n    return True",
         "",
     ),
     "writes_own_words": (
@@ -313,7 +335,10 @@ MISTAKES = {
         "    atomic_store(where, 1)\n    return atomic_add(word(ctx, 0), 1)",
         "",
     ),
-    "no_field": (f"{HEAD}    return node.moves_dun > 1", "5: mine: no field is called moves_dun: there are lock, open, "),
+    "no_field": (
+        f"{HEAD}    return node.moves_dun > 1",
+        "5: mine: no field is called moves_dun: there are lock, open, ",
+    ),
     "no_option": (
         f"{HEAD.replace('replaces', 'header_of, replaces', 1)}    return header_of(ctx).options.weight > 1",
         "5: mine: no field is called weight: there are tt, pruning, ",
