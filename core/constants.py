@@ -63,8 +63,8 @@ CLOSED_ABORTED = 2
 # Worker states: which handler runs next
 STATE_IDLE, STATE_ENTER, STATE_NEXT, STATE_CHILD = 0, 1, 2, 3
 STATE_QNEXT, STATE_QCHILD, STATE_UNWIND, STATE_FINISH = 4, 5, 6, 7
-STATE_ROOT = 8
-STATE_NAMES = ("idle", "enter", "next", "child", "qnext", "qchild", "unwind", "finish", "root")
+STATE_ROOT, STATE_BEGIN = 8, 9
+STATE_NAMES = ("idle", "enter", "next", "child", "qnext", "qchild", "unwind", "finish", "root", "begin")
 
 STACK_FREE, STACK_ACTIVE, STACK_PARKED = 0, 1, 2
 STACK_NAMES = ("free", "active", "parked")

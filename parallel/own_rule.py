@@ -18,7 +18,7 @@ from psearch.core.chess.pruning.counters import count_own_pruned as count_pruned
 from psearch.core.chess.pruning.counters import count_own_tried as count_tried
 from psearch.core.chess.pruning.node_pruning import PRUNE_NOTHING, PRUNE_NULL, PRUNE_RAZOR, PRUNE_RETURN
 from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
-from psearch.core.constants import BISHOP, KING, KNIGHT, NO_MOVE, NO_SCORE, PAWN, QUEEN, ROOK
+from psearch.core.constants import BISHOP, KING, KNIGHT, NO_MOVE, NO_SCORE, NULL_MOVE, PAWN, QUEEN, ROOK
 from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.toolchain.intrinsics import lowest_bit, popcount
 from psearch.core.views import Position, Tables, Visit, Worker, tables_of, u64
@@ -47,6 +47,7 @@ __all__ = [
     "KNIGHT",
     "NO_MOVE",
     "NO_SCORE",
+    "NULL_MOVE",
     "PAWN",
     "PRUNE_NOTHING",
     "PRUNE_NULL",

@@ -41,7 +41,8 @@ header_dtype = record(
         ("idle_workers", "i8"),  # atomic; workers without a stack. Rises and falls at joins and leaves only
         ("pad_5", "i8", (7,)),
         ("roots", "i8"),  # atomic; roots still being searched: one, or one a worker where nothing is split
-        ("pad_6", "i8", (7,)),
+        ("first_roots", "i8"),  # atomic; how many there were; 0 until worker 0 has asked the policy
+        ("pad_6", "i8", (6,)),
         # from here on: written by the supervisor between searches, then only read
         ("worker_count", "i8"),
         ("stack_count", "i8"),

@@ -61,6 +61,8 @@ class Kernel(CPUDispatcher):
         """whether it gives memory that a user's file has to ask for"""
         self.answers: tuple[int, int] | None = None
         """least and most that a stand-in for this hook may return"""
+        self.writes: frozenset[tuple[Any, str]] = frozenset()
+        """record types, and the field of each, that a stand-in for this hook may assign to"""
         self.stands_in_for: Kernel | None = None
 
     @property
@@ -131,6 +133,12 @@ def limit_answers(least: int, most: int, *hooks: Any) -> None:
     The package's own kernels need no such code."""
     for each in hooks:
         each.answers = least, most
+
+
+def allow_writing(record: Any, field: str, *hooks: Any) -> None:
+    """Let stand-ins for these hooks assign to a field of a record. All others only read."""
+    for each in hooks:
+        each.writes |= {(record, field)}
 
 
 def memory(signature: Any) -> Callable[[Callable[..., Any]], Any]:

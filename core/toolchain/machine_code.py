@@ -20,6 +20,8 @@ import struct
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from psearch.core.toolchain.kernel_cache import KernelError
+
 _ALLOC, _WRITE = 2, 1
 _NOBITS = 8
 _UNWIND = 0x70000001
@@ -32,6 +34,8 @@ _RELOCATABLE = 1
 _STUB = b"\xff\x25\x00\x00\x00\x00"
 """jmp to the address that follows"""
 _STUB_BYTES = 16
+_OFFSETS = "_GLOBAL_OFFSET_TABLE_"
+"""Made by the loader."""
 _READ_EXECUTE = 5
 _MAP_PRIVATE = 2
 _MFD_CLOEXEC, _MFD_ALLOW_SEALING, _MFD_NOEXEC_SEAL = 1, 2, 8
@@ -60,7 +64,8 @@ class _Section(NamedTuple):
 
 
 def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it."""
+    """Place an object file; the addresses of these functions of it. Raises OSError when there is no memory for it,
+    KernelError for functions that are nowhere."""
     try:
         found = place_simple(code)
     except NotSimple:
@@ -70,13 +75,12 @@ def place(code: bytes, names: Iterable[str]) -> dict[str, int]:
 
 def place_simple(code: bytes) -> dict[str, int]:
     """Return addresses of all functions of an object file, by name. Raises NotSimple, OSError."""
+    if struct.unpack_from("<H", code, 18)[0] != _X86_64 or os.uname().machine != "x86_64":
+        raise NotSimple("another processor")
     sections = _sections(code)
     places, size = _lay_out(sections)
-    symbol_table = next((section for section in sections if section.type == _SYMBOLS), None)
-    if symbol_table is None:
-        raise NotSimple("no symbols")
-    symbols = _symbols(code, sections, symbol_table)
-    outside = sorted({name for name, index, _ in symbols if index == 0 and name})
+    symbols = _symbols(code, sections)
+    outside = _outside(symbols)
     memory = bytearray(size + _STUB_BYTES * len(outside))
     for number, offset in places.items():
         section = sections[number]
@@ -138,11 +142,8 @@ def _map_file(libc: ctypes.CDLL, image: bytearray) -> int:
 
 
 def _sections(code: bytes) -> list[_Section]:
-    kind, machine = struct.unpack_from("<HH", code, 16)
-    if code[:6] != b"\x7fELF\x02\x01" or machine != _X86_64 or kind != _RELOCATABLE:
-        raise NotSimple("not an object file for x86-64")
-    if os.uname().machine != "x86_64":
-        raise NotSimple("another processor")
+    if code[:6] != b"\x7fELF\x02\x01" or struct.unpack_from("<H", code, 16)[0] != _RELOCATABLE:
+        raise NotSimple("not an object file of 64 bits")
     (offset,) = struct.unpack_from("<Q", code, 40)
     (count,) = struct.unpack_from("<H", code, 60)
     return [_Section(*struct.unpack_from("<IIQQQQIIQQ", code, offset + 64 * number)) for number in range(count)]
@@ -162,8 +163,16 @@ def _lay_out(sections: list[_Section]) -> tuple[dict[int, int], int]:
     return places, end + -end % _STUB_BYTES
 
 
-def _symbols(code: bytes, sections: list[_Section], table: _Section) -> list[tuple[str, int, int]]:
+def _outside(symbols: list[tuple[str, int, int]]) -> list[str]:
+    """Names of what an object needs from elsewhere."""
+    return sorted({name for name, index, _ in symbols if index == 0 and name})
+
+
+def _symbols(code: bytes, sections: list[_Section]) -> list[tuple[str, int, int]]:
     """Name, section and value of each symbol."""
+    table = next((section for section in sections if section.type == _SYMBOLS), None)
+    if table is None:
+        raise NotSimple("no symbols")
     names = sections[table.link]
     text = code[names.offset : names.offset + names.size]
     found = []
@@ -183,9 +192,13 @@ def _relocate(memory: bytearray, code: bytes, table: _Section, start: int, where
 
 
 def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
-    """Place an object as `place_simple` does, by LLVM's loader."""
+    """Place an object as `place_simple` does, by LLVM's loader. Raises KernelError for functions that are nowhere."""
     from llvmlite import binding
 
+    libc = ctypes.CDLL(None)
+    for name in set(_outside(_symbols(code, _sections(code)))) - {_OFFSETS}:
+        if not hasattr(libc, name) and not binding.address_of_symbol(name):  # a call of it would be one of address 0
+            raise KernelError(f"the kernels cannot be loaded: they need {name}, which is nowhere")
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     machine = binding.Target.from_default_triple().create_target_machine()
@@ -193,4 +206,8 @@ def place_by_llvm(code: bytes, names: Iterable[str]) -> dict[str, int]:
     engine.add_object_file(binding.ObjectFileRef.from_data(code))
     engine.finalize_object()
     _kept.append(engine)
-    return {name: engine.get_function_address(name) for name in names}
+    found = {name: engine.get_function_address(name) for name in names}
+    missing = sorted(name for name, address in found.items() if not address)
+    if missing:
+        raise KernelError(f"the kernels cannot be loaded: {missing[0]} has no address")
+    return found

@@ -16,6 +16,7 @@ from psearch.core.constants import (
     STACK_FREE,
     STACK_NAMES,
     STACK_PARKED,
+    STATE_BEGIN,
     STATE_CHILD,
     STATE_IDLE,
     STATE_NAMES,
@@ -61,7 +62,7 @@ def _visited_frames(arena: Arena) -> Iterator[int]:
 def _worker_violations(arena: Arena) -> Iterator[str]:
     runners: dict[int, int] = {}
     for number, worker in enumerate(arena.worker):
-        stack, idle = int(worker["stack"]), int(worker["state"]) == STATE_IDLE
+        stack, idle = int(worker["stack"]), int(worker["state"]) in (STATE_IDLE, STATE_BEGIN)
         if idle != (stack < 0):
             yield f"worker {number} is {STATE_NAMES[int(worker['state'])]} with stack {stack}"
         if stack >= 0:

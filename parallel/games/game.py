@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from psearch.core.toolchain.kernel_sets import STANDARD, KernelSet
 from psearch.core.toolchain.plug_in_file import read_plug_in
 from psearch.defaults import MAX_DEPTH
 from psearch.games.game_file import BETWEEN, mistake_of, move_text, place_of, record_of, run_file
-from psearch.games.levels import level_dtype
-from psearch.games.limits import MISTAKES, MOST_MOVES, POSITION_BYTES
+from psearch.games.limits import MISTAKES, POSITION_BYTES, RULES
+from psearch.games.rules_process import Rules, RulesProcess
 from psearch.options import RULE_HOOKS
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
@@ -31,11 +32,12 @@ _WIDEST = 60
 class Game:
     """A game of a user's file, its kernels compiled and loaded.
 
-    path: of the file; progress: gets a line at a time while compiling. Raises PsearchError for a file that is none of a
-    game, with file and line where there is one.
+    path: of the file; progress: gets a line at a time while compiling; is_apart: this process may end with a rule that
+    crashes, so they run in it, not in a process of their own. Raises PsearchError for a file that is none of a game,
+    with file and line where there is one.
     """
 
-    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+    def __init__(self, path: str | os.PathLike[str], progress: Progress | None = None, is_apart: bool = False) -> None:
         name = os.fspath(path)
         self.file = os.path.abspath(name)
         try:
@@ -51,19 +53,27 @@ class Game:
         self.kernels = KernelSet(self.file, "", content_hash(source), adapter=_ADAPTER)
         group = self.kernels.group(SEARCH)
         load_kernels(group, progress=progress, warn=progress)
-        self._rule: Callable[[str], Any] = lambda rule: group.function(f"game_{rule}")
+        self._rules = Rules(group) if is_apart else RulesProcess(self.kernels, partial(_place_of, self._module))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """In another process it is read again, and refused if it is not the same any more."""
-        return _same_game, (self.file, self.kernels.digest)
+        return _same_game, (self.file, self.kernels.digest, os.getpid())
+
+    def ask(self, name: str, *arguments: Any) -> Any:
+        """Return what this method of `Rules` returns. Raises PsearchError for a rule that crashes or does not come
+        back."""
+        if isinstance(self._rules, Rules):
+            return getattr(self._rules, name)(*arguments)
+        try:
+            return self._rules.ask(name, *arguments)
+        except PlugInError as error:
+            raise PsearchError(str(error)) from None
 
     # -- positions ---------------------------------------------------------------------------------------------------
 
     def start(self) -> GamePosition:
         """Return the starting position."""
-        pos = np.zeros(POSITION_BYTES, np.uint8)
-        self._rule("start")(pos.ctypes.data)
-        return GamePosition(self, pos)
+        return GamePosition(self, _bytes_of(self.ask("start")))
 
     def read(self, text: str) -> GamePosition:
         """Return the position that a text names: moves, or what the file's own `read_position` reads. Raises
@@ -126,8 +136,17 @@ class Game:
         return PsearchError(f"{place_of(getattr(self._module, name))}: {text}")
 
 
-def _same_game(file: str, digest: str) -> Game:
-    game = Game(file)
+def _bytes_of(position: bytes) -> np.ndarray:
+    return np.frombuffer(position, np.uint8)
+
+
+def _place_of(module: ModuleType, rule: str) -> str:
+    """Where a rule stands; the file for what is none."""
+    return place_of(vars(module)[rule]) if rule in RULES else f"{module.__file__}{rule and ': '}{rule}"
+
+
+def _same_game(file: str, digest: str, made_in: int) -> Game:
+    game = Game(file, is_apart=os.getpid() != made_in)
     if game.kernels.digest != digest:
         raise PsearchError(f"{file}: it has changed since it was read")
     return game
@@ -146,34 +165,39 @@ class GamePosition:
         """The record that the file's functions take; a copy."""
         return record_of(self.game._module, self.pos)
 
-    def _call(self, rule: str, *arguments: int) -> int:
-        return int(self.game._rule(rule)(self.pos.ctypes.data, *arguments))
+    def _ask(self, name: str, *arguments: Any) -> Any:
+        return self.game.ask(name, self.pos.tobytes(), *arguments)
+
+    def _number(self, rule: str) -> int:
+        return int(self.game.ask("number", rule, self.pos.tobytes()))
+
+    @cached_property
+    def _look(self) -> tuple[int, list[int]]:
+        found: tuple[int, list[int]] = self._ask("look")
+        return found
 
     @property
     def is_over(self) -> bool:
         """Whether the game has ended."""
-        return self._call("ended") != 0
+        return self._look[0] < 0
 
     def result(self) -> int:
         """Return the score of an ended game, for the side to move."""
-        return self._call("result")
+        return self._number("result")
 
     def moves(self) -> list[int]:
         """Return the legal moves, best guess first; none where the game is over. Raises PsearchError."""
         if self.is_over:
             return []
-        found = np.zeros(MOST_MOVES, np.uint16)
-        count = self._call("moves", found.ctypes.data)
+        count, found = self._look
         if not 1 <= count <= int(self.game._module.MOST_MOVES):
             place = place_of(self.game._module.moves)
             raise PsearchError(f"{place}: it has found {count} moves in a position that has not ended")
-        return [int(move) for move in found[:count]]
+        return list(found)
 
     def after(self, move: int) -> GamePosition:
         """Return the position after a legal move."""
-        pos = self.pos.copy()
-        self.game._rule("make")(pos.ctypes.data, move)
-        return GamePosition(self.game, pos)
+        return GamePosition(self.game, _bytes_of(self._ask("after", move)))
 
     def move_text(self, move: int) -> str:
         """Return a move as people write it."""
@@ -189,22 +213,14 @@ class GamePosition:
 
     def line_text(self, moves: list[int]) -> list[str]:
         """Return a line of play in words; it ends where a move of it cannot be played."""
-        words = []
-        position = self
-        for move in moves:
-            if move not in position.moves():
-                break
-            words.append(position.move_text(move))
-            position = position.after(move)
-        return words
+        line = [GamePosition(self.game, _bytes_of(pos)) for pos in self._ask("along", moves)]
+        return [position.move_text(move) for position, move in zip(line[:-1], moves, strict=False)]
 
     def perft(self, depth: int) -> int:
         """Return in how many ways `depth` moves can be played. Raises PsearchError."""
         if not 0 <= depth <= MAX_DEPTH:
             raise PsearchError(f"the depth of perft must be from 0 to {MAX_DEPTH}, not {shown(depth)}")
-        levels = np.zeros(depth + 1, level_dtype)
-        levels[0]["position"] = self.pos
-        count = int(self.game._rule("perft")(levels.ctypes.data, depth))
+        count = int(self._ask("perft", depth))
         if count < 0:
             raise PsearchError(f"{place_of(self.game._module.moves)}: it finds less than none or more than MOST_MOVES")
         return count
@@ -235,7 +251,7 @@ class GamePosition:
     def write_root(self, record: np.ndarray) -> None:
         """Write it into a position's record."""
         record.view(np.uint8).reshape(-1)[:POSITION_BYTES] = self.pos
-        record["key"] = np.uint64(self._call("key") & (1 << 64) - 1)
+        record["key"] = np.uint64(self._number("key") & (1 << 64) - 1)
 
     def root_moves(self) -> list[int]:
         """Return the legal moves as the search counts them, from 1."""
@@ -243,7 +259,7 @@ class GamePosition:
 
     def static_score(self) -> int:
         """Return the guess of the game."""
-        return self._call("evaluate")
+        return self._number("evaluate")
 
     def text(self) -> str:
         """Return the bytes: a game may have no other word for a position."""

@@ -1,8 +1,8 @@
 """A game tried out before anybody searches it: some games at random, played by the machine code in a process apart.
 
 What is wrong with it then is a line with file and line of the function: a list of moves that is none, a score beyond
-the limits, a key that differs for the same position, a game that goes on for ever, a crash, a function that never
-returns. In the compiler's process alone, so once for each file.
+the limits, a key that differs for the same position, or is the same for two that go on differently, a game that goes on
+for ever, a crash, a function that never returns. In the compiler's process alone, so once for each file.
 """
 
 from __future__ import annotations
@@ -23,9 +23,14 @@ from psearch.games.game_file import move_text, place_of, record_of
 from psearch.games.limits import LARGEST_MOVE, MOST_MOVES, MOST_SCORE, POSITION_BYTES, RULES
 
 _GAMES = 32
+_NARROW_POSITIONS = 6000
+"""of games in which a position has two moves only: so the same ones are reached in many ways"""
+_WIDTH = 2
 _LONGEST_GAME = 2000
 _PATIENCE_S = 10
 _NAMES = tuple(RULES)
+_WRITERS = ("start", "make")
+_MOST_LETTERS = 120
 
 Functions = dict[str, Callable[..., Any]]
 
@@ -87,13 +92,18 @@ class _Games:
         self._found = np.zeros(MOST_MOVES + 1, np.uint16)
         self._ended = 0
         self._random = random.Random(1)
+        self._by_key: dict[int, np.ndarray] = {}
+        """a position with each key"""
 
-    def _call(self, name: str, *arguments: Any) -> int:
+    def _call(self, name: str, pos: np.ndarray, *arguments: Any) -> int:
         self._now[0] = _NAMES.index(name)
+        before = pos.copy()
         signal.alarm(_PATIENCE_S)
-        plain = [one.ctypes.data if isinstance(one, np.ndarray) else one for one in arguments]
+        plain = [one.ctypes.data if isinstance(one, np.ndarray) else one for one in (pos, *arguments)]
         value = int(self._functions[f"game_{name}"](*plain))
         signal.alarm(0)
+        if name not in _WRITERS and not np.array_equal(before, pos):
+            raise _Wrong(name, "it changes the position: only start and make may")
         return value
 
     def play(self) -> None:
@@ -101,6 +111,43 @@ class _Games:
             self._play_one()
         if not self._ended:
             raise _Wrong("ended", f"none of {_GAMES} games at random has ended within {_LONGEST_GAME} moves")
+        left = _NARROW_POSITIONS
+        while left > 0:
+            left -= self._play_narrow()
+
+    def _play_narrow(self) -> int:
+        """Play a game in few of the ways that there are; returns how many positions it had."""
+        pos = np.zeros(POSITION_BYTES, np.uint8)
+        self._call("start", pos)
+        for number in range(1, _LONGEST_GAME):
+            self._compare_by_key(pos, self._call("key", pos))
+            if self._call("ended", pos):
+                return number
+            self._call("make", pos, self._random.choice(sorted(self._moves(pos))[:_WIDTH]))
+        return _LONGEST_GAME
+
+    def _compare_by_key(self, pos: np.ndarray, key: int) -> None:
+        """Two positions with one key must go on alike to the end of a game, for they share scores."""
+        one, other = self._by_key.setdefault(key, pos.copy()).copy(), pos.copy()
+        for _ in range(_LONGEST_GAME):
+            if np.array_equal(one, other):
+                return
+            if self._call("key", one) != self._call("key", other):
+                raise _Wrong("key", "it is the same for two positions, and not after the same moves")
+            has_ended = self._same("ended", self._call("ended", one) != 0, self._call("ended", other) != 0)
+            if has_ended:
+                self._same("result", self._call("result", one), self._call("result", other))
+                return
+            found = self._same("moves", sorted(self._moves(one)), sorted(self._moves(other)))
+            move = self._random.choice(found)
+            self._call("make", one, move)
+            self._call("make", other, move)
+
+    def _same(self, name: str, one: Any, other: Any) -> Any:
+        if one != other:
+            said = f"after the same moves {name}() is {one} and {other}"
+            raise _Wrong("key", f"it is the same for two positions that differ: {said[:_MOST_LETTERS]}")
+        return one
 
     def _play_one(self) -> None:
         pos = np.zeros(POSITION_BYTES, np.uint8)
@@ -112,6 +159,7 @@ class _Games:
                 return
             self._check_score("evaluate", pos, MOST_SCORE - 1)
             key = self._call("key", pos)
+            self._compare_by_key(pos, key)
             found = self._moves(pos)
             if found != self._moves(pos):
                 raise _Wrong("moves", "called twice for the same position it finds other moves")
@@ -144,9 +192,6 @@ class _Games:
         return found
 
     def _check_score(self, name: str, pos: np.ndarray, most: int) -> None:
-        before = pos.copy()
         value = self._call(name, pos)
         if abs(value) > most:
             raise _Wrong(name, f"it returned {value}: scores are from -{most} to {most}")
-        if not np.array_equal(before, pos):
-            raise _Wrong(name, "it changes the position: only start and make may")

@@ -1,7 +1,9 @@
 """Iterative deepening, run by whichever worker finishes a root; its windows are those of `root_windows.py`.
 
-No worker waits for the supervisor between iterations: the worker that has just finished the root reports to a ring
-in the header and sets up the next search itself. There is no clock here; the supervisor decides when to stop.
+The supervisor writes what is to be searched. Who has a root is asked of the policy by worker 0, for a policy may be a
+user's, and none of its kernels runs in the program. No worker waits for the supervisor between iterations: the worker
+that has just finished the root reports to a ring in the header and sets up the next search itself. There is no clock
+here; the supervisor decides when to stop.
 
 A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
 root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others. If it
@@ -23,6 +25,7 @@ from psearch.core.constants import (
     NO_MOVE,
     PV_NODE,
     STACK_ACTIVE,
+    STATE_BEGIN,
     STATE_ENTER,
     STATE_IDLE,
 )
@@ -60,6 +63,7 @@ from psearch.scheduler.trace_log import trace_root, trace_root_entered, trace_ta
 from psearch.scheduler.words import (
     abort_epoch_of,
     done_of,
+    first_roots_of,
     idle_workers_of,
     info_count_of,
     roots_of,
@@ -318,7 +322,7 @@ def _reset_worker(wk, index):
     """Fresh counters for a search; killers and outcomes are kept from the last one."""
     wk.index = index
     wk.nodes = 0
-    wk.state = STATE_IDLE
+    wk.state = STATE_BEGIN
     wk.stack = -1
     wk.ply = 0
     wk.seen_epoch = -1
@@ -335,9 +339,33 @@ def _reset_worker(wk, index):
         wk.pruned[technique, 1] = 0
 
 
+@kernel(i64(Context, Worker))
+def begin_root(ctx, wk):
+    """Begin a search as one of its workers: with a root on the stack of its number, or without work. Worker 0 asks the
+    policy who has a root; until then the others stay in this state, and -1 is returned."""
+    hd = header_of(ctx)
+    if wk.index == 0:
+        hd.claim_depth = claim_depth(ctx)
+        roots = hd.worker_count if splits_nothing(ctx) else 1
+        atomic_store(roots_of(hd), roots)
+        atomic_store(first_roots_of(hd), roots)
+    roots = atomic_load(first_roots_of(hd))
+    if roots == 0:
+        return -1
+    if wk.index >= roots:
+        return STATE_IDLE
+    _lay_root(ctx, wk.index)
+    wk.stack = wk.index
+    atomic_add(idle_workers_of(hd), -1)
+    if ctx.trace != 0:
+        trace_take(ctx, wk)
+    atomic_store(state_of(stack_of(ctx, wk.stack)), STACK_ACTIVE)
+    return _enter_root(ctx, wk)
+
+
 @kernel(void(Context, i64))
-def _begin_root(ctx, index):
-    """Give worker `index` a root on the stack of its number."""
+def _lay_root(ctx, index):
+    """Lay the root on the stack of this number."""
     hd = header_of(ctx)
     stack = stack_of(ctx, index)
     stack.home = -1
@@ -354,12 +382,6 @@ def _begin_root(ctx, index):
     frame.visit.home = _root_of(index)
     copy_record(frame.position, hd.root)
     set_window(ctx, index, np.int64(hd.line_scores[0]))
-    wk = worker_of(ctx, index)
-    wk.stack = index
-    if ctx.trace != 0:
-        trace_take(ctx, wk)
-    atomic_store(state_of(stack), STACK_ACTIVE)
-    wk.state = _enter_root(ctx, wk)
 
 
 @entry(void(i64), SEARCH)
@@ -370,7 +392,7 @@ def request_stop(context):
 
 @entry(void(i64), SEARCH)
 def begin_search(context):
-    """Give the root, as set up in the header, to worker 0, or to all where nothing is split.
+    """Have every worker begin the search that is set up in the header.
 
     No other worker may be running. `root`, `root_moves`, `legal_root_moves`, `history`, `options`, `first_depth`,
     `max_depth`, `multipv`, `line_scores`, `node_limit` and `age` must have been written.
@@ -379,19 +401,15 @@ def begin_search(context):
     hd = header_of(ctx)
     for i in range(hd.worker_count):
         _reset_worker(worker_of(ctx, i), i)
-    roots = hd.worker_count if splits_nothing(ctx) else 1
     atomic_store(stop_of(hd), 0)
     atomic_store(done_of(hd), 0)
     atomic_store(abort_epoch_of(hd), 0)
     atomic_store(info_count_of(hd), 0)
-    atomic_store(roots_of(hd), roots)
-    atomic_store(idle_workers_of(hd), hd.worker_count - roots)
-    hd.claim_depth = claim_depth(ctx)
+    atomic_store(first_roots_of(hd), 0)
+    atomic_store(idle_workers_of(hd), hd.worker_count)
     clear_claims(ctx)
     hd.depth = hd.first_depth
     hd.score = hd.line_scores[0]
     hd.exhausted = 0
     hd.best_move = np.int64(hd.root_moves[0])
     update_prediction(ctx)
-    for i in range(roots):
-        _begin_root(ctx, i)

@@ -26,6 +26,7 @@ from psearch.core.constants import (
     PASS_SINGULAR,
     PV_NODE,
     STACK_ACTIVE,
+    STATE_BEGIN,
     STATE_CHILD,
     STATE_ENTER,
     STATE_FINISH,
@@ -75,7 +76,7 @@ from psearch.core.views import (
     worker_of,
 )
 from psearch.scheduler.claims import begin_move, end_move
-from psearch.scheduler.iterations import root_aborted, root_finished
+from psearch.scheduler.iterations import begin_root, root_aborted, root_finished
 from psearch.scheduler.policies.kannan import child_type as kannan_child_type
 from psearch.scheduler.policies.kannan import null_child_type as kannan_null_child_type
 from psearch.scheduler.policy import child_type, null_child_type, open_priority, opens, refined_type
@@ -349,6 +350,8 @@ def advance(ctx, wk):
     state = wk.state
     if state == STATE_IDLE:
         return _idle(ctx, wk)
+    if state == STATE_BEGIN:
+        return begin_root(ctx, wk)
     frame = frame_of(ctx, wk.stack * MAX_PLY + wk.ply)
     if state == STATE_ENTER:
         return _enter(ctx, wk, frame)
@@ -373,8 +376,9 @@ def _check_worker(ctx, wk):
     if CHECK:
         hd = header_of(ctx)
         check(wk.locks == 0, "no lock is held between two transitions")
-        check(STATE_IDLE <= wk.state <= STATE_ROOT, "a worker is in a state")
-        check((wk.state == STATE_IDLE) == (wk.stack == -1), "an idle worker has no stack, any other has one")
+        check(STATE_IDLE <= wk.state <= STATE_BEGIN, "a worker is in a state")
+        is_without = wk.state in (STATE_IDLE, STATE_BEGIN)
+        check(is_without == (wk.stack == -1), "an idle worker has no stack, any other has one")
         check(-1 <= wk.stack < hd.stack_count, "a stack is one of the pool")
         check(0 <= wk.ply < MAX_PLY, "a ply is one of a stack")
         if wk.stack >= 0:

@@ -22,6 +22,7 @@ done_of = field_address(Header, "done")
 info_count_of = field_address(Header, "info_count")
 idle_workers_of = field_address(Header, "idle_workers")
 roots_of = field_address(Header, "roots")
+first_roots_of = field_address(Header, "first_roots")
 claims_of = field_address(Header, "claims")
 
 

@@ -428,7 +428,8 @@ def run_virtual(context, simulation, locks, max_events, pause):
 
 @entry(void(i64, i64), VIRTUAL)
 def begin_virtual(context, simulation):
-    """Set all clocks to zero; `costs`, `cold`, `random` and `deadline` must have been set."""
+    """Have all workers begin, and set their clocks to zero; `costs`, `cold`, `random` and `deadline` must have been
+    set."""
     ctx = context_at(context)
     sim = simulation_at(simulation)
     sim.now = 0
@@ -442,6 +443,7 @@ def begin_virtual(context, simulation):
     sim.recent_changes = 0
     sim.idle_changes = 0
     for worker in range(header_of(ctx).worker_count):
+        step(ctx, worker, 1)
         sim.waits_for[worker] = -1
         sim.idle_since[worker] = 0
         sim.idle_time[worker] = 0

@@ -76,13 +76,17 @@ RULES = [
     Mistake(
         "stays", "    pos.other = own\n", "    pos.own, pos.other = own ^ (ONE << np.uint64(move)), pos.own\n", ".*"
     ),
+    Mistake("writes", _END, "    pos.own = np.uint64(0)\n" + _END, r":\d+: ended: it changes the position: only .*"),
     Mistake(
-        "no end", _END, "    pos.own = pos.other = np.uint64(0)\n    return False", r":\d+: ended: none of 32 games .*"
+        "no end",
+        "    pos.other = own\n",
+        "    pos.other = own\n    if ended(pos):\n        pos.own = pos.other = np.uint64(0)\n",
+        r":\d+: ended: none of 32 games .*",
     ),
     Mistake(
         "loop",
         _GUESS,
-        "def evaluate(pos):\n    while pos.own == pos.own:\n        pos.other += ONE\n    return 0",
+        "def evaluate(pos):\n    n = pos.other\n    while pos.own == pos.own:\n        n += ONE\n    return n",
         r":\d+: evaluate: it did not come back within 10 seconds",
     ),
     Mistake("blank", "return str(move + 1)", "return f'{move} x'", r":\d+: move_text: it must return .*, not '\d x'"),

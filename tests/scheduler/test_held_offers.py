@@ -45,6 +45,8 @@ def moments_with_offers(arena: Arena, least: int) -> Iterator[int]:
     """An idle worker, whenever so many nodes are offered; the search goes on as it comes in between."""
     dice = random.Random(3)
     write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), SearchOptions(join_cost=1))
+    for index in range(WORKERS):
+        step_worker(arena.context, index, 1)  # it begins
     while not is_done(arena.context):
         index = dice.randrange(WORKERS)
         if arena.worker["state"][index] == STATE_IDLE and len(offers(arena)) >= least:

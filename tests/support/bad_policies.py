@@ -9,20 +9,26 @@ import json
 import sys
 from pathlib import Path
 
+from psearch.core.chess.search.decisions import evaluation_of, extension_of, prune_node, prunes_move, reduction_of
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.build import Build
 from psearch.core.toolchain.compiler.front_end import prepare
 from psearch.core.toolchain.kernel_cache import PlugInError, file_hash
-from psearch.core.views import context_at, frame_of, i64
-from psearch.scheduler.policy import may_open, open_priority
+from psearch.core.views import context_at, frame_of, i64, worker_of
+from psearch.scheduler.policy import claim_depth, may_open, open_priority
 
 
 @jit.entry(i64(i64))
 def ask(context):
     """Call the hooks that the files replace."""
     ctx = context_at(context)
-    node = frame_of(ctx, 0).node
-    return open_priority(ctx, node) if may_open(ctx, node, 0) else 0
+    frame = frame_of(ctx, 0)
+    node, pos, visit, wk = frame.node, frame.position, frame.visit, worker_of(ctx, 0)
+    found = claim_depth(ctx) + evaluation_of(ctx, wk, pos) + prune_node(ctx, wk, pos, node, 0)
+    if not may_open(ctx, node, 0) or prunes_move(ctx, wk, pos, node, 0):
+        return found
+    extended = extension_of(ctx, wk, pos, node, visit, False, True)
+    return found + open_priority(ctx, node) + extended - reduction_of(ctx, wk, pos, node, visit, False)
 
 
 def mistake_of(path: Path) -> str:

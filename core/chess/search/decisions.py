@@ -14,7 +14,7 @@ from psearch.core.chess.pruning.reductions import expected_cutoffs
 from psearch.core.chess.pruning.reductions import extension_of as package_extension_of
 from psearch.core.chess.pruning.reductions import reduction_of as package_reduction_of
 from psearch.core.records import MAX_PLY
-from psearch.core.toolchain.jit import hook, limit_answers
+from psearch.core.toolchain.jit import allow_writing, hook, limit_answers
 from psearch.core.views import Context, Node, Position, Visit, Worker, boolean, header_of, i64, stack_of, tables_of
 
 
@@ -66,3 +66,5 @@ def reduction_of(ctx, wk, pos, node, visit, gives):
 limit_answers(0, MAX_PLY, reduction_of)
 limit_answers(-3, 2, extension_of)
 limit_answers(PRUNE_NOTHING, PRUNE_RAZOR, prune_node)
+allow_writing(Worker, "value", prune_node)
+allow_writing(Node, "best", prunes_move)

@@ -6,7 +6,7 @@ bitcode by itself (`front_end`), in which the kernels that it calls are external
 beforehand, so any number of processes (`compiler_processes`) can do this in any order, and a kernel that has not
 changed (`dependencies`) need not be done again. Then all kernels of a group are linked into one module, of which only
 the entries are visible from outside, and LLVM optimises that once, across all calls (`back_end`). `build` puts it
-together; `plug_ins` imports a user's file of kernels and says what is wrong with it.
+together; `plug_ins` imports a user's file of kernels and says what is wrong with it, `writes` what its kernels write.
 
 Above the ground of core only; nothing imports it but the process that `groups.py` starts, and tests.
 """

@@ -6,6 +6,7 @@ of an annotation, `Lower.lower_inst`.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,10 @@ from numba.core.registry import cpu_target
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.intrinsics import abort_unless
 from psearch.core.toolchain.jit import External, Kernel
+
+_PYTHONS = ("Py", "_Py")
+_DRAWING = ("_random_", "_rnd_")
+"""In the names of numba's helpers."""
 
 
 def _flags() -> Any:
@@ -146,6 +151,18 @@ def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
         cgutils.do_boundscheck = numba_s
 
 
+def _refuse_unknown(module: Any) -> None:
+    """Raise TypingError for functions that only numba's own process has."""
+    libc = ctypes.CDLL(None)
+    for function in module.functions:
+        name = function.name
+        is_known = name in jit.registry or name.startswith("llvm.") or hasattr(libc, name)
+        if function.is_declaration and (not is_known or name.startswith(_PYTHONS)):
+            if any(part in name for part in _DRAWING):
+                raise TypingError("a kernel draws no random numbers: a search of one worker is the same every time")
+            raise TypingError(f"it needs {name}, which numba has in a process of its own only: no kernel can call it")
+
+
 def bitcode_of(kernel: Kernel) -> bytes:
     """Return one kernel before optimisation. Visible from outside is its symbol alone."""
     result = typed(kernel)
@@ -162,6 +179,7 @@ def bitcode_of(kernel: Kernel) -> bytes:
     collect(result.library)
     for library in libraries:
         module.link_in(library._get_module_for_linking(), preserve=True)
+    _refuse_unknown(module)
     own = result.fndesc.llvm_func_name
     for function in module.functions:
         if not function.is_declaration and function.name != own:

@@ -17,8 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from numba.core import types
+
 from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.dependencies import called_by
+from psearch.core.toolchain.compiler.writes import writes_of
 from psearch.core.toolchain.jit import Kernel, line_of
 from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.plug_in_file import compiled, read_plug_in, syntax_mistake, words_of
@@ -28,6 +31,7 @@ _NO_FOLDER = "/dev/null"
 _MOST_WORDS = 240
 _DIGITS = 8
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_NO_MEMORY = "a kernel takes no memory: no lists, no new arrays, no strings, no dictionaries"
 _PLAIN = (
     (re.compile(r"No conversion from none to .*"), "a path through it returns nothing"),
     (re.compile(r"No implementation of function .* for signature: >>> (\w+)\((.*)\)$"), r"there is no \1 of \2"),
@@ -40,7 +44,10 @@ _PLAIN = (
         r"\1 is called with arguments that it does not take",
     ),
     (re.compile(r"Record\(.*"), "a record"),  # numba writes all of its fields
-    (re.compile(r"NRT required but not enabled"), "a kernel takes no memory: no lists, no new arrays, no strings"),
+    (re.compile(r"NRT required but not enabled.*"), _NO_MEMORY),
+    (re.compile(r"there is no .*\b(list|set|dict|DictType|ListType|unicode_type|array)\(?.*"), _NO_MEMORY),
+    (re.compile(r"there is no (hash|str|repr|zeros|ones|empty|full|array|arange) of .*"), _NO_MEMORY),
+    (re.compile(r".*unsupported opcode \(IMPORT_NAME\).*"), "a kernel cannot import: say so at the head of the file"),
     (re.compile(r" for '\$.*"), ""),
 )
 """What numba says, and what it means here."""
@@ -127,7 +134,27 @@ class Loaded:
             found[hook.symbol] = symbol
         if not found:
             raise PlugInError(f"{self.file}: it replaces nothing: no function is marked with @replaces")
+        if self._adapter is None:
+            for symbol in found.values():
+                self._check_writes(jit.registry[symbol])
         return found
+
+    def _check_writes(self, stand_in: Kernel) -> None:
+        """Raise PlugInError where it, or what it calls of the file, assigns to a field that its hook may not write."""
+        hook = stand_in.stands_in_for
+        assert hook is not None
+        waiting, seen = [stand_in], {stand_in.symbol}
+        for kernel in waiting:
+            for line, record, field, words in writes_of(kernel):
+                if (record, field) not in hook.writes:
+                    may = ", ".join(f"the field {name} of {_record_name(hook, one)}" for one, name in hook.writes)
+                    may = f"it may write {may} only" if may else "it only reads"
+                    name = hook.py_func.__name__
+                    raise PlugInError(f"{_place(kernel, line)}: it writes to {words}; in place of {name} {may}")
+            for called in called_by(kernel):
+                if called.symbol in self.symbols and called.symbol not in seen:
+                    seen.add(called.symbol)
+                    waiting.append(called)
 
     def try_out(self, functions: dict[str, Any]) -> None:
         """Have the adapter try the file's functions. functions: the entries of a group. Raises PlugInError."""
@@ -159,8 +186,9 @@ def _only_sources() -> Iterator[None]:
 def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
     """Return what a user is told of a kernel that cannot be compiled."""
     if isinstance(error, KeyError):  # so numba says that a record has no such field
-        field = str(error.args[0])
-        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}")
+        field, known = str(error.args[0]), _fields_looked_in(error)
+        there_are = f": there are {', '.join(known)}" if known else ""
+        return PlugInError(f"{_place(kernel, _line_with(kernel, field))}: no field is called {field}{there_are}")
     text = _COLOURS.sub("", str(error))
     lines = [line for line in text.split("\n") if line.strip() and not line.startswith("Failed in ")]
     words = " ".join(lines[: 1 + lines[0].endswith("signature:")]) if lines else type(error).__name__
@@ -169,6 +197,24 @@ def mistake_in(kernel: Kernel, error: Exception) -> PlugInError:
         words = pattern.sub(plain, words)
     words = words.removeprefix(f"{kernel.symbol}: ")
     return PlugInError(f"{_place(kernel, _line_in(kernel, error, text))}: {_one_line(words)}")
+
+
+def _fields_looked_in(error: BaseException) -> list[str]:
+    """Names of the fields of the record in which numba has looked for another."""
+    found: list[str] = []
+    place = error.__traceback__
+    while place is not None:
+        record = place.tb_frame.f_locals.get("self")
+        if isinstance(record, types.Record):
+            found = [name for name in record.fields if not name.startswith("pad")]
+        place = place.tb_next
+    return found
+
+
+def _record_name(hook: Kernel, record: Any) -> str:
+    """What the arguments of a hook call a record of this type."""
+    names = inspect.signature(hook.py_func).parameters
+    return next(name for name, kind in zip(names, hook.arguments, strict=True) if kind == record)
 
 
 def _forbidden(kernel: Kernel, words: int) -> tuple[int, str] | None:

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from psearch.faces.cli.apart import calls_kernels_of_a_file, run_apart
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, Command, load, parser_of
 from psearch.faces.cli.exit_status import EXIT_BAD_INPUT, EXIT_SIGNAL, EXIT_SYSTEM, EXIT_WORKER_DIED
 from psearch.faces.cli.guesses import ANALYSE, check_command, check_position, is_file, spelled_out, unknown
@@ -44,6 +45,8 @@ def _main(words: list[str], ends_program: bool) -> int:
     if hasattr(options, "hint"):  # of an option that was given
         complain(options.hint)
     with Signals(ends_program) as signals:
+        if ends_program and calls_kernels_of_a_file(command.__name__, options):
+            return run_apart(lambda: _guarded(command, options, signals), signals)
         return _guarded(command, options, signals)
 
 

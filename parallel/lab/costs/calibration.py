@@ -221,6 +221,7 @@ def _scratch(board: chess.Board, stacks: int) -> Arena:
     """An arena with a search set up, worker 0 at its root, and plain nodes at the first plies of stack 0."""
     arena = Arena(workers=2, hash_mb=1, stacks=stacks)
     write_search(arena, board, Limits(depth=8), SearchOptions())
+    micro_costs.begin(arena.context)
     frames = arena.frames[: _UNWOUND_PLIES + 2]
     frames["visit"]["home"] = np.arange(len(frames))
     node = frames["node"]

@@ -14,11 +14,19 @@ from psearch.core.toolchain.intrinsics import atomic_add, atomic_load, atomic_st
 from psearch.core.toolchain.jit import entry, kernel
 from psearch.core.views import context_at, frame_of, header_of, i64, stack_of, void, worker_of
 from psearch.lab.costs.cost_entries import MICRO_COSTS
+from psearch.scheduler.iterations import begin_root
 from psearch.scheduler.splitting import acquire, best_offer, is_dead, leave, offer, open_node, release, unwind, withdraw
 from psearch.scheduler.words import closed_of, idle_workers_of, mask_of, open_of, state_of
 from psearch.scheduler.work import wait_between_polls
 
 _SPINS_BEFORE_YIELD = 10_000
+
+
+@entry(void(i64), MICRO_COSTS)
+def begin(context):
+    """Have worker 0 begin the search that is set up."""
+    wk = worker_of(context_at(context), 0)
+    wk.state = begin_root(context_at(context), wk)
 
 
 @entry(i64(i64, i64, i64, i64), MICRO_COSTS)

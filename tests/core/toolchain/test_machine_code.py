@@ -14,6 +14,7 @@ import pytest
 
 from psearch.core.toolchain import machine_code
 from psearch.core.toolchain.compiler.back_end import target_machine
+from psearch.core.toolchain.kernel_cache import KernelError
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="LLVM's loader is used there")
 
@@ -102,6 +103,15 @@ def test_placed_code_runs(place: str) -> None:
     assert names <= set(addresses)
     for name, argument, result in CALLS:
         assert call(addresses[name], argument) == result
+
+
+@pytest.mark.parametrize("place", [machine_code.place, machine_code.place_by_llvm])
+def test_code_that_needs_what_is_nowhere_has_no_address(place: Any) -> None:
+    code = object_of(SOURCE.replace("@sched_yield", "@nowhere_to_be_found"))
+    with pytest.raises(KernelError, match="cannot be loaded: they need nowhere_to_be_found, which is nowhere"):
+        place(code, ["called", "outside"])
+    with pytest.raises(KernelError, match="cannot be loaded: nowhere has no address"):
+        machine_code.place_by_llvm(object_of(SOURCE), ["called", "nowhere"])
 
 
 @pytest.mark.parametrize("has_files", [True, False])

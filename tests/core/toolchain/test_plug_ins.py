@@ -234,9 +234,115 @@ from psearch.own_policy import Context, Node, boolean, i64, kernel, may_open, re
 def mine(ctx, node, ply):
 """
 OPENS = f"{HEAD}    return True\n"
+RULE = """\
+import numpy as np
+from psearch.own_policy import *
+from psearch.own_rule import *
+"""
+EVALUATES = f"{RULE}@replaces(evaluation_of)\ndef mine(ctx, wk, pos):\n"
+HELPER = f"{RULE}@kernel(i64(Node, Worker))\ndef helper(n, w):\n    n.best = w.value = 3\n    return 1\n\n"
+WRITES = {
+    "field": (f"{HEAD}    node.depth = 3\n    return True", "5: mine: it writes to node.depth; "),
+    "more": (f"{HEAD}    node.inside += 1\n    return True", "5: mine: it writes to node.inside; "),
+    "pair": (f"{HEAD}    a, node.depth = 3, 4\n    return a > 2", "5: mine: it writes to node.depth; "),
+    "name": (f"{HEAD}    it = node\n    it.depth = 3\n    return True", "6: mine: it writes to it.depth; "),
+    "item": (f"{HEAD}    node.pv[0] = 3\n    return True", "5: mine: it writes to node.pv[0]; "),
+    "slice": (f"{HEAD}    node.pv[:] = 3\n    return True", "5: mine: it writes to node.pv[:]; "),
+    "text": (f"{HEAD}    node['depth'] = 3\n    return True", "5: mine: it writes to node['depth']; "),
+    "loop": (
+        f"{HEAD}    for node.depth in range(3):\n        pass\n    return True",
+        "5: mine: it writes to node.depth; ",
+    ),
+    "header": (
+        f"{RULE}@replaces(claim_depth)\ndef mine(ctx):\n    header_of(ctx).options.wait = 1\n    return 0",
+        "6: mine: it writes to header_of(ctx).options.wait; in place of claim_depth it only reads",
+    ),
+    "position": (
+        f"{EVALUATES}    pos.piece_bb[0] = np.uint64(0)\n    return 0",
+        "6: mine: it writes to pos.piece_bb[0]; ",
+    ),
+    "value": (f"{EVALUATES}    wk.value = 0\n    return 0", "6: mine: it writes to wk.value; "),
+    "visit": (
+        f"{RULE}@replaces(reduction_of)\ndef mine(ctx, wk, pos, node, visit, gives):\n    visit.move = 0\n    return 0",
+        "6: mine: it writes to visit.move; in place of reduction_of it only reads",
+    ),
+    "best": (
+        f"{RULE}@replaces(prunes_move)\ndef mine(ctx, wk, pos, node, move):\n    node.best = 0\n    node.alpha = 0\n"
+        "    return True",
+        "7: mine: it writes to node.alpha; in place of prunes_move it may write the field best of node only",
+    ),
+    "node_value": (
+        f"{HELPER}@replaces(prune_node)\ndef mine(ctx, wk, pos, node, came_by):\n    return helper(node, wk)",
+        "6: helper: it writes to n.best; in place of prune_node it may write the field value of wk only",
+    ),
+    "record": (
+        f"from psearch.core.toolchain.intrinsics import clear_record\n{HEAD}    clear_record(node)\n    return True",
+        "6: mine: it writes to node; ",
+    ),
+    "word_of_a_record": (
+        f"from psearch.core.toolchain.intrinsics import atomic_store\n"
+        f"from psearch.scheduler.words import closed_of\n{HEAD}"
+        "    where = closed_of(node)\n    atomic_store(where, 1)\n    return True",
+        "8: mine: it writes to where; ",
+    ),
+}
+"""By what it is that is written."""
+TAKEN = "a kernel takes no memory: no lists, no new arrays, no strings, no dictionaries"
+NOT_HERE = {
+    "random": (f"{EVALUATES}    return int(np.random.randint(0, 9))", "5: mine: a kernel draws no random numbers"),
+    "random_policy": (f"import numpy as np\n{HEAD}    return np.random.random() < 0.5", "5: mine: a kernel draws no "),
+    "seed": (f"{EVALUATES}    np.random.seed(3)\n    return 0", "5: mine: a kernel draws no random numbers"),
+    "python_s_random": (
+        f"from random import random\n{EVALUATES}    return int(9 * random())",
+        "6: mine: a kernel draws no ",
+    ),
+    "gamma": (
+        f"from math import gamma\n{EVALUATES}    return int(gamma(pos.side + 1.0))",
+        "6: mine: it needs numba_gamma",
+    ),
+    "frexp": (
+        f"from math import frexp\n{EVALUATES}    return int(frexp(0.3 * pos.side)[1])",
+        "6: mine: it needs numba_fr",
+    ),
+    "complex": (f"{EVALUATES}    return int(abs((1j * pos.side) ** (2.5 + 1j)))", "5: mine: it needs numba_cpow"),
+    "exp": (
+        f"from math import erf, exp\n{EVALUATES}    return int(exp(pos.side) + 2.0 ** pos.side + erf(0.3))",
+        "",
+    ),
+    "sum_of_a_list": (f"{EVALUATES}    return sum([1, 2, pos.side])", f"6: mine: {TAKEN}"),
+    "dictionary": (f"{EVALUATES}    names = {{1: 2}}\n    return names[pos.side]", f"7: mine: {TAKEN}"),
+    "set": (f"{EVALUATES}    return len({{1, pos.side}})", f"5: mine: {TAKEN}"),
+    "text": (f"{EVALUATES}    return len(f'{{pos.side}}')", f"6: mine: {TAKEN}"),
+    "array": (f"{EVALUATES}    return np.zeros(4, np.int64)[pos.side]", f"6: mine: {TAKEN}"),
+    "import_inside": (
+        f"{EVALUATES}    import math\n    return 0",
+        "5: mine: a kernel cannot import: say so at the head",
+    ),
+}
+"""What is only in Python, or in numba's own process."""
 MISTAKES = {
     "fine": (OPENS, ""),
-    "no_field": (f"{HEAD}    return node.moves_dun > 1", "5: mine: no field is called moves_dun"),
+    **{f"writes_{name}": mistake for name, mistake in WRITES.items()},
+    **{f"not_here_{name}": mistake for name, mistake in NOT_HERE.items()},
+    "writes_what_it_may": (
+        f"{HELPER.replace('n.best = ', '')}@replaces(prune_node)\ndef mine(ctx, wk, pos, node, came_by):\n"
+        "    return helper(node, wk)\n\n"
+        "@replaces(prunes_move)\ndef other(ctx, wk, pos, node, move):\n    node.best += 1\n    return True",
+        "",
+    ),
+    "writes_own_words": (
+        f"WORDS = 2\n{RULE}@replaces(claim_depth)\ndef mine(ctx):\n    where = word(ctx, 1)\n"
+        "    atomic_store(where, 1)\n    return atomic_add(word(ctx, 0), 1)",
+        "",
+    ),
+    "no_field": (
+        f"{HEAD}    return node.moves_dun > 1",
+        "5: mine: no field is called moves_dun: there are lock, open, ",
+    ),
+    "no_option": (
+        f"{HEAD.replace('replaces', 'header_of, replaces', 1)}    return header_of(ctx).options.weight > 1",
+        "5: mine: no field is called weight: there are tt, pruning, ",
+    ),
     "no_name": (f"{HEAD}    return nodes > 1", "5: mine: NameError: name 'nodes' is not defined"),
     "result": (f"{HEAD}    return 'yes'", "5: mine: No conversion from Literal[str](yes) to bool"),
     "arguments": (
@@ -257,10 +363,10 @@ MISTAKES = {
         "5: mine: a call is given a float, where it must be a whole number (`//` divides, int() cuts off)",
     ),
     "float_in_a_field": (
-        f"{HEAD}    node.depth = ply / 2\n    return True",
-        "5: mine: the field depth is given a float",
+        f"{RULE}@replaces(prune_node)\ndef mine(ctx, wk, pos, node, came_by):\n    wk.value = node.depth / 2\n"
+        "    return PRUNE_RETURN",
+        "6: mine: the field value is given a float",
     ),
-    "float_in_an_array": (f"{HEAD}    node.moves[0] = ply / 2\n    return True", "5: mine: an array is given a float"),
     "no_return": (f"{HEAD}    if ply > 1:\n        return True", "5: mine: a path through it returns nothing"),
     "u64": (
         f"{HEAD}    x = ctx.tt_clusters\n    if ply > 1:\n        x = 0\n    return (x & 1) > 0",

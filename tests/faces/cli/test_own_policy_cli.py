@@ -130,6 +130,7 @@ ENDLESS = "    while node.depth >= 3:\n        ply += 1\n    return ply > 0\n"
 
 
 SEARCH = "--policy FILE --threads 2 --movetime 500 startpos"
+PREDICT = "predict --policy FILE --depth 4 --suite SUITE"
 SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
 
 
@@ -141,6 +142,7 @@ SIMULATE = "simulate --policy FILE --workers 2 --depth 5 --suite SUITE"
         (SEARCH, ENDLESS, 0, "best move"),
         (SEARCH, ENDLESS_AT_ONCE, 0, "the answer is of a small search with the package's kernels"),
         (SIMULATE, CRASHING, 3, "psearch: a process of the study ended; the study was stopped"),
+        (PREDICT, CRASHING, 3, "psearch: a kernel of a file has ended the process that ran it: SIGSEGV"),
     ],
 )
 def test_what_goes_wrong_in_a_worker_ends_and_is_told(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from paths import REPOSITORY
+from paths import DATA, REPOSITORY
 
 from psearch.games import Game
 
@@ -14,7 +15,8 @@ FILE = str(REPOSITORY / "docs" / "examples" / "connect_four.py")
 
 @pytest.fixture
 def game(request: pytest.FixtureRequest) -> str:
-    return getattr(request, "param", FILE)
+    wanted = getattr(request, "param", FILE)
+    return str(request.getfixturevalue(wanted)) if wanted == "trapped" else wanted
 
 
 def looks(talk: Any) -> Any:
@@ -52,6 +54,38 @@ def test_a_position_that_is_none_is_told(talk: Any) -> None:
     assert "no move begins '8'" in talk.hear_error()["text"]
     talk.say("game.search", position=["4"])
     assert "position must be a text" in talk.hear_error()["text"]
+
+
+TRAPPED = """
+def read_position(pos, text):
+    pos.heap = int(text)
+
+
+def moves(pos, found):
+    found[(pos.heap == 77) << 50] = 1
+    while pos.heap == 78:
+        found[1] = 2
+"""
+
+
+@pytest.fixture
+def trapped(tmp_path: Path) -> str:
+    """A game whose `moves` crashes at a heap of 77, and does not return at 78."""
+    text = (DATA / "games" / "take_away.py").read_text("utf-8")
+    file = tmp_path / "trapped.py"
+    file.write_text(text.replace("def moves(pos, found):\n", TRAPPED.lstrip("\n")))
+    Game(file)
+    return str(file)
+
+
+@pytest.mark.parametrize("game", ["trapped"], indirect=True)
+def test_a_rule_that_crashes_or_never_returns_is_told_and_the_server_lives_on(talk: Any) -> None:
+    for heap, words in (("77", "moves: it crashes: SIGSEGV"), ("78", "moves: it did not come back within 1 s")):
+        talk.say("game.search", position=heap)
+        assert not talk.hear("game.state", lambda state: not state["running"])["text"]
+        assert words in talk.hear_error()["text"]
+    talk.say("game.search", position="12")
+    assert "best move" in talk.hear("game.state", lambda state: "best move" in state["text"])["text"]
 
 
 @pytest.mark.parametrize("game", [""], indirect=True)
