@@ -26,7 +26,7 @@ from psearch.faces.cli.analysis_session import (
     open_session,
 )
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.output import say
+from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.text.pgn_text import PgnGame, read_games
@@ -99,7 +99,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         session.finish()
         if rows := players.rows():
             session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
-        cut = f"; {counted(survey.broken, 'game')} could not be read to the end" if survey.broken else ""
+        cut = f"; {counted(survey.broken, 'game')} could not be read as written" if survey.broken else ""
         say(f"{tally.text()}{cut}")
     return EXIT_WRONG if survey.broken or failed else 0
 
@@ -112,14 +112,25 @@ class _Survey:
     positions: int = 0
     """to search"""
     broken: int = 0
-    """games that cannot be read to their end"""
+    """games in which something cannot be read"""
+    problem_count: int = 0
     problems: list[str] = field(default_factory=list)
-    """what is wrong with the first of them"""
+    """the first of what is wrong with them"""
+
+    def add(self, work: PgnGame, name: str) -> None:
+        """Count a game of the file that is called so."""
+        self.games += 1
+        self.positions += count_positions(work)
+        self.broken += bool(work.problems)
+        self.problem_count += len(work.problems)
+        for problem in work.problems[: _MOST_PROBLEMS - len(self.problems)]:
+            place = f"{name}, game {work.number}, line {problem.line}"
+            self.problems.append(f"{place}: {problem.text}; {problem.consequence}")
 
     def told(self) -> list[str]:
         """Return a line for each problem, and one for those that are too many."""
-        more = self.broken - len(self.problems)
-        return [*self.problems, f"{counted(more, 'more game')} like these"] if more else self.problems
+        more = self.problem_count - len(self.problems)
+        return [*self.problems, f"{counted(more, 'more problem')} like these"] if more else self.problems
 
 
 def _survey(inputs: Sequence[Input]) -> _Survey:
@@ -129,18 +140,14 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
         for one in inputs:
             before = survey.positions
             for work in read_games(one.source):
-                survey.games += 1
-                survey.positions += count_positions(work)
-                if work.problem is not None:
-                    survey.broken += 1
-                    if survey.broken <= _MOST_PROBLEMS:
-                        what = f"{work.problem.text}; {work.problem.consequence}"
-                        survey.problems.append(f"{one.source.name}, game {work.number}: {what}")
+                survey.add(work, one.source.name)
                 found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
                 status(f"reading {one.source.name}: {found}")
             if survey.positions == before:
-                own = [problem for problem in survey.problems if problem.startswith(f"{one.source.name}, ")]
-                raise PsearchError(own[0] if own else f"{one.source.name} has no game with moves")
+                *others, last = survey.told() or [f"{one.source.name} has no game with moves"]
+                for problem in others:
+                    complain(problem)
+                raise PsearchError(last)
     return survey
 
 
