@@ -65,7 +65,8 @@ def _words(text: str, where: str) -> Iterator[str]:
     while at < len(text):
         match = TOKEN.match(text, at)
         assert match is not None
-        kind, word, end = match.lastgroup, match[0], match.end()
+        kind, end = match.lastgroup or "", match.end()
+        at, word = match.start(kind), match[kind]
         if kind == "comment":
             end = text.find("}", at) + 1
         elif kind == "tag":
@@ -83,7 +84,7 @@ def _words(text: str, where: str) -> Iterator[str]:
             if result:
                 raise PsearchError(f"{where}: {word[:_LONGEST_SHOWN]!a} stands after the result {result}")
             yield word
-        if end <= at:  # a bracket that nothing closes
+        if end <= at and kind != "end":  # a bracket that nothing closes
             raise PsearchError(f"{where}: cannot read {text[at : at + _LONGEST_SHOWN]!a}")
         at = end
     if depth:

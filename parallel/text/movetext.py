@@ -26,10 +26,11 @@ _DASH = "[-\u2010-\u2015\u2212]"
 BLANK_LINE = re.compile(rf"[{_BLANK}]*")
 TOKEN = re.compile(
     rf"""
-    (?P<blank>[{_BLANK}]+)
-    |(?P<san>(?:(?:(?:[KQRBN][a-h]?[1-8]?|[a-h])x?)?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?)[+\#]?)(?!{_WORD}|\([^\W\d_]\))
+    [{_BLANK}]*(?:
+    (?:(?P<count>[1-9][0-9]{{0,3}}\.(?:\.\.)?)\ ?)?
+    (?P<san>(?:(?:(?:[KQRBN][a-h]?[1-8]?|[a-h])x?)?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?)[+\#]?)(?!{_WORD}|\([^\W\d_]\))
     |(?P<result>(?:1{_DASH}0|0{_DASH}1|1/2(?:{_DASH}1/2)?|½(?:{_DASH}½)?|\*)(?!{_WORD}))
-    |(?P<number>(?!0000)[0-9]{{1,9}}(?:\s*(?:\.[.\s]*|…\s*)+|(?![0-9/:\u2010-\u2015\u2212-])))
+    |(?P<number>(?!0000)[0-9]{{1,9}}(?=\s*[.…]|(?![0-9/:\u2010-\u2015\u2212-])))(?:\s*[.…][.…\s]*)?
     |(?P<comment>\{{)
     |(?P<rest>;[^\r\n]*)
     |\$(?P<nag>[0-9]+)
@@ -39,10 +40,12 @@ TOKEN = re.compile(
     |(?P<tag>\[)
     |(?P<word>[KQRBN♔-♞](?:[a-h]?[1-8]?x|[a-h][1-8]?|[1-8])[ \t]+[a-h][1-8](?:=?[QRBN])?[+\#]?(?!{_WORD})
         |{_WORD}+(?:\([^\W\d_]\){_WORD}*)?|.)
+    |(?P<end>\Z)
+    )
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Matches at every place of a text. `word` is whatever is nothing else: a move in another form, or no move. `comment`
+"""Matches at every place of a text, with the blanks before, and the number before a move. `word` is whatever is nothing else: a move in another form, or no move. `comment`
 and `tag` are only where they begin."""
 
 MARK_NAGS = {

@@ -11,7 +11,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from psearch.text.movetext import BLANK_LINE, MARK_NAGS, TOKEN, letters_of
 from psearch.text.source import Source, TextLine
@@ -37,18 +37,14 @@ _TAG = re.compile(
 """A value may have quotes and brackets in it: it ends where a tag, moves or the end of the line follow."""
 _MOVES_BEGIN = re.compile(rf"\s*[0-9]{{1,4}}\s*[.…]+\s*{_MOVE}")
 _GAME_BEGIN = re.compile(rf"\s*1\s*\.\s*{_MOVE}")
+_ESCAPES = ("%", "\ufeff%")
 _BRACE = re.compile("[{}]")
 
 
-class Token(NamedTuple):
-    """A piece of the text behind the tags."""
-
-    kind: str
-    """`san`, `word`, `number`, `comment`, `nag`, `mark`, `open`, `close` or `result`"""
-    text: str
-    """of a comment what is inside"""
-    line: int
-    """in the file, from 1"""
+Token: TypeAlias = tuple[str, str, int, str]
+"""A piece of the text behind the tags: its kind (`san`, `word`, `number`, `comment`, `nag`, `mark`, `open`, `close` or
+`result`); the text, of a comment what is inside; its line in the file, from 1; the number that is written before a
+move."""
 
 
 class Note(NamedTuple):
@@ -84,7 +80,8 @@ def split_games(source: Source) -> Iterator[GameText]:
     """Yield the games of a PGN, one after the other."""
     splitter = _Splitter(source)
     while splitter.take_line():
-        yield from splitter.finished()
+        if splitter.has_finished:
+            yield from splitter.finished()
     yield from splitter.finished(is_end=True)
 
 
@@ -141,6 +138,11 @@ class _Splitter:
         self._is_comment_closed = False
         """whether it is known that its end comes before another comment begins"""
 
+    @property
+    def has_finished(self) -> bool:
+        """Whether a game may be complete."""
+        return bool(self._finished)
+
     def finished(self, is_end: bool = False) -> Iterator[GameText]:
         """Yield the games that are complete."""
         if is_end:
@@ -162,16 +164,16 @@ class _Splitter:
                 self._is_after_blank = True
             else:
                 at = self._go_on_with_comment(text, 0)
-        elif BLANK_LINE.fullmatch(text):
+        elif text.isspace() or BLANK_LINE.fullmatch(text):
             self._take_blank()
             return True
-        elif text.startswith(("%", "\ufeff%")):
+        elif text.startswith(_ESCAPES):
             self._add("comment", text.lstrip("\ufeff").strip())
             return True
         if self._is_text and self._comment is None and not self._ends_text(text):
             self._add_text(text)
-            return True
-        self._take(text, at)
+        else:
+            self._take(text, at)
         return True
 
     # -- lines ---------------------------------------------------------------------------------------------------------
@@ -187,20 +189,38 @@ class _Splitter:
 
     def _take(self, text: str, at: int) -> None:
         """Take a line from this character on."""
-        begin = at
+        begin, number = at, self._lines.number
         while at < len(text):
             match = TOKEN.match(text, at)
             assert match is not None
-            kind, word, place, at = match.lastgroup, match[0], at, match.end()
-            if kind == "blank":
+            kind, game, at = match.lastgroup or "", self._game, match.end()
+            is_plain = game.has_moves and not (game.result or self._is_after_blank)
+            if kind == "san":  # by the million
+                if count := match["count"]:
+                    move_number = int(count.rstrip("."))
+                    if is_plain and 0 < self._first_number < move_number:
+                        self._number = move_number if self._depth == 0 else self._number
+                    else:
+                        place = match.start("count")
+                        self._take_number(move_number, count, place, not text[:place].strip())
+                        is_plain = False
+                if is_plain:
+                    self._has_variation_moves, self._result_inside = True, False
+                    game.tokens.append((kind, match["san"], number, count or ""))
+                else:
+                    self._take_move(kind, match["san"], match.start(kind))
                 continue
-            if kind == "san":
-                self._take_move("san", word, place)
-            elif kind == "number":
-                self._take_number(word, place, is_first=not text[:place].strip())
+            word, place = match[kind], match.start(kind)
+            if kind == "number":
+                self._take_number(int(word), text[place:at].strip(), place, not text[:place].strip())
             elif kind == "comment":
-                self._begin_comment(place)
-                at = self._go_on_with_comment(text, at)
+                close = text.find("}", at)
+                if is_plain and close >= 0 and text.find("{", at, close) < 0:
+                    game.tokens.append((kind, text[at:close].removeprefix(" ").removesuffix(" "), number, ""))
+                    at = close + 1
+                else:
+                    self._begin_comment(place)
+                    at = self._go_on_with_comment(text, at)
             elif kind == "rest":
                 self._begin_comment(place)
                 self._comment = None
@@ -209,6 +229,8 @@ class _Splitter:
                 text, at = self._take_bracket(text, place)
             elif kind == "result":
                 self._take_result(word, place)
+            elif kind == "end":
+                break
             elif not self._is_in_moves and kind in ("open", "close", "mark", "nag"):
                 at = self._take_text(text, place, begin)
             elif kind == "open":
@@ -220,7 +242,7 @@ class _Splitter:
             elif kind == "mark" or word in MARK_NAGS:
                 self._add("mark", word)
             elif kind == "nag":
-                self._add(*("nag", word[1:]) if len(word) <= _NAG_DIGITS else ("comment", word))
+                self._add(*("nag", word) if len(word) <= _NAG_DIGITS else ("comment", f"${word}"))
             elif word == "}":
                 self._note("a } without its {")
             else:
@@ -252,7 +274,7 @@ class _Splitter:
     # -- tokens --------------------------------------------------------------------------------------------------------
 
     def _add(self, kind: str, text: str) -> None:
-        self._game.tokens.append(Token(kind, text, self._lines.number))
+        self._game.tokens.append((kind, text, self._lines.number, ""))
 
     def _note(self, text: str, line: int = 0) -> None:
         self._game.notes.append(Note(text, line or self._lines.number))
@@ -267,9 +289,9 @@ class _Splitter:
         self._is_after_blank = self._is_text = self._result_inside = False
         self._add(kind, word)
 
-    def _take_number(self, word: str, place: int, is_first: bool) -> None:
-        number, is_black = int("".join(filter(str.isdecimal, word))), "…" in word or word.count(".") > 1
+    def _take_number(self, number: int, word: str, place: int, is_first: bool) -> None:
         game = self._game
+        is_black = "…" in word or word.count(".") > 1
         if game.result and not self._depth:
             if self._is_after_blank or (number <= self._number and not is_black) or not self._number:
                 self._begin_game(place)
@@ -285,7 +307,7 @@ class _Splitter:
         if self._depth == 0:
             self._first_number = self._first_number or number
             self._number = max(self._number, number)
-        self._add("number", word.strip())
+        self._game.tokens.append(("number", word, self._lines.number, ""))
 
     def _take_result(self, word: str, place: int) -> None:
         game = self._game
@@ -327,19 +349,20 @@ class _Splitter:
             if close < 0:
                 return len(text)
             at = close + 1
-            if not self._braces or self._next_brace(text, at, up_to_blank=True) != "}":
+            if not self._braces:
+                break
+            if self._next_brace(text, at, up_to_blank=True) != "}":
+                self._note("a { inside a comment", self._comment_line)
                 break
             self._braces -= 1
             self._comment.append("}")
-        if self._braces:
-            self._note("a { inside a comment", self._comment_line)
         self._end_comment()
         return at
 
     def _end_comment(self) -> None:
         inside = "".join(self._comment or ()).removeprefix(" ").removesuffix(" ")
         self._comment = None
-        self._game.tokens.append(Token("comment", inside, self._comment_line))
+        self._game.tokens.append(("comment", inside, self._comment_line, ""))
 
     def _begins_in_comment(self, text: str) -> bool:
         """Whether a comment that is open was never closed, for another game begins with this line."""
@@ -429,8 +452,8 @@ class _Splitter:
         self._is_text = not self._game.result and end == len(text)
         tokens = self._game.tokens
         numbers = ""
-        while tokens and tokens[-1].kind == "number":
-            numbers = f"{tokens.pop().text} {numbers}"
+        while tokens and tokens[-1][0] == "number":
+            numbers = f"{tokens.pop()[1]} {numbers}"
         self._note_text(numbers + text[place:end])
         self._add_text(numbers + text[place:end])
         return end
@@ -456,10 +479,10 @@ class _Splitter:
         before = self._game
         self._game = GameText(self._lines.number, begin, moves_begin=begin)
         last = before.tokens[self._before_blank :]
-        if with_comments and last and all(token.kind == "comment" for token in last):
+        if with_comments and last and all(kind == "comment" for kind, *_ in last):
             del before.tokens[self._before_blank :]
             begin = self._behind_blank
-            self._game = GameText(last[0].line, begin, moves_begin=begin, tokens=last)
+            self._game = GameText(last[0][2], begin, moves_begin=begin, tokens=last)
         self._finish(before, begin)
         self._depth = self._first_number = self._number = 0
         self._is_after_blank = self._is_text = self._result_inside = False
@@ -481,7 +504,7 @@ class _Splitter:
             last = self._finished[-1]
             last.end = self._size
             last.notes += self._game.notes
-            last.tokens += [token._replace(kind="comment") for token in self._game.tokens]
+            last.tokens += [("comment", *token[1:]) for token in self._game.tokens]
 
     def _offset(self, place: int) -> int:
         return self._line.offset(min(place, len(self._line.text)))

@@ -119,9 +119,9 @@ def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
         board = _first_position(headers)
     except (PsearchError, ValueError) as error:
         return chess.pgn.Game(headers), Problem(_one_line(error), Where.GAME, text.line)
-    game, problem = _Builder(board, headers.copy(), ENGLISH).build(text.tokens)
+    game, problem = _Builder(board, headers, ENGLISH).build(text.tokens)
     if problem is not None:
-        others = [_Builder(board, headers.copy(), language).build(text.tokens) for language in readings(text.letters)]
+        others = [_Builder(board, headers, language).build(text.tokens) for language in readings(text.letters)]
         whole = {str(other.accept(_moves_only())): other for other, trouble in others if trouble is None}
         if len(whole) == 1:
             return next(iter(whole.values())), None
@@ -133,12 +133,11 @@ def _moves_only() -> chess.pgn.StringExporter:
 
 
 def _first_position(headers: chess.pgn.Headers) -> chess.Board:
-    variant = headers.get("Variant", "").casefold()
+    variant, fen = headers.get("Variant", "").casefold(), headers.get("FEN", "")
     name = re.sub(r"[\W_]+", "", variant)
     is_chess960 = _CHESS960.fullmatch(name) is not None
     if not is_chess960 and not _STANDARD.fullmatch(name):
         raise PsearchError(f"{variant} is not supported, only chess and Chess960")
-    fen = headers.get("FEN", "")
     board = chess.Board() if fen.strip() in _NO_FEN else parse_position(fen)
     board.chess960 |= is_chess960
     return board
@@ -151,7 +150,7 @@ class _Builder:
     """
 
     def __init__(self, board: chess.Board, headers: chess.pgn.Headers, letters: Letters) -> None:
-        self._game = BoardGame(board.copy(), headers)
+        self._game = BoardGame(board, headers)
         self._board = board.copy()
         """the position after `_node`"""
         self._letters = letters
@@ -173,33 +172,31 @@ class _Builder:
 
     def build(self, tokens: list[Token]) -> tuple[chess.pgn.Game, Problem | None]:
         """Return the game, and what is wrong with it."""
-        for token in tokens:
+        for kind, text, line, number in tokens:
             if self._skipped is not None:
-                self._skip_over(token)
-            elif token.kind in ("san", "word"):
-                self._take_move(token)
-            elif token.kind == "comment":
-                self._take_comment(token.text)
-            elif token.kind == "open":
+                self._skip_over(kind, f"{number} {text}" if number else text)
+            elif kind == "san" or kind == "word":
+                self._take_move(kind, text, line)
+            elif kind == "comment":  # of the last move, of the game where none was read, of the next in a variation
+                if text:
+                    self._comments.append(text)
+            elif kind == "number":
+                continue
+            elif kind == "open":
                 self._begin_variation()
-            elif token.kind == "close":
+            elif kind == "close":
                 self._end_variation()
-            elif token.kind == "result":
-                self._take_result(token.text)
-            elif token.kind == "nag":
-                self._node.nags.add(int(token.text))
-            elif token.kind == "mark":
-                self._take_mark(token.text)
+            elif kind == "result":
+                self._take_result(text)
+            elif kind == "nag":
+                self._node.nags.add(int(text))
+            elif kind == "mark":
+                self._take_mark(text)
         while self._skipped is not None or self._left:
             self._end_variation()
         self._begins = False
         self._keep_comments()
         return self._game, self._problem
-
-    def _take_comment(self, text: str) -> None:
-        """Take a comment of the last move, of the game where none was read, of the next where a variation begins."""
-        if text:
-            self._comments.append(text)
 
     def _take_mark(self, text: str) -> None:
         if text in MARK_NAGS:
@@ -218,29 +215,33 @@ class _Builder:
 
     def _keep_comments(self) -> None:
         """Give `_node` the comments read since it was reached, unless they are for the next move."""
-        if not self._begins:
-            self._node.comment = " ".join(filter(None, (self._node.comment, *self._comments)))
+        if self._comments and not self._begins:
+            before = (self._node.comment,) if self._node.comment else ()
+            self._node.comment = " ".join((*before, *self._comments))
             self._comments.clear()
 
-    def _take_move(self, token: Token) -> None:
+    def _take_move(self, kind: str, text: str, line: int) -> None:
         if len(self._board.move_stack) >= _MOST_PLIES:
-            self._skip(token, f"more than {_MOST_PLIES:,} plies")
+            self._skip(text, line, f"more than {_MOST_PLIES:,} plies")
             return
         if self._nodes >= _MOST_NODES:
             self._left.clear()
-            self._skip(token, f"more than {_MOST_NODES:,} moves")
+            self._skip(text, line, f"more than {_MOST_NODES:,} moves")
             return
         try:
-            if token.kind == "san" and self._letters is ENGLISH:
-                move = self._board.parse_san(token.text)
+            if kind == "san" and self._letters is ENGLISH:
+                move = self._board.parse_san(text)
             else:
-                move = read_move(self._board, token.text, self._letters)
+                move = read_move(self._board, text, self._letters)
         except ValueError as error:
-            self._skip(token, _one_line(error))
+            self._skip(text, line, _one_line(error))
             return
-        self._keep_comments()
-        self._node = self._node.add_variation(move, starting_comment=" ".join(self._comments))
-        self._comments.clear()
+        starting_comment = ""
+        if self._comments:
+            self._keep_comments()
+            starting_comment = " ".join(self._comments)
+            self._comments.clear()
+        self._node = self._node.add_variation(move, starting_comment=starting_comment)
         self._board.push(move)
         self._nodes += 1
         self._begins = False
@@ -269,23 +270,22 @@ class _Builder:
         self._board.push(self._node.move)
         self._begins = False
 
-    def _skip(self, token: Token, reason: str) -> None:
-        self._skipped, self._inside, self._reason = [token.text], 0, reason
+    def _skip(self, text: str, line: int, reason: str) -> None:
+        self._skipped, self._inside, self._reason = [text], 0, reason
         if not self._left:
-            self._problem = Problem(reason, Where.MAIN_LINE, token.line)
+            self._problem = Problem(reason, Where.MAIN_LINE, line)
         elif self._problem is None:
-            self._problem = Problem(f"in a variation, {reason}", Where.VARIATION, token.line)
+            self._problem = Problem(f"in a variation, {reason}", Where.VARIATION, line)
 
-    def _skip_over(self, token: Token) -> None:
+    def _skip_over(self, kind: str, text: str) -> None:
         assert self._skipped is not None
-        self._inside += (token.kind == "open") - (token.kind == "close")
+        self._inside += (kind == "open") - (kind == "close")
         if self._inside < 0 and self._left:
             self._end_variation()
-        elif token.kind == "result" and not self._left and self._inside <= 0:
-            self._take_result(token.text)
+        elif kind == "result" and not self._left and self._inside <= 0:
+            self._take_result(text)
         else:
-            forms = {"comment": "{%s}", "nag": "$%s"}
-            self._skipped.append(forms.get(token.kind, "%s") % token.text)
+            self._skipped.append({"comment": "{%s}", "nag": "$%s"}.get(kind, "%s") % text)
 
 
 _IN_COMMENT = str.maketrans("{}", "()")

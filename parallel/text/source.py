@@ -88,7 +88,7 @@ class Source:
         with io.BufferedReader(_Range(self._descriptor, 0, self.size), _BLOCK) as stream:
             for block in stream:
                 for data in _LONE_RETURN.split(block) if b"\r" in block.removesuffix(b"\r\n") else (block,):
-                    text, encoding = _decoded(data)
+                    text, encoding = (data.decode(), "utf-8") if data.isascii() else _decoded(data)
                     end = offset + len(data)
                     yield TextLine(offset, text if offset else text.removeprefix("\ufeff"), end, encoding)
                     offset = end
