@@ -37,6 +37,8 @@ _MOST_COPIED = 1 << 32
 _LONE_RETURN = re.compile(rb"(?<=\r)(?!\r*\n)")
 """The end of a line that has no line feed."""
 
+_REMARK = re.compile("#")
+
 Parsed = TypeVar("Parsed")
 
 
@@ -274,12 +276,18 @@ def _open(file: str) -> int:
     return os.dup(sys.stdin.fileno()) if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed]:
-    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
+def parse_lines(
+    source: Source,
+    parse: Callable[[str, int], Parsed],
+    remark: re.Pattern[str] = _REMARK,
+    refuse: Callable[[str], None] | None = None,
+) -> Iterator[Parsed]:
+    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or remarks are left out.
 
-    Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
+    A line that `parse` refuses with a ValueError or PsearchError is left out, and `refuse` is told, with the name of
+    the source and the number. Without `refuse` it raises PsearchError.
     """
-    parser = _LineParser(source.name, parse)
+    parser = _LineParser(source.name, parse, remark, refuse)
     for line in source.lines():
         yield from parser.take(line.text)
 
@@ -295,9 +303,17 @@ def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterato
 
 
 class _LineParser(Generic[Parsed]):
-    def __init__(self, name: str, parse: Callable[[str, int], Parsed]) -> None:
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str, int], Parsed],
+        remark: re.Pattern[str] = _REMARK,
+        refuse: Callable[[str], None] | None = None,
+    ) -> None:
         self._name = name
         self._parse = parse
+        self._remark = remark
+        self._refuse = refuse
         self._number = 0
 
     def take(self, whole: str) -> Iterator[Parsed]:
@@ -305,8 +321,11 @@ class _LineParser(Generic[Parsed]):
         for line in whole.splitlines():  # other ends of lines than ours, too
             self._number += 1
             text = line.strip()
-            if text and not text.startswith("#"):
+            if text and not self._remark.match(text):
                 try:
                     yield self._parse(text, self._number)
                 except (PsearchError, ValueError) as error:
-                    raise PsearchError(f"{self._name}, line {self._number}: {error}") from None
+                    problem = f"{self._name}, line {self._number}: {error}"
+                    if self._refuse is None:
+                        raise PsearchError(problem) from None
+                    self._refuse(problem)

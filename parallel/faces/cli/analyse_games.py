@@ -19,6 +19,7 @@ from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, P
 from psearch.batch.positions.jobs import Task
 from psearch.faces.cli.analysis_session import (
     Input,
+    Problems,
     complain_beside,
     hash_of,
     limit_text,
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 _UnderWay = dict[str, tuple[str, chess.Color]]
 """By the key of a position: its game and move, and whose turn it is."""
-_MOST_PROBLEMS = 10
-"""broken games that are reported one by one"""
 
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
@@ -66,7 +65,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
             session.progress.say(f"{where} {relative_text(score, 'exact')}")
 
         session.analyser.on_found = tell
-        for problem in survey.told():
+        for problem in survey.problems.told():
             complain_beside(session.progress, problem)
         try:
             for done in session.analyser.answered(_works(inputs, session.limits, older, under_way)):
@@ -113,24 +112,16 @@ class _Survey:
     """to search"""
     broken: int = 0
     """games in which something cannot be read"""
-    problem_count: int = 0
-    problems: list[str] = field(default_factory=list)
-    """the first of what is wrong with them"""
+    problems: Problems = field(default_factory=Problems)
 
     def add(self, work: PgnGame, name: str) -> None:
         """Count a game of the file that is called so."""
         self.games += 1
         self.positions += count_positions(work)
         self.broken += bool(work.problems)
-        self.problem_count += len(work.problems)
-        for problem in work.problems[: _MOST_PROBLEMS - len(self.problems)]:
+        for problem in work.problems:
             place = f"{name}, game {work.number}, line {problem.line}"
-            self.problems.append(f"{place}: {problem.text}; {problem.consequence}")
-
-    def told(self) -> list[str]:
-        """Return a line for each problem, and one for those that are too many."""
-        more = self.problem_count - len(self.problems)
-        return [*self.problems, f"{counted(more, 'more problem')} like these"] if more else self.problems
+            self.problems.add(f"{place}: {problem.text}; {problem.consequence}")
 
 
 def _survey(inputs: Sequence[Input]) -> _Survey:
@@ -144,7 +135,7 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
                 found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
                 status(f"reading {one.source.name}: {found}")
             if survey.positions == before:
-                *others, last = survey.told() or [f"{one.source.name} has no game with moves"]
+                *others, last = survey.problems.told() or [f"{one.source.name} has no game with moves"]
                 for problem in others:
                     complain(problem)
                 raise PsearchError(last)

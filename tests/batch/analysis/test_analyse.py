@@ -108,8 +108,6 @@ def test_what_a_suite_can_hold() -> None:
         ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
         ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),
-        ('4k3/8/8/8/8/8/8/4K3 w - - c8 "10 5"; c9 "e1e2";', "2 points in c8 for 1 moves in c9"),
-        ('4k3/8/8/8/8/8/8/4K3 w - - c0 "Kd1=10, Kd8=5";', "Kd8"),
         ("4k3/8/8/8/8/8/8/4K3 w - - 12 bm Ke2;", "12"),
     ],
 )
@@ -154,8 +152,9 @@ def test_studies_leave_out_games_that_are_over() -> None:
 
 
 def test_comments_that_are_no_points() -> None:
-    for comment in ("J. Polgar-Berkes, Budapest 2003", "e4=good", "=10", "e4 = 10 points"):
+    for comment in ("J. Polgar-Berkes, Budapest 2003", "e4=good", "=10", "e4 = 10 points", "e4=10, Ke8=5"):
         assert suite_line(f'{START} bm e4; c0 "{comment}";').points == {}
+    assert suite_line(f'{START} bm e4; c8 "10 5"; c9 "e2e4";').points == {}
 
 
 def test_time_from_which_the_move_was_right_for_good() -> None:
