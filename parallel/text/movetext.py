@@ -20,13 +20,13 @@ T = TypeVar("T")
 Letters = Mapping[str, str]
 """The English letter for each letter of a piece."""
 
-_BLANK = r"\s\x1a\u200b\u2060\ufeff,"
-_WORD = rf"[^{_BLANK}{{}}()\[\];$!?]"
+BLANK = r"\s\x1a\u200b\u2060\ufeff,"
+_WORD = rf"[^{BLANK}{{}}()\[\];$!?]"
 _DASH = "[-\u2010-\u2015\u2212]"
-BLANK_LINE = re.compile(rf"[{_BLANK}]*")
+BLANK_LINE = re.compile(rf"[{BLANK}]*")
 TOKEN = re.compile(
     rf"""
-    [{_BLANK}]*(?:
+    [{BLANK}]*(?:
     (?:(?P<count>[1-9][0-9]{{0,3}}\.(?:\.\.)?)\ ?)?
     (?P<san>(?:(?:(?:[KQRBN][a-h]?[1-8]?|[a-h])x?)?[a-h][1-8](?:=?[QRBN])?|O-O(?:-O)?)[+\#]?)(?!{_WORD}|\([^\W\d_]\))
     |(?P<result>(?:1{_DASH}0|0{_DASH}1|1/2(?:{_DASH}1/2)?|½(?:{_DASH}½)?|\*)(?!{_WORD}))
@@ -38,7 +38,7 @@ TOKEN = re.compile(
     |(?P<close>\))
     |(?P<mark>[!?]+|[.…]+|(?:e\.?p\.?|[+\#†‡]+)(?!{_WORD}))
     |(?P<tag>\[)
-    |(?P<word>[KQRBN♔-♞](?:[a-h]?[1-8]?x|[a-h][1-8]?|[1-8])[ \t]+[a-h][1-8](?:=?[QRBN])?[+\#]?(?!{_WORD})
+    |(?P<word>[KQRBN♔-♞](?:[a-h]?[1-8]?x|[a-h1-8])[ \t]+[a-h][1-8](?:=?[QRBN])?[+\#]?(?!{_WORD})
         |{_WORD}+(?:\([^\W\d_]\){_WORD}*)?|.)
     |(?P<end>\Z)
     )
@@ -124,13 +124,17 @@ def read_move(board: chess.Board, word: str, letters: Letters = ENGLISH) -> ches
     return board.parse_san(f"{piece}{match['origin']}{match['target']}{promotion}")
 
 
-def readings(letters: set[str]) -> list[Letters]:
-    """Return the languages, except English, that have all these letters; of those that agree about them one."""
+def readings(words: Iterable[str]) -> list[Letters]:
+    """Return the languages, except English, in which all words may be moves; of those that agree about them one."""
+    try:
+        letters = sorted({letter for word in words for letter in letters_of(word)})
+    except ValueError:
+        return []
     found: dict[tuple[str, ...], Letters] = {}
-    if not letters <= ENGLISH.keys():
+    if not ENGLISH.keys() >= set(letters):
         for language in _OTHERS:
-            if letters <= language.keys():
-                found.setdefault(tuple(language[letter] for letter in sorted(letters)), language)
+            if language.keys() >= set(letters):
+                found.setdefault(tuple(language[letter] for letter in letters), language)
     return list(found.values())
 
 
@@ -144,17 +148,10 @@ def read_evident(words: Iterable[str], read: Callable[[Letters], T]) -> T:
         return read(ENGLISH)
     except PsearchError:
         found: list[T] = []
-        for language in _readings_of(words):
+        for language in readings(words):
             with suppress(PsearchError):
                 one = read(language)
                 found += [one] if one not in found else []
         if len(found) == 1:
             return found[0]
         raise
-
-
-def _readings_of(words: Iterable[str]) -> list[Letters]:
-    try:
-        return readings({letter for word in words for letter in letters_of(word)})
-    except ValueError:  # it would be refused in any language
-        return []

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from psearch.text.movetext import BLANK_LINE, MARK_NAGS, TOKEN, letters_of
+from psearch.text.movetext import BLANK, BLANK_LINE, MARK_NAGS, TOKEN, letters_of
 from psearch.text.source import Source, TextLine
 from psearch.text.values import shown
 
@@ -30,13 +30,14 @@ _MOVE = r"(?:[^\W\d_]{0,2}[a-h]?[1-8]?[-x]?[a-h][1-8]|[0Oo]-[0Oo]|--)"
 _TAG = re.compile(
     rf"""
     \[\s*({_NAME})\s*"
-    (?:((?:[^\[\n\r]|\[(?!\s*{_NAME}\s*"))*?)"\s*\](?=\s*(?:$|\[\s*{_NAME}\s*"|[0-9{{(*;]|{_MOVE}))|([^"\n\r]*)"\s*\])
+    (?:((?:[^\[\n\r]|\[(?!\s*{_NAME}\s*"))*?)"\s*\](?=[{BLANK}]*(?:$|\[\s*{_NAME}\s*"|[0-9{{(*;]|{_MOVE}))|([^"\n\r]*)"\s*\])
     """,
     re.VERBOSE,
 )
 """A value may have quotes and brackets in it: it ends where a tag, moves or the end of the line follow."""
 _MOVES_BEGIN = re.compile(rf"\s*[0-9]{{1,4}}\s*[.…]+\s*{_MOVE}")
 _GAME_BEGIN = re.compile(rf"\s*1\s*\.\s*{_MOVE}")
+_INDENT = "\ufeff\u200b \t\f\v"
 _ESCAPES = ("%", "\ufeff%")
 _BRACE = re.compile("[{}]")
 
@@ -68,8 +69,6 @@ class GameText:
     tags: dict[str, str] = field(default_factory=dict)
     tokens: list[Token] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    letters: set[str] = field(default_factory=set)
-    """those that stand for pieces"""
     has_moves: bool = False
     """whether a move or a result was read"""
     result: str = ""
@@ -252,14 +251,13 @@ class _Splitter:
         """Take what may be a move in another form; returns where to go on."""
         word = text[place:end]
         try:
-            letters = letters_of(word)
+            letters_of(word)
         except ValueError:
             if not self._is_in_moves:
                 return self._take_text(text, place, begin)
             self._add("word", word)
             return end
         self._take_move("word", word, place)
-        self._game.letters.update(letters)
         return end
 
     @property
@@ -369,7 +367,7 @@ class _Splitter:
         assert self._comment is not None
         if self._is_comment_closed:
             return False
-        if not _TAG.match(text.lstrip("\ufeff \t")):
+        if not _TAG.match(text.lstrip(_INDENT)):
             is_after_blank = bool(self._comment) and BLANK_LINE.fullmatch(self._comment[-1])
             if not is_after_blank or not _GAME_BEGIN.match(text):
                 return False
@@ -446,7 +444,8 @@ class _Splitter:
         """Take the rest of a line that is no PGN, with numbers before it; returns where to go on."""
         if self._game.result and (self._is_after_blank or not text[begin:place].strip()):
             self._begin_game(place)
-        end = len(text)
+        following = _TAG_BEGIN.search(text, place)
+        end = following.start() if following else len(text)
         if text[place] == "(" and not self._game.result:
             end = text.find(")", place) + 1 or end
         self._is_text = not self._game.result and end == len(text)
@@ -465,7 +464,7 @@ class _Splitter:
         self._add("comment", " ".join(text.split()))
 
     def _ends_text(self, text: str) -> bool:
-        line = text.lstrip("\ufeff \t")
+        line = text.lstrip(_INDENT)
         if not _TAG_BEGIN.match(line) and not _MOVES_BEGIN.match(line):
             return False
         self._is_text = False

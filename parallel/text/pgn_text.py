@@ -121,15 +121,16 @@ def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
         return chess.pgn.Game(headers), Problem(_one_line(error), Where.GAME, text.line)
     game, problem = _Builder(board, headers, ENGLISH).build(text.tokens)
     if problem is not None:
-        others = [_Builder(board, headers, language).build(text.tokens) for language in readings(text.letters)]
-        whole = {str(other.accept(_moves_only())): other for other, trouble in others if trouble is None}
+        words = (word for kind, word, *_ in text.tokens if kind in ("san", "word"))
+        others = [_Builder(board, headers.copy(), language).build(text.tokens) for language in readings(words)]
+        whole = {
+            str(list(other.mainline_moves())): (other, trouble)
+            for other, trouble in others
+            if trouble is None or trouble.where is Where.VARIATION
+        }
         if len(whole) == 1:
-            return next(iter(whole.values())), None
+            return next(iter(whole.values()))
     return game, problem
-
-
-def _moves_only() -> chess.pgn.StringExporter:
-    return chess.pgn.StringExporter(headers=False, comments=False)
 
 
 def _first_position(headers: chess.pgn.Headers) -> chess.Board:
