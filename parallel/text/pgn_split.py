@@ -280,9 +280,9 @@ class _Splitter:
     def _take_move(self, kind: str, word: str, place: int) -> None:
         game = self._game
         if game.result and not self._depth:
-            self._begin_game(place)
+            self._begin_game(self._offset(place))
         elif self._is_after_blank and game.has_moves and not (self._depth or game.tags or self._number):
-            self._begin_game(place, with_comments=True)
+            self._begin_game(self._offset(place), with_comments=True)
         self._game.has_moves = self._has_variation_moves = True
         self._is_after_blank = self._is_text = self._result_inside = False
         self._add(kind, word)
@@ -292,16 +292,16 @@ class _Splitter:
         is_black = "…" in word or word.count(".") > 1
         if game.result and not self._depth:
             if self._is_after_blank or (number <= self._number and not is_black) or not self._number:
-                self._begin_game(place)
+                self._begin_game(self._offset(place))
             else:
                 game.result = ""
         elif game.has_moves and not is_black and number <= (self._first_number or 1):
             is_open = self._depth > 0 and not self._has_variation_moves
             if self._is_after_blank and not is_open:
-                self._begin_game(place, with_comments=True)
+                self._begin_game(self._offset(place), with_comments=True)
             elif is_first and self._depth == 0:
                 self._note("no result before the next game")
-                self._begin_game(place)
+                self._begin_game(self._offset(place))
         if self._depth == 0:
             self._first_number = self._first_number or number
             self._number = max(self._number, number)
@@ -312,7 +312,7 @@ class _Splitter:
         if game.result and not self._depth:
             if word == game.result and not self._is_after_blank:
                 return
-            self._begin_game(place)
+            self._begin_game(self._offset(place))
         self._result_inside = self._depth > 0
         if self._depth == 0:
             self._game.result = word
@@ -332,7 +332,7 @@ class _Splitter:
 
     def _begin_comment(self, place: int) -> None:
         if self._game.result and not self._depth and self._is_after_blank:
-            self._begin_game(place)
+            self._begin_game(self._offset(place))
         self._comment, self._comment_line = [], self._lines.number
         self._braces, self._is_comment_closed = 0, False
 
@@ -367,7 +367,7 @@ class _Splitter:
         assert self._comment is not None
         if self._is_comment_closed:
             return False
-        if not _TAG.match(text.lstrip(_INDENT)):
+        if not _TAG_BEGIN.match(text.lstrip(_INDENT)):
             is_after_blank = bool(self._comment) and BLANK_LINE.fullmatch(self._comment[-1])
             if not is_after_blank or not _GAME_BEGIN.match(text):
                 return False
@@ -393,19 +393,19 @@ class _Splitter:
         """Take a tag, or what looks like one; returns the line, to which others may have been joined, and where to go
         on."""
         match = _TAG.match(text, place)
-        begin = _TAG_BEGIN.match(text, place)
+        begin, offset = _TAG_BEGIN.match(text, place), self._offset(place)
         if match is None and begin is not None:
             joined = self._with_next_lines(text, place)
             if joined is not None:
                 text, match = joined, _TAG.match(joined, place)
         if match is not None:
-            self._take_tag(match[1], match[2] if match[2] is not None else match[3], place)
+            self._take_tag(match[1], match[2] if match[2] is not None else match[3], offset)
             self._game.moves_begin = self._line.end if match.end() >= len(text.rstrip()) else self._offset(match.end())
             return text, match.end()
         end = len(text)
         if begin is not None:
             if self._game.has_moves:
-                self._begin_game(place)
+                self._begin_game(offset)
             following = _TAG_BEGIN.search(text, begin.end())
             end = following.start() if following else end
         elif self._game.has_moves:
@@ -426,11 +426,11 @@ class _Splitter:
                 return text
         return None
 
-    def _take_tag(self, name: str, value: str, place: int) -> None:
+    def _take_tag(self, name: str, value: str, begin: int) -> None:
         tags = self._game.tags
         is_again = name in tags and (name == "Event" or self._is_after_blank)
         if self._game.has_moves or is_again:
-            self._begin_game(place)
+            self._begin_game(begin)
             tags = self._game.tags
         self._is_after_blank = self._is_text = False
         if name in tags and tags[name] != value:
@@ -443,7 +443,7 @@ class _Splitter:
     def _take_text(self, text: str, place: int, begin: int) -> int:
         """Take the rest of a line that is no PGN, with numbers before it; returns where to go on."""
         if self._game.result and (self._is_after_blank or not text[begin:place].strip()):
-            self._begin_game(place)
+            self._begin_game(self._offset(place))
         following = _TAG_BEGIN.search(text, place)
         end = following.start() if following else len(text)
         if text[place] == "(" and not self._game.result:
@@ -472,9 +472,8 @@ class _Splitter:
 
     # -- games ---------------------------------------------------------------------------------------------------------
 
-    def _begin_game(self, place: int, with_comments: bool = False) -> None:
-        """End the game, begin another; with the comments behind the last empty line."""
-        begin = self._offset(place)
+    def _begin_game(self, begin: int, with_comments: bool = False) -> None:
+        """End the game, begin another at this byte; with the comments behind the last empty line."""
         before = self._game
         self._game = GameText(self._lines.number, begin, moves_begin=begin)
         last = before.tokens[self._before_blank :]

@@ -166,6 +166,7 @@ def odd_file(dice: Random) -> tuple[bytes, list[OddGame]]:
         lacks = lacks_now
         text = (gap if games else "") + game.text
         games.append(game)
-        fits = all(ord(letter) < 256 for letter in text)
+        begin, _, end = text.rpartition("\n")  # lines have one encoding
+        fits = begin[:1] in ("", "\n") and end.isascii() and all(ord(letter) < 256 for letter in text)
         data += text.replace("\n", line_end).encode("latin-1" if fits and dice.random() < 0.3 else "utf-8")
     return data + dice.choice(("", "\n", "\n\n", "\x1a")).replace("\n", line_end).encode(), games
