@@ -3,11 +3,12 @@
 A token is a whole word. A move may be written as other programs and people write it, with the letters of another
 language where only one reading is possible.
 """
+# ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -45,8 +46,8 @@ TOKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-"""Matches at every place of a text, with the blanks before, and the number before a move. `word` is whatever is nothing else: a move in another form, or no move. `comment`
-and `tag` are only where they begin."""
+"""Matches at every place of a text, with the blanks before, and the number before a move. `word` is whatever is nothing
+else: a move in another form, or no move. `comment` and `tag` are only where they begin."""
 
 MARK_NAGS = {
     "!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "□": 7, "=": 10, "∞": 13, "+=": 14, "+/=": 14, "⩲": 14,

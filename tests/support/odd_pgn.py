@@ -1,5 +1,6 @@
 """PGN files as other programs write them, and as joining, mailing and editing leave them: malformed, but anybody can
 count the games."""
+# ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ NAMES = ("Müller, K", "Šahović", "O'Neill", 'The "Rocket"', "A [B]", "Nf3 Cup
 LETTERS = ("KQRBN", "KDTLS", "RDTFC", "RDTAC", "KDVSJ", "♔♕♖♗♘")
 COMMENTS = (
     "{[%clk 0:03:00]}", "{ [%eval 0.17] [%clk 0:00:30] }", "{+0.30/12 0.05s}", "{book}", "{a\n[not a tag]\nb}",
-    '{quoted\n\n[Event "x"]\n\n1. d4 d5}', "{a {nested} one}", "{a\n\n1. e4 line}", "{}", "$1", "$146", "!?", "+-", "N\n",
+    '{quoted\n\n[Event "x"]\n\n1. d4 d5}', "{a {nested} one}", "{a\n\n1. e4 line}", "{}",
+    "$1", "$146", "!?", "+-", "N\n",
 )  # fmt: skip
 STYLES = ("lichess", "chess.com", "ChessBase", "SCID", "TWIC", "pgn-extract", "fastchess", "bare")
 
@@ -119,7 +121,11 @@ def odd_game(number: int, is_odd: bool, allowed: set[str], dice: Random) -> tupl
     result = dice.choice(("1-0", "0-1", "1/2-1/2", "*"))
     tags = {}
     if style != "bare":
-        tags = {"Event": f"game {number} {dice.choice(NAMES)}".strip(), "White": dice.choice(NAMES), "Black": dice.choice(NAMES)}
+        tags = {
+            "Event": f"game {number} {dice.choice(NAMES)}".strip(),
+            "White": dice.choice(NAMES),
+            "Black": dice.choice(NAMES),
+        }
         tags |= {"Result": result, "UTCDate": "2026.01.02"}
     letters = dice.choice(LETTERS) if is_odd and dice.random() < 0.3 else "KQRBN"
     words = _movetext(moves, letters, style, is_odd, dice)

@@ -1,4 +1,5 @@
 """Where games begin and end, in files that are malformed but countable: no game is lost, or has another one's tags."""
+# ruff: noqa: RUF001 (letters of other scripts are meant)
 
 from __future__ import annotations
 
@@ -176,7 +177,7 @@ def test_a_word_that_is_no_move_is_refused_and_named(word: str) -> None:
 )
 def test_moves_in_other_forms(text: str, wanted: str | None) -> None:
     """None: some word is refused, and named."""
-    (work,) = games_of(f"[Event \"a\"]\n\n{text} *")
+    (work,) = games_of(f'[Event "a"]\n\n{text} *')
     assert (work.problem is None) == (wanted is not None), work.problem
     if wanted is not None:
         board = chess.Board()

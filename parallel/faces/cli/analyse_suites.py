@@ -20,6 +20,7 @@ from psearch.batch.analysis.analyser import (
     answer_of,
     position_task,
 )
+from psearch.batch.analysis.judgement import counted
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -29,7 +30,6 @@ from psearch.batch.analysis.suite_results import (
     judge,
     summary_text,
 )
-from psearch.batch.analysis.judgement import counted
 from psearch.faces.cli.analysis_session import (
     Input,
     Problems,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import chess
@@ -16,6 +17,7 @@ import chess.pgn
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
+from psearch.text.movetext import read_move
 from psearch.text.pgn_split import split_games
 from psearch.text.pgn_text import Where, read_games
 from psearch.text.report import relative_text
@@ -284,12 +286,8 @@ def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> che
 
 def move_in_words(board: chess.Board, text: str) -> chess.Move:
     """Return a move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
-    for parse in (board.parse_san, board.parse_uci):
-        try:
-            move = parse(text.strip())
-        except ValueError:
-            continue
-        if move:
+    with suppress(ValueError):
+        if move := read_move(board, text.strip()):
             return move
     raise PsearchError(f"{shown(text)} is not a legal move here")
 
