@@ -4,12 +4,13 @@
     python bench/match/mates.py --engine "option.Hash=64 option.Threads=2" --extra 2 mates.epd
     python bench/match/mates.py terjekir_mate_in_2.epd --nodes 50000
 
-Each line is an EPD position with a mate in N: `dm N` or `bm #N`, or else a main line (`pv` of moves in SAN, or `c3 "pv
-e2e4 ..."` in UCI notation). A mate in N needs 2N - 1 plies; pruning and reductions may see it later, so each position is
-searched 2N - 1 + E plies deep (--extra E), as a new game. It is found when the last score is mate in N, no more and no less,
-when what is shown of the main line is legal and, where it is complete, ends in mate. Misses are printed, and at which
-depth the others were first seen. With --nodes each search ends after so many nodes instead, or with the mate, and the
-nodes until each was seen are summed up. The engine is given as for bench/match/match.py; no other limit.
+Each line is an EPD position with a mate in N: `dm N` or `bm #N`, or else a main line (`pv` of moves in SAN, or `c3`,
+"pv e2e4 ...", in UCI notation). A mate in N needs 2N - 1 plies; pruning and reductions may see it later, so each
+position is searched 2N - 1 + E plies deep (--extra E), as a new game. It is found when the last score is mate in N, no
+more and no less, when what is shown of the main line is legal and, where it is complete, ends in mate. Misses are
+printed, and at which depth the others were first seen. With --nodes each search ends after so many nodes instead, or
+with the mate, and the nodes until each was seen are summed up. The engine is given as for bench/match/match.py; no
+other limit.
 
 Exit status: 0 all found, 1 a miss, 2 bad input, 130 Ctrl-C (what is printed is what was found so far).
 """

@@ -16,7 +16,7 @@ import chess.pgn
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
-from psearch.text.movetext import ENGLISH, Letters, readings
+from psearch.text.movetext import ENGLISH, MARK_NAGS, Letters, read_move, readings
 from psearch.text.pgn_split import GameText, Token, split_games
 from psearch.text.source import Source
 
@@ -180,7 +180,86 @@ class _Builder:
                 self._take_move(kind, text, line)
             elif kind == "comment":  # of the last move, of the game where none was read, of the next in a variation
                 if text:
-                    reason = self._reason.split(" in ")[0]  # without the position
+                    self._comments.append(text)
+            elif kind == "number":
+                continue
+            elif kind == "open":
+                self._begin_variation()
+            elif kind == "close":
+                self._end_variation()
+            elif kind == "result":
+                self._take_result(text)
+            elif kind == "nag":
+                self._node.nags.add(int(text))
+            elif kind == "mark":
+                self._take_mark(text)
+        while self._skipped is not None or self._left:
+            self._end_variation()
+        self._begins = False
+        self._keep_comments()
+        return self._game, self._problem
+
+    def _take_mark(self, text: str) -> None:
+        if text in MARK_NAGS:
+            self._node.nags.add(MARK_NAGS[text])
+        elif text[0] in "!?":
+            self._comments.append(text)
+
+    def _take_result(self, text: str) -> None:
+        headers = self._game.headers
+        text = re.sub("[^0-9/½*]", "-", text).replace("½", "1/2")
+        text = "1/2-1/2" if text == "1/2" else text
+        if self._left or headers.get("Result", text) not in (text, "*"):
+            self._comments += [text] if self._left or text != "*" else []
+        else:
+            headers["Result"] = text
+
+    def _keep_comments(self) -> None:
+        """Give `_node` the comments read since it was reached, unless they are for the next move."""
+        if self._comments and not self._begins:
+            before = (self._node.comment,) if self._node.comment else ()
+            self._node.comment = " ".join((*before, *self._comments))
+            self._comments.clear()
+
+    def _take_move(self, kind: str, text: str, line: int) -> None:
+        if len(self._board.move_stack) >= _MOST_PLIES:
+            self._skip(text, line, f"more than {_MOST_PLIES:,} plies")
+            return
+        if self._nodes >= _MOST_NODES:
+            self._left.clear()
+            self._skip(text, line, f"more than {_MOST_NODES:,} moves")
+            return
+        try:
+            if kind == "san" and self._letters is ENGLISH:
+                move = self._board.parse_san(text)
+            else:
+                move = read_move(self._board, text, self._letters)
+        except ValueError as error:
+            self._skip(text, line, _one_line(error))
+            return
+        starting_comment = ""
+        if self._comments:
+            self._keep_comments()
+            starting_comment = " ".join(self._comments)
+            self._comments.clear()
+        self._node = self._node.add_variation(move, starting_comment=starting_comment)
+        self._board.push(move)
+        self._nodes += 1
+        self._begins = False
+
+    def _begin_variation(self) -> None:
+        if self._node.parent is None:
+            return  # there is no move that another could stand for
+        self._keep_comments()
+        self._left.append((self._node, len(self._board.move_stack)))
+        self._node = self._node.parent
+        self._board.pop()
+        self._begins = True
+
+    def _end_variation(self) -> None:
+        if self._skipped is not None:
+            rest = " ".join(self._skipped).replace("[%", "[ %")
+            reason = self._reason.split(" in ")[0]  # without the position
             self._comments.append(f"psearch could not read on: {reason}: {rest}".translate(_IN_COMMENT))
             self._skipped = None
         self._keep_comments()
