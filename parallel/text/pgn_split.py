@@ -421,8 +421,10 @@ class _Splitter:
                 return None
             text = f"{text.rstrip()} {following.lstrip()}"
             if _TAG.match(text, place):
+                begin = self._line.begin
                 for _ in range(count):
                     self._line = self._lines.next() or self._line
+                self._line = self._line._replace(begin=begin, text=text)
                 return text
         return None
 
