@@ -4,12 +4,13 @@
     python bench/match/mates.py --engine "option.Hash=64 option.Threads=2" --extra 2 mates.epd
     python bench/match/mates.py terjekir_mate_in_2.epd --nodes 50000
 
-Each line is an EPD position with a mate in N: `dm N`, or else a main line (`pv` of moves in SAN, or `c3 "pv e2e4 ..."`
-in UCI notation). A mate in N needs 2N - 1 plies; pruning and reductions may see it later, so each position is searched
-2N - 1 + E plies deep (--extra E), as a new game. It is found when the last score is mate in N, no more and no less,
-when what is shown of the main line is legal and, where it is complete, ends in mate. Misses are printed, and at which
-depth the others were first seen. With --nodes each search ends after so many nodes instead, or with the mate, and the
-nodes until each was seen are summed up. The engine is given as for bench/match/match.py; no other limit.
+Each line is an EPD position with a mate in N: `dm N` or `bm #N`, or else a main line (`pv` of moves in SAN, or `c3`,
+"pv e2e4 ...", in UCI notation). A mate in N needs 2N - 1 plies; pruning and reductions may see it later, so each
+position is searched 2N - 1 + E plies deep (--extra E), as a new game. It is found when the last score is mate in N, no
+more and no less, when what is shown of the main line is legal and, where it is complete, ends in mate. Misses are
+printed, and at which depth the others were first seen. With --nodes each search ends after so many nodes instead, or
+with the mate, and the nodes until each was seen are summed up. The engine is given as for bench/match/match.py; no
+other limit.
 
 Exit status: 0 all found, 1 a miss, 2 bad input, 130 Ctrl-C (what is printed is what was found so far).
 """
@@ -24,7 +25,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import chess
 import chess.engine
@@ -35,11 +35,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from psearch.defaults import MAX_THREADS
 from psearch.faces.cli.numbers import whole_number
+from psearch.results import PsearchError
+from psearch.text.epd_text import SuitePosition, parse_suite
+from psearch.text.source import read_source
 
 EXIT_MISSED = 1
 STALL_S = 600.0
 """for one position"""
 _MOST_EXTRA = 40
+_MOST_MOVES = 60
 
 
 @dataclass(frozen=True)
@@ -80,35 +84,35 @@ class Answer:
         return None
 
 
-def _distance(operations: dict[str, Any]) -> int | None:
+def _distance(position: SuitePosition) -> int | None:
     """In moves, from the operations of an EPD line."""
-    if isinstance(operations.get("dm"), int):
-        return int(operations["dm"])
-    line = operations.get("pv")
+    if position.mate is not None:
+        return position.mate
+    line = position.operations.get("pv", "").split()
     for comment in ("c3", "c0"):
-        if line is None and str(operations.get(comment, "")).startswith("pv "):
-            line = str(operations[comment]).split()[1:]
+        text = position.operations.get(comment, "")
+        if not line and text.startswith("pv "):
+            line = text.split()[1:]
     return (len(line) + 1) // 2 if line else None
 
 
 def read_problems(path: Path) -> list[Problem]:
-    """Every position of a file. Raises MatchError naming the line."""
+    """Every position of a file in which the side to move mates; a line on stderr counts the others. Raises MatchError
+    naming the line."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MatchError(f"cannot read {path}: {getattr(error, 'strerror', None) or 'not a text file'}") from None
+        positions = parse_suite(read_source(str(path)))
+    except PsearchError as error:
+        raise MatchError(str(error)) from None
     problems = []
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
-            continue
-        try:
-            board, operations = chess.Board.from_epd(line)
-        except (ValueError, IndexError) as error:
-            raise MatchError(f"{path}, line {number}: {error}") from None
-        moves = _distance(operations)
-        if not board.is_valid() or moves is None or not 1 <= moves <= 60:
-            raise MatchError(f"{path}, line {number}: no legal position with `dm` or a main line to mate")
-        problems.append(Problem(str(operations.get("id", f"{path.name}:{number}")), board, moves))
+    for position in positions:
+        moves = _distance(position)
+        if moves is None or abs(moves) > _MOST_MOVES:
+            raise MatchError(f"{path}, line {position.line}: no `dm` or main line to mate")
+        if moves > 0:
+            name = position.operations.get("id") or f"{path.name}:{position.line}"
+            problems.append(Problem(name, position.board, moves))
+    if len(problems) < len(positions):
+        print(f"{path}: {len(positions) - len(problems)} left out, where the side to move is mated", file=sys.stderr)
     if not problems:
         raise MatchError(f"{path}: no position in it")
     return problems

@@ -20,7 +20,8 @@ WORDS = (
     "k7/8/8/8/8/8/8/7K", "e2e4", "e7e8q", "0000", "O-O", "Nf3", "Qxf7#", "e8=Q+", "--", "Z0", "@@@@", "P@e4", "bm",
     "am", "id", "c0", "c8", "c9", "hmvc", "fmvn", "pv", "acd", "D1 20", "[FEN \"", "[Variant \"", "[Event \"x\"]\n",
     "[SetUp \"1\"]\n", "[%eval 1.0]", "/dev/zero", "/dev/null", "..", "~", "--depth", "--nodes", "--threads", "--help",
-    "--json", "--out", "=",
+    "--json", "--out", "=", "#2", "dm", "BM", "//", ";;", "<>", "Sf3", "Nb d7", "e8(Q)", "e.p.", "\r\r\n", "\f", "\x1a",
+    "1.", "1...", "[White \"x", "[Event \"y\"] ", "[%clk 0:01]", "\n\n\n", "{\n\n[Event \"z\"]\n", "½-½",
 )  # fmt: skip
 """Pieces of the formats, and what programs trip over."""
 

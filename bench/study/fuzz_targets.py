@@ -44,6 +44,7 @@ from psearch.core.toolchain.kernel_cache import PlugInError, content_hash
 from psearch.core.toolchain.kernel_sets import KernelSet
 from psearch.faces.cli.command_list import COMMANDS, SEARCH, load, parser_of
 from psearch.faces.cli.numbers import worker_counts
+from psearch.faces.web.game_tree import games_in
 from psearch.files.raw_log import read_log
 from psearch.games import Game
 from psearch.games.game_file import run_file
@@ -186,9 +187,11 @@ def run_moves(data: bytes) -> None:
 def run_epd(data: bytes) -> None:
     """A suite: every position is judged, and shown."""
     with _source(data) as source:
-        survey = Survey.of(read_positions(source))
+        refused: list[str] = []
+        survey = Survey.of(read_positions(source, refused.append))
+        _check_shown("".join(refused))
         rows, summary = SuiteTable(survey), SuiteSummary()
-        for position in read_positions(source):
+        for position in read_positions(source, refused.append):
             verdict = judge(position, _answer(position.board) if any(position.board.legal_moves) else None)
             summary.add(verdict, "a file")
             _check_shown(rows.head() + rows.row(verdict) + summary.standing)
@@ -203,10 +206,14 @@ def run_perft_suite(data: bytes) -> None:
 
 
 def run_pgn(data: bytes) -> None:
-    """Games: each is annotated and can be read again."""
+    """Games: each is annotated and can be read again; the page finds the same ones."""
     with _source(data) as source:
         tally = Tally()
-        for work in read_games(source):
+        works = list(read_games(source))
+        if works and len(works) < 1000 and len(games_in(source.text_between(0, source.size))) != len(works):
+            raise AssertionError("another number of games")
+        for work in works:
+            _check_shown("".join(problem.text for problem in work.problems))
             if count_positions(work) > 300:
                 continue  # slow, not wrong
             answers = {place.ply: _answer(place.board) for place in positions(work)}
@@ -217,7 +224,7 @@ def run_pgn(data: bytes) -> None:
             if work.readable:
                 again = list(read_games(Source.of_text("again", written)))
                 moves = [move.uci() for move in work.game.mainline_moves()]
-                if not again or [move.uci() for move in again[0].game.mainline_moves()][: len(moves)] != moves:
+                if len(again) != 1 or [move.uci() for move in again[0].game.mainline_moves()][: len(moves)] != moves:
                     raise AssertionError("another game")
 
 
@@ -419,6 +426,25 @@ Nf6 4. Qxf7# 1-0
 """
 
 
+_EPD_LINES = [
+    b"6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - " + operations
+    for operations in (
+        b"bm #2;", b"bm #-2; c0 \"4men\";", b"BM Rd8#; ID \"a\";", b"bm: Rd8+!, Rd7; id: b", b"dm 1; bm Rd8 +; // so",
+        b"id BACK.01; c0 two words; ce -+; eval +M5;", b"bm Rd8# id \"c\"; am Td1;", b"bm Td8; acd 99; pv Rd8#;",
+    )
+]  # fmt: skip
+
+
+def _odd_games() -> list[bytes]:
+    """Malformed files of which anybody can count the games."""
+    sys.path.append(str(SUPPORT))
+    try:
+        from odd_pgn import odd_file
+    finally:
+        sys.path.pop()
+    return [odd_file(Random(seed))[0] for seed in range(40)]
+
+
 _GAME_POSITIONS = [
     b"tic_tac_toe:1425",
     b"connect_four:52753311433677442422121",
@@ -477,9 +503,9 @@ def targets() -> list[Target]:
         Target("fen", run_fen, fens, 20),
         Target("odd fen", run_odd_fen, fens, 10, mutate=_another_way),
         Target("moves", run_moves, moves, 4),
-        Target("epd", run_epd, [*epds, b"\n".join(epds[:3])], 20),
+        Target("epd", run_epd, [*epds, *_EPD_LINES, b"\n".join(epds[:3] + _EPD_LINES)], 20),
         Target("perft suite", run_perft_suite, perft, 4),
-        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n"], 20),
+        Target("pgn", run_pgn, [_GAME, _GAME[:250], b"1. e4 e5 2. Nf3 *\n", *_odd_games()], 20),
         Target("journal", run_journal, [_journal_seed()], 8),
         Target("log", run_log, [log], 3),
         Target("packed log", run_packed_log, [lzma.compress(log)], 1, is_text=False),

@@ -10,6 +10,7 @@ import chess
 
 from psearch.results import PsearchError
 from psearch.text.fen import check_position, checked_moves, drop_impossible, parse_position
+from psearch.text.movetext import read_move
 from psearch.text.values import shown
 
 if TYPE_CHECKING:
@@ -70,12 +71,10 @@ def _move_of(board: chess.Board, move: object) -> chess.Move:
         return move
     if not isinstance(move, str):
         raise PsearchError(f"a root move is a chess.Move, or UCI notation or SAN, not {shown(move)}")
-    for parse in (board.parse_uci, board.parse_san):
-        try:
-            return parse(move)
-        except ValueError:
-            continue
-    raise PsearchError(f"{shown(move)} is not a legal move in {board.fen()}")
+    try:
+        return read_move(board, move)
+    except ValueError:
+        raise PsearchError(f"{shown(move)} is not a legal move in {board.fen()}") from None
 
 
 def check_cluster(address: object) -> None:

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import chess
 
 from psearch.results import PsearchError
-from psearch.text.fen import CASTLING, EN_PASSANT, check_clocks, parse_position
+from psearch.text.fen import split_position
+from psearch.text.moves import choose_moves, parse_move
 from psearch.text.source import Source, parse_lines, read_source
+from psearch.text.values import shown
 
-_POSITION_FIELDS = 4
-_LEAST_FIELDS = 2
-_OPCODE = re.compile(r"[abds]m|p[mv]|ac[dns]|c[0-9]|ce|eco|fmvn|hmvc|id|nic|noop|rc|v[0-9]")
-"""The operations of the standard that suites have: the third word of a line without castling and en passant. Any other
-word there is a mistake in one of these."""
+_OPERATION = re.compile(r'\s*([A-Za-z][\w-]*)\s*[:=]?(?:\s*"((?:[^"\\]|\\.)*)(?:"|$)|([^;]*))')
+"""An operation: a text in quotes, or anything up to the next semicolon."""
+_MISSED_END = re.compile(r"\s(?=(?:[abd]m|id|ce|ac[dns]|pv|eco)\s)")
+"""Where a semicolon was forgotten behind moves."""
+_REMARK = re.compile(r"\s*(?://|[#%;])")
+_MATE = re.compile(r"[+#M]*(-?)[+#M]*([0-9]{1,3})")
+"""A distance to mate: `2`, `#2`, `#-2`"""
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _POINTS = re.compile(r"\s*[^\s=,]+(?:=[QRBNqrbn])?[+#]?\s*=\s*[0-9]{1,6}\s*")
 """one of `Nf3=10, e8=Q+=7`: the comment c0 of the Strategic Test Suite"""
-
-
-class _Board960(chess.Board):
-    """Reads castling in the moves of a Chess960 position: python-chess makes the board for them by its class."""
-
-    def __init__(self, fen: str | None = chess.STARTING_FEN, *, chess960: bool = True) -> None:
-        super().__init__(fen, chess960=chess960)
 
 
 @dataclass(frozen=True)
@@ -41,15 +37,24 @@ class SuitePosition:
     """`bm`"""
     avoid: tuple[chess.Move, ...] = ()
     """`am`"""
+    mate: int | None = None
+    """moves to mate, negative when being mated: `dm`, or `bm #2`"""
     points: dict[chess.Move, int] = field(default_factory=dict)
     """points by move, in the manner of the Strategic Test Suite"""
     line: int = 0
     """its number in the file, from 1"""
+    operations: dict[str, str] = field(default_factory=dict)
+    """all of them as they are written, by their names in small letters"""
+
+    @property
+    def is_about_moves(self) -> bool:
+        """Whether a move is right or wrong; else the distance to mate is what is asked, if anything."""
+        return bool(self.best or self.avoid)
 
     @property
     def scored(self) -> bool:
         """Whether there is a right and a wrong."""
-        return bool(self.best or self.avoid)
+        return self.is_about_moves or self.mate is not None
 
     @property
     def most_points(self) -> int:
@@ -60,17 +65,17 @@ class SuitePosition:
         return move not in self.avoid and (not self.best or move in self.best)
 
 
-def read_positions(source: Source) -> Iterator[SuitePosition]:
-    """Return the positions of a suite, one after the other; lines that are empty or begin with # are left out.
+def read_positions(source: Source, refuse: Callable[[str], None] | None = None) -> Iterator[SuitePosition]:
+    """Return the positions of a suite, one after the other; lines that are empty or remarks are left out.
 
-    Raises PsearchError for the first line that is malformed, with its number.
+    A line that is malformed is left out, and `refuse` is told which and why; without `refuse` it raises PsearchError.
     """
-    return parse_lines(source, _parse_line)
+    return parse_lines(source, _parse_line, _REMARK, refuse)
 
 
-def parse_suite(source: Source) -> list[SuitePosition]:
+def parse_suite(source: Source, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
     """Return every position of a suite. Raises PsearchError as `read_positions` does, and when there is no position."""
-    found = list(read_positions(source))
+    found = list(read_positions(source, refuse))
     if not found:
         raise PsearchError(f"{source.name} has no positions")
     return found
@@ -78,84 +83,96 @@ def parse_suite(source: Source) -> list[SuitePosition]:
 
 def _parse_line(text: str, number: int) -> SuitePosition:
     """A position and its operations; a FEN's two counters may stand between them."""
-    if text.split(maxsplit=1)[0].rstrip(";") == "startpos":
-        text = text.replace("startpos", chess.STARTING_FEN, 1)
-    count = _fields_of_position(text)
-    fields = text.split(maxsplit=count)
-    rest = fields[count] if len(fields) > count else ""
-    position = fields[:count]
-    counters = rest.split(maxsplit=2)
-    if len(counters) >= 2 and all(_NUMBER.fullmatch(word.rstrip(";")) for word in counters[:2]):
-        position += [word.rstrip(";") for word in counters[:2]]
-        rest = counters[2] if len(counters) > 2 else ""
-    board = parse_position([word.rstrip(";") for word in position])
-    operations = _operations(board, rest.lstrip("; "))
-    for name, attribute in (("hmvc", "halfmove_clock"), ("fmvn", "fullmove_number")):
-        if isinstance(operations.get(name), int):
-            setattr(board, attribute, operations[name])
-    check_clocks(board)
-    best, avoid = (_moves(operations, name) for name in ("bm", "am"))
+    board, rest = split_position(text)
+    operations = _operations(rest)
+    mate = _mate(operations["dm"]) if "dm" in operations else None
+    if "bm" in operations and (announced := _MATE.fullmatch(operations["bm"])) and "#" in announced[0]:
+        mate = _mate(operations["bm"]) if mate is None else mate
+        best: tuple[chess.Move, ...] = ()
+    else:
+        best = _moves(board, operations, "bm")
     return SuitePosition(
-        name=str(operations.get("id") or f"line {number}"),
+        name=operations.get("id") or f"line {number}",
         board=board,
         best=best,
-        avoid=avoid,
+        avoid=_moves(board, operations, "am"),
+        mate=mate,
         points=_read_points(board, operations),
         line=number,
+        operations=operations,
     )
 
 
-def _fields_of_position(text: str) -> int:
-    """2 where the third word is an operation, else what there is of 4; `ce` is an operation, and castling."""
-    words = text.split(maxsplit=_POSITION_FIELDS)
-    third, fourth = ([word.rstrip(";") for word in words[_LEAST_FIELDS:_POSITION_FIELDS]] + ["", ""])[:2]
-    if _OPCODE.fullmatch(third) and not (CASTLING.fullmatch(third) and EN_PASSANT.fullmatch(fourth)):
-        return _LEAST_FIELDS
-    return _POSITION_FIELDS
+def _operations(text: str) -> dict[str, str]:
+    """What the operations say, without the quotes, by name. Raises ValueError for what is none."""
+    found = {}
+    at = 0
+    while at < len(text):
+        if text[at] in "; \t":
+            at += 1
+        elif match := _OPERATION.match(text, at):
+            name, quoted, plain = match[1].lower(), match[2], match[3]
+            at = match.end()
+            if quoted is None:
+                plain = re.split(r"\s//|//\s", plain.strip())[0].strip()
+                missed = _MISSED_END.search(plain) if name in ("bm", "am") else None
+                if missed:
+                    at, plain = match.start(3) + match[3].index(plain) + missed.end(), plain[: missed.start()]
+            found[name] = plain.strip() if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
+        elif _REMARK.match(text, at):
+            break
+        else:
+            raise ValueError(f"{shown(text[at:])} is no operation")
+    return found
 
 
-def _operations(board: chess.Board, text: str) -> dict[str, Any]:
-    if not text:
-        return {}
-    reader = _Board960() if board.chess960 else chess.Board()
-    placement = " ".join(board.fen(en_passant="fen").split()[:_POSITION_FIELDS])
-    return dict(reader.set_epd(f"{placement} {text}"))
+def _mate(text: str) -> int | None:
+    match = _MATE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{shown(text)} is no distance to mate")
+    return int(match[1] + match[2]) or None
 
 
-def _moves(operations: dict[str, Any], name: str) -> tuple[chess.Move, ...]:
+def _moves(board: chess.Board, operations: dict[str, str], name: str) -> tuple[chess.Move, ...]:
     if name not in operations:
         return ()
-    moves = operations[name]
-    if not isinstance(moves, list) or not moves:
-        raise ValueError(f"{name} names no move")
-    return tuple(moves)
+    try:
+        return tuple(choose_moves(board, operations[name], name))
+    except PsearchError as error:
+        raise ValueError(str(error).removesuffix(f" in {board.fen()}")) from None
 
 
-def _read_points(board: chess.Board, operations: dict[str, Any]) -> dict[chess.Move, int]:
+def _read_points(board: chess.Board, operations: dict[str, str]) -> dict[chess.Move, int]:
     """Points by move: the lists c8 (points) and c9 (UCI) or c7 (SAN), or else c0 like `Nf3=10, e5=4`.
 
     Comments that are not of that form are comments.
     """
-    numbers = str(operations.get("c8", "")).split()
-    for name, parse in (("c9", board.parse_uci), ("c7", board.parse_san)):
-        words = str(operations.get(name, "")).split()
-        if words and numbers and all(_NUMBER.fullmatch(number) for number in numbers):
-            if len(words) != len(numbers):
-                raise ValueError(f"{len(numbers)} points in c8 for {len(words)} moves in {name}")
-            return {parse(word): int(number) for word, number in zip(words, numbers, strict=True)}
-    parts = str(operations.get("c0", "")).split(",")
-    if not all(_POINTS.fullmatch(part) for part in parts):
+    numbers = operations.get("c8", "").split()
+    parts = operations.get("c0", "").split(",")
+    for name in ("c9", "c7"):
+        words = operations.get(name, "").split()
+        if words and len(words) == len(numbers):
+            break
+    else:
+        pairs = [part.rpartition("=") for part in parts if _POINTS.fullmatch(part)]
+        words = [word.strip() for word, _, _ in pairs] if len(pairs) == len(parts) else []
+        numbers = [number.strip() for _, _, number in pairs]
+    try:
+        moves = [parse_move(board, word, "points") for word in words]
+    except PsearchError:
         return {}
-    pairs = (part.rpartition("=") for part in parts)
-    return {board.parse_san(word.strip()): int(number) for word, _, number in pairs}
+    if not all(map(_NUMBER.fullmatch, numbers)):
+        return {}
+    return {move: int(number) for move, number in zip(moves, numbers, strict=False)}
 
 
-def read_suite(file: str) -> list[SuitePosition]:
+def read_suite(file: str, refuse: Callable[[str], None] | None = None) -> list[SuitePosition]:
     """Return positions of a file, `-` for standard input, without those that have no legal move.
 
-    Raises PsearchError naming file and line.
+    refuse: see `read_positions`. Raises PsearchError naming file and line.
     """
-    found = [position for position in parse_suite(read_source(file)) if any(position.board.legal_moves)]
+    positions = parse_suite(read_source(file), refuse)
+    found = [position for position in positions if any(position.board.legal_moves)]
     if not found:
         raise PsearchError(f"{file} has no position with a legal move")
     return found

@@ -1,8 +1,7 @@
 """Games from PGN, in the tree of `chess.pgn`: one game in memory at a time, in time linear in the text.
 
-The syntax is that of `chess.pgn.read_game` (python-chess 1.11). That function copies the rest of a line for each
-comment and the board for each variation, lets numbers of any length into `int`, and after an unreadable move in a
-variation goes on with the wrong board.
+`psearch.text.pgn_split` parts the games and their tokens, `psearch.text.movetext` says what is a move. Nothing that a
+game has is lost: what cannot be read is a comment, and named.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ import chess
 import chess.pgn
 
 from psearch.results import PsearchError
-from psearch.text.fen import check_position
-from psearch.text.source import Source, TextLine
+from psearch.text.fen import parse_position
+from psearch.text.movetext import ENGLISH, MARK_NAGS, Letters, read_move, readings
+from psearch.text.pgn_split import GameText, Token, split_games
+from psearch.text.source import Source
 
 _MOST_PLIES = 20_000
 """The longest game that the rules allow has 17,697."""
@@ -25,43 +26,19 @@ _MOST_NODES = 1_000_000
 """Moves of a game with those of its variations; each takes about a kilobyte."""
 _LONGEST_PROBLEM = 200
 """characters"""
-
-_TOKEN = re.compile(
-    r"""
-    (?P<san>
-        [NBKRQ]?[a-h]?[1-8]?[\-x]?[a-h][1-8](?:=?[nbrqkNBRQK])?
-        |[PNBRQK]?@[a-h][1-8]
-        |--|Z0|0000|@@@@
-        |O-O(?:-O)?|0-0(?:-0)?
-    )
-    |(?P<comment>\{)
-    |(?P<rest>;.*)
-    |\$(?P<nag>[0-9]+)
-    |(?P<open>\()
-    |(?P<close>\))
-    |(?P<result>\*|1-0|0-1|1/2-1/2)
-    |(?P<mark>[?!]{1,2})
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-_MARK_NAGS = {
-    "!": chess.pgn.NAG_GOOD_MOVE,
-    "?": chess.pgn.NAG_MISTAKE,
-    "!!": chess.pgn.NAG_BRILLIANT_MOVE,
-    "??": chess.pgn.NAG_BLUNDER,
-    "!?": chess.pgn.NAG_SPECULATIVE_MOVE,
-    "?!": chess.pgn.NAG_DUBIOUS_MOVE,
-}
-_NAG_DIGITS = 9
-"""What is longer is no glyph of anything, and left out."""
+_STANDARD = re.compile("(standard.*|normal|regular|orthodox|classic|classical|fromposition|wild[0-8]a?)?(chess)?")
+_CHESS960 = re.compile(".*960.*|fischer.*|freestyle.*|frc|wildfr")
+"""What programs call the two in the tag Variant, in small letters without blanks and signs."""
+_NO_FEN = ("", "?", "-", "startpos")
 
 
 class Where(Enum):
     """Where a game cannot be read."""
 
     GAME = "it is left as it is"
-    MAIN_LINE = "what comes after that is left out"
-    VARIATION = "the rest of that variation is left out"
+    MAIN_LINE = "what comes after that is kept as a comment"
+    VARIATION = "the rest of that variation is kept as a comment"
+    TEXT = "the game is read all the same"
 
 
 @dataclass(frozen=True)
@@ -71,6 +48,8 @@ class Problem:
     text: str
     """one line"""
     where: Where
+    line: int = 0
+    """of the file, from 1"""
 
     @property
     def consequence(self) -> str:
@@ -86,12 +65,17 @@ class PgnGame:
     """in the file, from 1"""
     game: chess.pgn.Game
     """without moves where not even the first position can be read"""
-    problem: Problem | None
-    """the worst that is wrong with it"""
+    problems: tuple[Problem, ...]
+    """what is wrong with it, the worst first"""
     source: Source
     begin: int
     end: int
     """where it stands, in bytes"""
+
+    @property
+    def problem(self) -> Problem | None:
+        """The worst that is wrong with it."""
+        return self.problems[0] if self.problems else None
 
     @property
     def readable(self) -> bool:
@@ -100,116 +84,76 @@ class PgnGame:
 
     def original(self) -> str:
         """Return the text it was read from, without empty lines around it."""
-        return self.source.text_between(self.begin, self.end).strip("\r\n")
+        return self.source.text_between(self.begin, self.end).strip("\r\n\ufeff")
+
+
+class BoardGame(chess.pgn.Game):
+    """A game that begins on a board, whatever its tags say, and so can keep them as they were written."""
+
+    def __init__(self, board: chess.Board, headers: chess.pgn.Headers) -> None:
+        super().__init__(headers)
+        self._start = board
+
+    def board(self) -> chess.Board:
+        return self._start.copy()
+
+    def ply(self) -> int:
+        return self._start.ply()
 
 
 def read_games(source: Source) -> Iterator[PgnGame]:
     """Yield the games of a PGN, one after the other."""
-    cursor = _Cursor(source)
-    number = 0
-    while cursor.skip_to_game():
-        number += 1
-        begin = cursor.begin
-        game = chess.pgn.Game.without_tag_roster()  # what was not there is not written
-        _read_headers(cursor, game.headers)
-        problem = _read_moves(cursor, game)
-        yield PgnGame(number, game, problem, source, begin, cursor.begin)
+    for number, text in enumerate(split_games(source), start=1):
+        game, problem = _read(text)
+        notes = [Problem(note.text, Where.TEXT, note.line) for note in text.notes]
+        found = ([] if problem is None else [problem]) + notes
+        yield PgnGame(number, game, tuple(found), source, text.begin, text.end)
 
 
-class _Cursor:
-    """The present line of a text, empty at its end."""
-
-    def __init__(self, source: Source) -> None:
-        self._lines = source.lines()
-        self._end = TextLine(source.size, "")
-        self.begin, self.text = next(self._lines, self._end)
-
-    def advance(self) -> None:
-        """Advance to the next line."""
-        self.begin, self.text = next(self._lines, self._end)
-
-    @property
-    def is_remark(self) -> bool:
-        """Whether the whole line is meant for nobody."""
-        return self.text.startswith(("%", ";"))
-
-    def skip_to_game(self) -> bool:
-        """Skip over empty lines and remarks; False at the end."""
-        while self.text and (self.text.isspace() or self.is_remark):
-            self.advance()
-        return bool(self.text)
-
-
-def _read_headers(cursor: _Cursor, headers: chess.pgn.Headers) -> None:
-    """The tags in front of a game, among which there may be single empty lines."""
-    after_empty = False
-    while cursor.text:
-        if cursor.text.isspace() and not after_empty:
-            after_empty = True
-        elif cursor.text.startswith("["):
-            after_empty = False
-            if match := chess.pgn.TAG_REGEX.match(cursor.text):
-                headers[match[1]] = match[2]
-        elif not cursor.is_remark:
-            return
-        cursor.advance()
-
-
-def _read_moves(cursor: _Cursor, game: chess.pgn.Game) -> Problem | None:
-    """What follows the tags, up to an empty line outside comments; what is wrong with the game."""
+def _read(text: GameText) -> tuple[chess.pgn.Game, Problem | None]:
+    """The moves of a game, in English or the one other language in which all of them can be read."""
+    headers = chess.pgn.Headers({})  # what was not there is not written
+    for name, value in text.tags.items():
+        headers[name] = value
     try:
-        board = game.board()
-        check_position(board)
+        board = _first_position(headers)
     except (PsearchError, ValueError) as error:
-        _read_tokens(cursor, None)
-        return Problem(_one_line(error), Where.GAME)
-    builder = _Builder(game, board)
-    _read_tokens(cursor, builder)
-    return builder.finish()
+        return chess.pgn.Game(headers), Problem(_one_line(error), Where.GAME, text.line)
+    game, problem = _Builder(board, headers, ENGLISH).build(text.tokens)
+    if problem is not None:
+        words = (word for kind, word, *_ in text.tokens if kind in ("san", "word"))
+        others = [_Builder(board, headers.copy(), language).build(text.tokens) for language in readings(words)]
+        whole = {
+            str(list(other.mainline_moves())): (other, trouble)
+            for other, trouble in others
+            if trouble is None or trouble.where is Where.VARIATION
+        }
+        if len(whole) == 1:
+            return next(iter(whole.values()))
+    return game, problem
 
 
-def _read_tokens(cursor: _Cursor, builder: _Builder | None) -> None:
-    """Hand the tokens of a game to its builder, if it has one."""
-    comment: list[str] | None = None
-    while cursor.text:
-        line, at = cursor.text, 0
-        if comment is None and (cursor.is_remark or line.isspace()):
-            if line.isspace():
-                return
-            at = len(line)
-        while at < len(line):
-            if comment is not None:
-                close = line.find("}", at)
-                comment.append(line[at:] if close < 0 else line[at:close])
-                if close < 0:
-                    break
-                if builder is not None:
-                    builder.take_comment("".join(comment).removeprefix(" ").removesuffix(" "))
-                comment, at = None, close + 1
-            elif match := _TOKEN.search(line, at):
-                at = match.end()
-                if match.lastgroup == "comment":
-                    comment = []
-                elif builder is not None:
-                    builder.take(str(match.lastgroup), match[match.lastgroup or 0])
-            else:
-                break
-        cursor.advance()
-    if comment and builder is not None:
-        builder.take_comment("".join(comment).removeprefix(" "))
+def _first_position(headers: chess.pgn.Headers) -> chess.Board:
+    variant, fen = headers.get("Variant", "").casefold(), headers.get("FEN", "")
+    name = re.sub(r"[\W_]+", "", variant)
+    is_chess960 = _CHESS960.fullmatch(name) is not None
+    if not is_chess960 and not _STANDARD.fullmatch(name):
+        raise PsearchError(f"{variant} is not supported, only chess and Chess960")
+    return parse_position("startpos" if fen.strip() in _NO_FEN else fen, chess960=is_chess960)
 
 
 class _Builder:
     """Makes the tree of a game from its tokens, and keeps the worst problem and no other.
 
-    After a move that cannot be read the rest of its variation, or of the game, is skipped.
+    After a move that cannot be read the rest of its variation, or of the game, is a comment.
     """
 
-    def __init__(self, game: chess.pgn.Game, board: chess.Board) -> None:
-        self._game = game
-        self._board = board
+    def __init__(self, board: chess.Board, headers: chess.pgn.Headers, letters: Letters) -> None:
+        self._game = BoardGame(board, headers)
+        self._board = board.copy()
         """the position after `_node`"""
-        self._node: chess.pgn.GameNode = game
+        self._letters = letters
+        self._node: chess.pgn.GameNode = self._game
         self._left: list[tuple[chess.pgn.GameNode, int]] = []
         """for each variation that is open: the node after which it stands, and its ply"""
         self._nodes = 0
@@ -217,68 +161,86 @@ class _Builder:
         """of `_node`, or before the next move where `_begins`"""
         self._begins = False
         """no move of this variation was read yet"""
-        self._skips = False
-        self._skipped = 0
-        """variations that are open in what is skipped"""
+        self._skipped: list[str] | None = None
+        """the words that are left out, where they are"""
+        self._reason = ""
+        """why"""
+        self._inside = 0
+        """variations that are open in what is left out"""
         self._problem: Problem | None = None
 
-    def take(self, kind: str, text: str) -> None:
-        """Take the next token, of a kind that `_TOKEN` names."""
-        if kind == "result":
-            if not self._left and self._game.headers.get("Result", "*") == "*":
-                self._game.headers["Result"] = text
-        elif kind == "open":
-            if self._skips:
-                self._skipped += 1
-            else:
+    def build(self, tokens: list[Token]) -> tuple[chess.pgn.Game, Problem | None]:
+        """Return the game, and what is wrong with it."""
+        for kind, text, line, number in tokens:
+            if self._skipped is not None:
+                self._skip_over(kind, f"{number} {text}" if number else text)
+            elif kind == "san" or kind == "word":
+                self._take_move(kind, text, line)
+            elif kind == "comment":  # of the last move, of the game where none was read, of the next in a variation
+                if text:
+                    self._comments.append(text)
+            elif kind == "number":
+                continue
+            elif kind == "open":
                 self._begin_variation()
-        elif kind == "close":
-            if self._skips and self._skipped:
-                self._skipped -= 1
-            elif self._left:
+            elif kind == "close":
                 self._end_variation()
-        elif self._skips:
-            return
-        elif kind == "san":
-            self._take_move(text)
-        elif kind == "mark":
-            self._node.nags.add(_MARK_NAGS[text])
-        elif kind == "nag" and len(text) <= _NAG_DIGITS:
-            self._node.nags.add(int(text))
-
-    def take_comment(self, text: str) -> None:
-        """Take a comment of the last move, of the game where none was read, of the next where a variation begins."""
-        if text and not self._skips:
-            self._comments.append(text)
-
-    def finish(self) -> Problem | None:
-        """End the game; returns what is wrong with it."""
+            elif kind == "result":
+                self._take_result(text)
+            elif kind == "nag":
+                self._node.nags.add(int(text))
+            elif kind == "mark":
+                self._take_mark(text)
+        while self._skipped is not None or self._left:
+            self._end_variation()
         self._begins = False
         self._keep_comments()
-        return self._problem
+        return self._game, self._problem
+
+    def _take_mark(self, text: str) -> None:
+        if text in MARK_NAGS:
+            self._node.nags.add(MARK_NAGS[text])
+        elif text[0] in "!?":
+            self._comments.append(text)
+
+    def _take_result(self, text: str) -> None:
+        headers = self._game.headers
+        text = re.sub("[^0-9/½*]", "-", text).replace("½", "1/2")
+        text = "1/2-1/2" if text == "1/2" else text
+        if self._left or headers.get("Result", text) not in (text, "*"):
+            self._comments += [text] if self._left or text != "*" else []
+        else:
+            headers["Result"] = text
 
     def _keep_comments(self) -> None:
         """Give `_node` the comments read since it was reached, unless they are for the next move."""
-        if not self._begins:
-            self._node.comment = " ".join(filter(None, (self._node.comment, *self._comments)))
+        if self._comments and not self._begins:
+            before = (self._node.comment,) if self._node.comment else ()
+            self._node.comment = " ".join((*before, *self._comments))
             self._comments.clear()
 
-    def _take_move(self, text: str) -> None:
+    def _take_move(self, kind: str, text: str, line: int) -> None:
         if len(self._board.move_stack) >= _MOST_PLIES:
-            self._skip(f"more than {_MOST_PLIES:,} plies")
+            self._skip(text, line, f"more than {_MOST_PLIES:,} plies")
             return
         if self._nodes >= _MOST_NODES:
             self._left.clear()
-            self._skip(f"more than {_MOST_NODES:,} moves")
+            self._skip(text, line, f"more than {_MOST_NODES:,} moves")
             return
         try:
-            move = self._board.parse_san(text)
+            if kind == "san" and self._letters is ENGLISH:
+                move = self._board.parse_san(text)
+            else:
+                move = read_move(self._board, text, self._letters)
         except ValueError as error:
-            self._skip(_one_line(error))
+            self._skip(text, line, _one_line(error))
             return
-        self._keep_comments()
-        self._node = self._node.add_variation(move, starting_comment=" ".join(self._comments))
-        self._comments.clear()
+        starting_comment = ""
+        if self._comments:
+            self._keep_comments()
+            starting_comment = " ".join(self._comments)
+            self._comments.clear()
+        self._node = self._node.add_variation(move, starting_comment=starting_comment)
         self._board.push(move)
         self._nodes += 1
         self._begins = False
@@ -293,20 +255,40 @@ class _Builder:
         self._begins = True
 
     def _end_variation(self) -> None:
+        if self._skipped is not None:
+            rest = " ".join(self._skipped).replace("[%", "[ %")
+            reason = self._reason.split(" in ")[0]  # without the position
+            self._comments.append(f"psearch could not read on: {reason}: {rest}".translate(_IN_COMMENT))
+            self._skipped = None
         self._keep_comments()
+        if not self._left:
+            return
         self._node, ply = self._left.pop()
         while len(self._board.move_stack) >= ply:
             self._board.pop()
         assert isinstance(self._node, chess.pgn.ChildNode)
         self._board.push(self._node.move)
-        self._begins = self._skips = False
+        self._begins = False
 
-    def _skip(self, reason: str) -> None:
-        self._skips, self._skipped = True, 0
+    def _skip(self, text: str, line: int, reason: str) -> None:
+        self._skipped, self._inside, self._reason = [text], 0, reason
         if not self._left:
-            self._problem = Problem(reason, Where.MAIN_LINE)
+            self._problem = Problem(reason, Where.MAIN_LINE, line)
         elif self._problem is None:
-            self._problem = Problem(f"in a variation, {reason}", Where.VARIATION)
+            self._problem = Problem(f"in a variation, {reason}", Where.VARIATION, line)
+
+    def _skip_over(self, kind: str, text: str) -> None:
+        assert self._skipped is not None
+        self._inside += (kind == "open") - (kind == "close")
+        if self._inside < 0 and self._left:
+            self._end_variation()
+        elif kind == "result" and not self._left and self._inside <= 0:
+            self._take_result(text)
+        else:
+            self._skipped.append({"comment": "{%s}", "nag": "$%s"}.get(kind, "%s") % text)
+
+
+_IN_COMMENT = str.maketrans("{}", "()")
 
 
 def _one_line(error: Exception) -> str:

@@ -10,6 +10,7 @@ import codecs
 import hashlib
 import io
 import os
+import re
 import select
 import stat
 import sys
@@ -33,6 +34,11 @@ _LONGEST_LINE = 1 << 24
 _MOST_COPIED = 1 << 32
 """Bytes of a pipe: it can only be read twice from a copy on the disk, and it may never end."""
 
+_LONE_RETURN = re.compile(rb"(?<=\r)(?!\r*\n)")
+"""The end of a line that has no line feed."""
+
+_REMARK = re.compile("#")
+
 Parsed = TypeVar("Parsed")
 
 
@@ -42,13 +48,20 @@ class TextLine(NamedTuple):
     begin: int
     """bytes before it"""
     text: str
+    end: int = 0
+    """bytes before the next one"""
+    encoding: str = "utf-8"
+
+    def offset(self, at: int) -> int:
+        """Return how many bytes stand before the character at this index."""
+        return self.begin if at == 0 else self.end - len(self.text[at:].encode(self.encoding, "replace"))
 
 
 class Source:
     """A text that can be read several times, as it was when it was opened.
 
-    descriptor: of a file that can be read at any offset; it is closed with this object. UTF-8, or else Latin-1. Raises
-    PsearchError when it is no text, and OSError.
+    descriptor: of a file that can be read at any offset; it is closed with this object. Each line is UTF-8, or else
+    Latin-1: files are joined from others. Raises PsearchError when it is no text, and OSError.
     """
 
     def __init__(self, name: str, descriptor: int) -> None:
@@ -62,7 +75,6 @@ class Source:
         self.size = examination.size
         """bytes"""
         self.sha256 = examination.sha256.hexdigest()
-        self._encoding = examination.encoding
 
     @classmethod
     def of_text(cls, name: str, text: str) -> Source:
@@ -73,18 +85,29 @@ class Source:
             return cls(name, os.dup(file.fileno()))
 
     def lines(self) -> Iterator[TextLine]:
-        """Yield the lines, ended by line feeds, from the first to the last."""
+        """Yield the lines, ended by line feeds or carriage returns or both, from the first to the last."""
         offset = 0
         with io.BufferedReader(_Range(self._descriptor, 0, self.size), _BLOCK) as stream:
-            for data in stream:
-                text = data.decode(self._encoding, "replace")  # the file may be written to behind our back
-                yield TextLine(offset, text if offset else text.removeprefix("\ufeff"))
-                offset += len(data)
+            for block in stream:
+                for data in _LONE_RETURN.split(block) if b"\r" in block.removesuffix(b"\r\n") else (block,):
+                    text, encoding = (data.decode(), "utf-8") if data.isascii() else _decoded(data)
+                    end = offset + len(data)
+                    yield TextLine(offset, text if offset else text.removeprefix("\ufeff"), end, encoding)
+                    offset = end
 
     def text_between(self, begin: int, end: int) -> str:
         """Return what stands between two offsets of lines."""
         with _Range(self._descriptor, begin, end) as stream:
-            return stream.readall().decode(self._encoding, "replace")
+            return "".join(_decoded(line)[0] for line in stream.readall().splitlines(True))
+
+
+def _decoded(data: bytes | bytearray) -> tuple[str, str]:
+    """A line as text, and its encoding."""
+    try:
+        return data.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError:
+        bom = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        return bom.decode("utf-8") + data[len(bom) :].decode("latin-1"), "latin-1"
 
 
 class _Examination:
@@ -94,8 +117,6 @@ class _Examination:
         self.name = name
         self.sha256 = hashlib.sha256()
         self.size = 0
-        self.encoding = "utf-8"
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
         self._lines = 0
         self._open = 0
         """bytes of the last line so far"""
@@ -104,18 +125,14 @@ class _Examination:
         """Take the next block, not longer than a line may be. Raises PsearchError where this cannot be a text."""
         if b"\0" in block:
             raise PsearchError(f"{self.name} is not a text file")
-        first = block.find(b"\n")
-        if self._open + (len(block) if first < 0 else first) > _LONGEST_LINE:
+        ends = [end for end in (b"\n", b"\r") if end in block]
+        if self._open + min(map(block.find, ends), default=len(block)) > _LONGEST_LINE:
             raise PsearchError(f"{self.name}, line {self._lines + 1}: longer than {_LONGEST_LINE >> 20} MiB")
-        self._open = self._open + len(block) if first < 0 else len(block) - block.rfind(b"\n") - 1
-        self._lines += block.count(b"\n")
+        last = max(map(block.rfind, ends), default=-1)
+        self._open = len(block) - last - 1 + (0 if ends else self._open)
+        self._lines += block.count(ends[0]) if ends else 0
         self.size += len(block)
         self.sha256.update(block)
-        if self.encoding == "utf-8":
-            try:
-                self._decoder.decode(block)
-            except UnicodeDecodeError:
-                self.encoding = "latin-1"
 
 
 class _Range(io.RawIOBase):
@@ -140,8 +157,8 @@ class _Range(io.RawIOBase):
 class Stream:
     """The lines of a pipe, each of them once, as somebody writes them.
 
-    descriptor: closed with this object. UTF-8, and Latin-1 from the first bytes on that are not. What reads raises
-    PsearchError when it is no text or cannot be read.
+    descriptor: closed with this object. Each line is UTF-8, or else Latin-1. What reads raises PsearchError when it is
+    no text or cannot be read.
     """
 
     def __init__(self, name: str, descriptor: int) -> None:
@@ -219,7 +236,7 @@ class Stream:
         return block
 
     def _text(self, line: bytes | bytearray) -> str:
-        text = line.decode(self._examination.encoding, "replace")
+        text, _ = _decoded(line)
         return text.removeprefix("\ufeff") if self._is_first else text
 
 
@@ -259,12 +276,18 @@ def _open(file: str) -> int:
     return os.dup(sys.stdin.fileno()) if sys.stdin is not None else os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
 
-def parse_lines(source: Source, parse: Callable[[str, int], Parsed]) -> Iterator[Parsed]:
-    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or begin with # are left out.
+def parse_lines(
+    source: Source,
+    parse: Callable[[str, int], Parsed],
+    remark: re.Pattern[str] = _REMARK,
+    refuse: Callable[[str], None] | None = None,
+) -> Iterator[Parsed]:
+    """Yield what `parse` makes of each line and its number, from 1; lines that are empty or remarks are left out.
 
-    Raises PsearchError, naming source and line, for the first that `parse` refuses with a ValueError or PsearchError.
+    A line that `parse` refuses with a ValueError or PsearchError is left out, and `refuse` is told, with the name of
+    the source and the number. Without `refuse` it raises PsearchError.
     """
-    parser = _LineParser(source.name, parse)
+    parser = _LineParser(source.name, parse, remark, refuse)
     for line in source.lines():
         yield from parser.take(line.text)
 
@@ -280,9 +303,17 @@ def parse_stream(stream: Stream, parse: Callable[[str, int], Parsed]) -> Iterato
 
 
 class _LineParser(Generic[Parsed]):
-    def __init__(self, name: str, parse: Callable[[str, int], Parsed]) -> None:
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str, int], Parsed],
+        remark: re.Pattern[str] = _REMARK,
+        refuse: Callable[[str], None] | None = None,
+    ) -> None:
         self._name = name
         self._parse = parse
+        self._remark = remark
+        self._refuse = refuse
         self._number = 0
 
     def take(self, whole: str) -> Iterator[Parsed]:
@@ -290,8 +321,11 @@ class _LineParser(Generic[Parsed]):
         for line in whole.splitlines():  # other ends of lines than ours, too
             self._number += 1
             text = line.strip()
-            if text and not text.startswith("#"):
+            if text and not self._remark.match(text):
                 try:
                     yield self._parse(text, self._number)
                 except (PsearchError, ValueError) as error:
-                    raise PsearchError(f"{self._name}, line {self._number}: {error}") from None
+                    problem = f"{self._name}, line {self._number}: {error}"
+                    if self._refuse is None:
+                        raise PsearchError(problem) from None
+                    self._refuse(problem)

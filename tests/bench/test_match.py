@@ -215,7 +215,7 @@ def test_books(tmp_path: Path) -> None:
     [
         ("a.epd", "", "no opening"),
         ("a.epd", "4k3/8/8/8/8/8/4P3/4K3 w - -\nrubbish\n", "line 2"),
-        ("a.epd", "8/8/8/8/8/8/8/4K3 w - -\n", "line 1: not a legal position"),
+        ("a.epd", "8/8/8/8/8/8/8/4K3 w - -\n", "line 1: illegal position: Black has no king"),
         ("a.epd", "7k/5KQ1/8/8/8/8/8/8 b - -\n", "line 1: the game is over"),
         ("a.pgn", "1. e4 Ke4 *\n", "game 1"),
     ],

@@ -57,3 +57,40 @@ def test_ce_is_castling_before_en_passant() -> None:
 def test_a_mistake_there_is_no_operation(line: str, words: str) -> None:
     with pytest.raises(PsearchError, match=words):
         position(line)
+
+
+MATE = "6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - -"
+
+
+@pytest.mark.parametrize(
+    ("operations", "best", "mate", "name"),
+    [
+        ("bm #2;", [], 2, "line 1"),
+        ("bm #-2; c0 4men;", [], -2, "line 1"),
+        ("dm 1;", [], 1, "line 1"),
+        ("bm Rd8#; id BACK.01;", ["d1d8"], None, "BACK.01"),
+        ('BM Rd8#; ID "a; b";', ["d1d8"], None, "a; b"),
+        ("bm: Rd8#; id: b", ["d1d8"], None, "b"),
+        ("bm Rd8+!, Rd7;", ["d1d8", "d1d7"], None, "line 1"),
+        ("bm Rd8 +; // remark", ["d1d8"], None, "line 1"),
+        ("bm Rd8 // remark", ["d1d8"], None, "line 1"),
+        ('bm Rd8# id "c";', ["d1d8"], None, "c"),
+        ('id "d" bm Rd8#;', ["d1d8"], None, "d"),
+        ("12 bm Rd8;", ["d1d8"], None, "line 1"),
+        ("bm Td8; ce -+; eval +M5; c0 two words; acd 99999999999999999999;", ["d1d8"], None, "line 1"),
+        ("bm d1d8; c8 10 5; c9 d1d8; c0 Kx9=5;", ["d1d8"], None, "line 1"),
+    ],
+)
+def test_operations_of_the_wild(operations: str, best: list[str], mate: int | None, name: str) -> None:
+    found = position(f"{MATE} {operations}")
+    assert [move.uci() for move in found.best] == best
+    assert (found.mate, found.name) == (mate, name)
+
+
+@pytest.mark.parametrize("operations", ["bm;", "bm Rd9;", "bm Xd8;", "am -;", "dm soon;", 'id "x" 5;'])
+def test_a_bad_line_is_left_out_and_named(operations: str) -> None:
+    refused: list[str] = []
+    text = f"; remark\n// more\n% and\n{MATE} bm Rd8;\n{MATE} {operations}\n{MATE} am Rd7;\n"
+    found = parse_suite(Source.of_text("suite", text), refused.append)
+    assert [one.line for one in found] == [4, 6]
+    assert [line.split(": ")[0] for line in refused] == ["suite, line 5"]

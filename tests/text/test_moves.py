@@ -61,7 +61,8 @@ def test_castling_checks_promotions_and_captures_en_passant() -> None:
         ("1. e4 { no end", "cannot read '{ no end'"),
         ("1. e4 1-0 e5", "'e5' stands after the result 1-0"),
         ("e4 [31m", "cannot read '[31m'"),
-        ("\x1b[31m", "move 1: '\\x1b' is not"),
+        ("\x1b[31m", "cannot read '[31m'"),
+        ("\x1b", "move 1: '\\x1b' is not"),
     ],
 )
 def test_says_what_is_wrong(text: str, words: str) -> None:

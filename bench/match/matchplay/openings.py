@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import chess
-import chess.pgn
+
+from psearch.results import PsearchError
+from psearch.text.epd_text import read_positions
+from psearch.text.pgn_text import read_games
+from psearch.text.source import Source, read_source
 
 from .errors import MatchError
 
@@ -50,47 +53,31 @@ def _checked(board: chess.Board, where: str) -> Opening:
     return Opening(root.fen(shredder=board.chess960), tuple(move.uci() for move in board.move_stack), board.chess960)
 
 
-def _read_positions(path: Path, text: str, chess960: bool) -> list[Opening]:
-    openings = []
-    for number, line in enumerate(text.splitlines(), 1):
-        fields = line.split()
-        if not fields or fields[0].startswith("#"):
-            continue
-        board = chess.Board(chess960=chess960)
-        try:
-            if len(fields) == 6 and fields[4].isdigit() and fields[5].isdigit():
-                board.set_fen(line)
-            else:
-                board.set_epd(line)
-        except ValueError as error:
-            raise MatchError(f"{path}, line {number}: {error}") from None
-        openings.append(_checked(board, f"{path}, line {number}"))
-    return openings
+def _read_games(source: Source, chess960: bool) -> Iterator[Opening]:
+    for work in read_games(source):
+        where = f"{source.name}, game {work.number}"
+        if work.problem is not None:
+            raise MatchError(f"{where}, line {work.problem.line}: {work.problem.text}")
+        board = work.game.end().board()
+        board.chess960 = board.chess960 or chess960
+        yield _checked(board, where)
 
 
-def _read_games(path: Path, chess960: bool) -> list[Opening]:
-    openings: list[Opening] = []
-    logging.getLogger("chess.pgn").setLevel(logging.CRITICAL)  # its errors are reported below
-    with path.open(encoding="utf-8", errors="replace") as file:
-        while (game := chess.pgn.read_game(file)) is not None:
-            where = f"{path}, game {len(openings) + 1}"
-            if game.errors:
-                raise MatchError(f"{where}: {game.errors[0]}")
-            board = game.end().board()
-            board.chess960 = board.chess960 or chess960
-            openings.append(_checked(board, where))
-    return openings
+def _read_positions(source: Source, chess960: bool) -> Iterator[Opening]:
+    for position in read_positions(source):
+        position.board.chess960 = position.board.chess960 or chess960
+        yield _checked(position.board, f"{source.name}, line {position.line}")
 
 
 def read_book(path: Path | None, chess960: bool = False) -> list[Opening]:
     """Every opening of a file, in its order; None is the built-in ten. Raises MatchError naming the line."""
     if path is None:
         return [Opening(chess.STARTING_FEN, tuple(line.split()), chess960) for line in _LINES]
+    read = _read_games if path.suffix.lower() == ".pgn" else _read_positions
     try:
-        text = path.read_text("utf-8", "replace")
-    except OSError as error:
-        raise MatchError(f"cannot read {path}: {error.strerror}") from None
-    openings = _read_games(path, chess960) if path.suffix.lower() == ".pgn" else _read_positions(path, text, chess960)
+        openings = list(read(read_source(str(path)), chess960))
+    except PsearchError as error:
+        raise MatchError(str(error)) from None
     if not openings:
         raise MatchError(f"{path}: no opening in it")
     return openings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,31 +21,21 @@ from psearch.core.chess.tables import make_tables
 from psearch.core.records import position_dtype, tables_dtype
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
+from psearch.text import pgn_split
+from psearch.text.source import Source
 
 MOST_LINE, ONE_OF = 20, 2
 """Plies of an expected line, and which part of its quiet positions is kept."""
 _SLOPE = 1.2
 """Scores of the project's own searches over the evaluation by hand"""
 _ROOM = 1 << 14
-_HEADER = re.compile(r'\[(\w+)\s+"([^"]*)"\]')
 
 
 def split_games(text: str) -> Iterator[tuple[dict[str, str], str]]:
     """Yield headers and moves of each game of a PGN."""
-    headers: dict[str, str] = {}
-    moves: list[str] = []
-    for line in text.splitlines():
-        found = _HEADER.fullmatch(line.strip())
-        if found is None:
-            moves.append(line)
-        else:
-            if any(moves):
-                yield headers, "\n".join(moves)
-                headers = {}
-            moves = []
-            headers[found[1]] = found[2]
-    if any(moves):
-        yield headers, "\n".join(moves)
+    source = Source.of_text("a PGN", text)
+    for game in pgn_split.split_games(source):
+        yield game.tags, source.text_between(game.moves_begin, game.end)
 
 
 def _fit(samples: np.ndarray) -> float:

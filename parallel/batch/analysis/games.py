@@ -21,7 +21,7 @@ from psearch.batch.analysis.judgement import MARKS, JudgedGame
 from psearch.batch.positions.comparing import MOST_BEHIND, scores_of
 from psearch.batch.positions.jobs import Comparison
 from psearch.core.records import MAX_HISTORY
-from psearch.text.pgn_text import PgnGame, Where
+from psearch.text.pgn_text import PgnGame
 from psearch.text.report import relative_text
 
 _NAGS = {mark: nag for _, nag, mark in MARKS}
@@ -90,7 +90,6 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
     _set_tags(work.game.headers, judged.players, annotator)
     node: chess.pgn.GameNode = work.game
     board = work.game.board()
-    last: chess.pgn.GameNode = work.game.end()
     for ply, found in enumerate(judged.moves):
         child = node.next()
         assert child is not None
@@ -102,8 +101,6 @@ def annotate(judged: JudgedGame, annotator: str) -> str:
         if found.score is not None:
             _set_eval(child, found.score, judged.answers.get(ply + 1))
         node = child
-    if work.problem is not None and work.problem.where is Where.MAIN_LINE:
-        last.comment = f"{last.comment} psearch could not read on: {_plain(work.problem.text)}".strip()
     exporter = chess.pgn.StringExporter(columns=_COLUMNS, headers=True, variations=True, comments=True)
     return work.game.accept(exporter) + "\n\n"
 
@@ -147,8 +144,3 @@ def _add_line(parent: chess.pgn.GameNode, board: chess.Board, compared: Comparis
             best, _ = scores_of(compared)
             node.set_eval(chess.engine.PovScore(best, board.turn), compared.depth)
         walk.push(move)
-
-
-def _plain(text: str) -> str:
-    """Without what would end a comment."""
-    return text.replace("{", "(").replace("}", ")")

@@ -58,7 +58,11 @@ def judge(position: SuitePosition, answer: PositionAnswer | None, problem: str |
         return Verdict(position, None, problem=problem)
     board = position.board
     points = position.points.get(board.parse_uci(answer.best), 0)
-    if not position.scored or not position.accepts(board.parse_uci(answer.best)):
+    if not position.is_about_moves:
+        is_found = position.mate is not None and _is_mate(answer, position.mate)
+        end = Choice(answer.best, answer.time_s, answer.depth, answer.nodes)
+        return Verdict(position, answer, end if is_found else None, points)
+    if not position.accepts(board.parse_uci(answer.best)):
         return Verdict(position, answer, None, points)
     since = answer.choices[-1]
     for choice in reversed(answer.choices):
@@ -66,6 +70,13 @@ def judge(position: SuitePosition, answer: PositionAnswer | None, problem: str |
             break
         since = choice
     return Verdict(position, answer, since, points)
+
+
+def _is_mate(answer: PositionAnswer, moves: int) -> bool:
+    """Whether the answer is a mate for the same side in as many moves, or fewer."""
+    if answer.mate is None or answer.bound == ("upper" if moves > 0 else "lower"):
+        return False
+    return (answer.mate > 0) == (moves > 0) and abs(answer.mate) <= abs(moves)
 
 
 # -- for people ------------------------------------------------------------------------------------------------------
@@ -158,7 +169,8 @@ def _end_of(path: str, width: int) -> str:
 
 def _wanted(position: SuitePosition) -> str:
     words = [position.board.san(move) for move in position.best]
-    return " ".join(words + [f"not {position.board.san(move)}" for move in position.avoid])
+    words += [f"not {position.board.san(move)}" for move in position.avoid]
+    return " ".join(words) or (f"#{position.mate}" if position.mate is not None else "")
 
 
 def group_of(name: str) -> str:
@@ -278,6 +290,8 @@ def summary_text(summary: dict[str, Any]) -> str:
         lines.append(f"finished   {summary['finished']} of {summary['positions']} positions")
     if summary["scored"]:
         lines.append(f"solved     {_share(summary['solved'], summary['scored'])}")
+    elif summary["finished"] and not summary["most_points"]:
+        lines.append("scored     none: no position that was searched has bm, am or dm")
     if summary["solved"]:
         within = ", ".join(f"{limit} s: {count}" for limit, count in summary["solved_within"].items())
         mean, median = summary["mean_time_to_solution"], summary["median_time_to_solution"]
@@ -321,6 +335,8 @@ def json_object(verdict: Verdict, file: str) -> dict[str, Any]:
         "am": [position.board.uci(move) for move in position.avoid],
         "result": verdict.result,
     }
+    if position.mate is not None:
+        values["dm"] = position.mate
     if position.points:
         values |= {"points": verdict.points, "most_points": position.most_points}
     if answer is not None:

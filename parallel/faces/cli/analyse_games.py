@@ -19,6 +19,7 @@ from psearch.batch.analysis.player_table import PLAYER_COLUMNS, TOTAL_COLUMNS, P
 from psearch.batch.positions.jobs import Task
 from psearch.faces.cli.analysis_session import (
     Input,
+    Problems,
     complain_beside,
     hash_of,
     limit_text,
@@ -26,7 +27,7 @@ from psearch.faces.cli.analysis_session import (
     open_session,
 )
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.output import say
+from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.status import StatusLine
 from psearch.text.pgn_text import PgnGame, read_games
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
 
 _UnderWay = dict[str, tuple[str, chess.Color]]
 """By the key of a position: its game and move, and whose turn it is."""
-_MOST_PROBLEMS = 10
-"""broken games that are reported one by one"""
 
 
 def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
@@ -66,7 +65,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
             session.progress.say(f"{where} {relative_text(score, 'exact')}")
 
         session.analyser.on_found = tell
-        for problem in survey.told():
+        for problem in survey.problems.told():
             complain_beside(session.progress, problem)
         try:
             for done in session.analyser.answered(_works(inputs, session.limits, older, under_way)):
@@ -99,7 +98,7 @@ def analyse_games(inputs: Sequence[Input], options: argparse.Namespace, signals:
         session.finish()
         if rows := players.rows():
             session.progress.show_table("all games:", TOTAL_COLUMNS, rows)
-        cut = f"; {counted(survey.broken, 'game')} could not be read to the end" if survey.broken else ""
+        cut = f"; {counted(survey.broken, 'game')} could not be read as written" if survey.broken else ""
         say(f"{tally.text()}{cut}")
     return EXIT_WRONG if survey.broken or failed else 0
 
@@ -112,14 +111,17 @@ class _Survey:
     positions: int = 0
     """to search"""
     broken: int = 0
-    """games that cannot be read to their end"""
-    problems: list[str] = field(default_factory=list)
-    """what is wrong with the first of them"""
+    """games in which something cannot be read"""
+    problems: Problems = field(default_factory=Problems)
 
-    def told(self) -> list[str]:
-        """Return a line for each problem, and one for those that are too many."""
-        more = self.broken - len(self.problems)
-        return [*self.problems, f"{counted(more, 'more game')} like these"] if more else self.problems
+    def add(self, work: PgnGame, name: str) -> None:
+        """Count a game of the file that is called so."""
+        self.games += 1
+        self.positions += count_positions(work)
+        self.broken += bool(work.problems)
+        for problem in work.problems:
+            place = f"{name}, game {work.number}, line {problem.line}"
+            self.problems.add(f"{place}: {problem.text}; {problem.consequence}")
 
 
 def _survey(inputs: Sequence[Input]) -> _Survey:
@@ -129,18 +131,14 @@ def _survey(inputs: Sequence[Input]) -> _Survey:
         for one in inputs:
             before = survey.positions
             for work in read_games(one.source):
-                survey.games += 1
-                survey.positions += count_positions(work)
-                if work.problem is not None:
-                    survey.broken += 1
-                    if survey.broken <= _MOST_PROBLEMS:
-                        what = f"{work.problem.text}; {work.problem.consequence}"
-                        survey.problems.append(f"{one.source.name}, game {work.number}: {what}")
+                survey.add(work, one.source.name)
                 found = f"{counted(survey.games, 'game')}, {counted(survey.positions, 'position')}"
                 status(f"reading {one.source.name}: {found}")
             if survey.positions == before:
-                own = [problem for problem in survey.problems if problem.startswith(f"{one.source.name}, ")]
-                raise PsearchError(own[0] if own else f"{one.source.name} has no game with moves")
+                *others, last = survey.problems.told() or [f"{one.source.name} has no game with moves"]
+                for problem in others:
+                    complain(problem)
+                raise PsearchError(last)
     return survey
 
 

@@ -20,6 +20,7 @@ from psearch.batch.analysis.analyser import (
     answer_of,
     position_task,
 )
+from psearch.batch.analysis.judgement import counted
 from psearch.batch.analysis.suite_results import (
     SuiteSummary,
     SuiteTable,
@@ -29,9 +30,16 @@ from psearch.batch.analysis.suite_results import (
     judge,
     summary_text,
 )
-from psearch.faces.cli.analysis_session import Input, complain_beside, hash_of, older_results, open_session
+from psearch.faces.cli.analysis_session import (
+    Input,
+    Problems,
+    complain_beside,
+    hash_of,
+    older_results,
+    open_session,
+)
 from psearch.faces.cli.exit_status import EXIT_WRONG
-from psearch.faces.cli.output import say
+from psearch.faces.cli.output import complain, say
 from psearch.results import Limits, PsearchError
 from psearch.terminal.streams import is_terminal, printable
 from psearch.text.epd_text import SuitePosition, read_positions
@@ -44,7 +52,8 @@ if TYPE_CHECKING:
 def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals: Signals) -> int:
     """Analyse suites and return the exit status."""
     older = older_results(options)
-    survey = Survey.of(itertools.chain.from_iterable(map(_positions_of, inputs)))
+    problems = Problems()
+    survey = Survey.of(itertools.chain.from_iterable(_positions_of(one, problems) for one in inputs))
     figures = SuiteSummary(kept=None if older is None else 0)
     shown = options.out is None and is_terminal(sys.stdout)
     table = SuiteTable(survey, shutil.get_terminal_size().columns if shown else None)
@@ -56,6 +65,8 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
     failed = 0
     hash_mb = hash_of(options, is_emptied=True)
     with open_session(inputs, options, signals, survey.searchable, hash_mb, ANSWERS) as session:
+        for problem in problems.told():
+            complain_beside(session.progress, problem)
         try:
             if not options.json:
                 session.put(table.head())
@@ -85,7 +96,9 @@ def analyse_suites(inputs: Sequence[Input], options: argparse.Namespace, signals
         session.finish()
         if session.has_journal:
             say(summary_text(figures.figures(survey.positions)).rstrip())
-    return EXIT_WRONG if failed else 0
+        if problems.count:
+            say(f"{counted(problems.count, 'line')} left out")
+    return EXIT_WRONG if failed or problems.count else 0
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,7 @@ def _works(
 ) -> Iterator[Work[_Entry, PositionAnswer]]:
     """Each position by itself: what was searched before must not help."""
     for file, one in enumerate(inputs, start=1):
-        for position in read_positions(one.source):
+        for position in read_positions(one.source, lambda problem: None):
             entry = _Entry(file, position)
             if not any(position.board.legal_moves):
                 yield Work(entry, [])
@@ -117,11 +130,17 @@ def _works(
             yield Work(entry, [task], {} if known is None else {entry.key: answer_of(known)})
 
 
-def _positions_of(one: Input) -> Iterator[SuitePosition]:
+def _positions_of(one: Input, problems: Problems) -> Iterator[SuitePosition]:
     """The positions of a file. Raises PsearchError when there is none."""
-    positions = read_positions(one.source)
+    before = problems.count
+    positions = read_positions(one.source, problems.add)
     for first in positions:
         return itertools.chain([first], positions)
+    if problems.count > before:
+        *others, last = problems.told()
+        for problem in others:
+            complain(problem)
+        raise PsearchError(last)
     raise PsearchError(f"{one.source.name} has no positions")
 
 

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -35,12 +35,34 @@ DEFAULT_MOVETIME_MS = 1_000
 """for each position"""
 
 
+_MOST_PROBLEMS = 10
+"""that are told line by line"""
+
+
 @dataclass(frozen=True)
 class Input:
     """A file as the user named it, and what is in it."""
 
     name: str
     source: Source
+
+
+@dataclass
+class Problems:
+    """What is wrong with the input, of which the first is told line by line."""
+
+    count: int = 0
+    texts: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        if self.count <= _MOST_PROBLEMS:
+            self.texts.append(text)
+
+    def told(self) -> list[str]:
+        """Return a line for each problem, and one for those that are too many."""
+        more = self.count - len(self.texts)
+        return [*self.texts, f"{more:,} more like these"] if more else self.texts
 
 
 class AnalysisSession(Generic[A]):

@@ -39,7 +39,10 @@ def read_positions(options: argparse.Namespace) -> list[SuitePosition]:
     """Return the suite's first positions, each once: results are told apart by position."""
     from psearch.text.epd_text import read_suite
 
-    once = {position.board.fen(): position for position in reversed(read_suite(options.suite)[: options.positions])}
+    once = {
+        position.board.fen(): position
+        for position in reversed(read_suite(options.suite, complain)[: options.positions])
+    }
     return list(reversed(once.values()))
 
 

@@ -6,9 +6,9 @@ legal is decided here, by python-chess.
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import chess
@@ -17,6 +17,8 @@ import chess.pgn
 
 from psearch.results import PsearchError
 from psearch.text.fen import parse_position
+from psearch.text.movetext import read_move
+from psearch.text.pgn_split import split_games
 from psearch.text.pgn_text import Where, read_games
 from psearch.text.report import relative_text
 from psearch.text.source import Source
@@ -57,20 +59,23 @@ class UnreadGame(NamedTuple):
 
 def games_in(text: str) -> list[UnreadGame]:
     """Return the games of a PGN, unread. Raises PsearchError when there is none, or there are too many."""
-    handle, found = io.StringIO(text), []
-    while True:
-        begin = handle.tell()
-        headers = chess.pgn.read_headers(handle)
-        if headers is None:
-            break
-        facts = [headers.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
+    source, found = _source_of(text), []
+    for game in split_games(source):
+        facts = [game.tags.get(name, "?")[:_LONGEST_NAME] for name in ("White", "Black", "Result", "Date")]
         title = ", ".join([" - ".join(facts[:2]), *(fact for fact in facts[2:] if not fact.startswith(("?", "*")))])
-        found.append(UnreadGame(title, text[begin : handle.tell()]))
+        found.append(UnreadGame(title, source.text_between(game.begin, game.end)))
         if len(found) > _MOST_GAMES:
             raise PsearchError(f"there are more than {_MOST_GAMES:,} games in this PGN")
     if not found:
         raise PsearchError("there is no game in this PGN")
     return found
+
+
+def _source_of(text: str) -> Source:
+    try:
+        return Source.of_text("the PGN", text)
+    except UnicodeEncodeError:
+        raise PsearchError("the PGN is no text") from None
 
 
 class GameTree:
@@ -108,19 +113,13 @@ class GameTree:
     def of_pgn(cls, text: str) -> tuple[GameTree, str]:
         """Return the first game of a PGN, and what is wrong with it, which may be nothing. Raises PsearchError for
         none."""
-        try:
-            work = next(read_games(Source.of_text("the PGN", text)), None)
-        except UnicodeEncodeError:
-            raise PsearchError("the PGN is no text") from None
+        work = next(read_games(_source_of(text)), None)
         if work is None:
             raise PsearchError("there is no game in this PGN")
-        if not work.readable and work.problem is not None:
+        if work.problem is not None and (
+            not work.readable or (work.game.next() is None and work.problem.where is Where.MAIN_LINE)
+        ):
             raise PsearchError(f"bad PGN: {work.problem.text}")
-        if work.game.next() is None and work.problem is not None and work.problem.where is Where.MAIN_LINE:
-            raise PsearchError(f"bad PGN: {work.problem.text}")
-        if work.game.next() is None and not work.game.comment and not work.game.headers:
-            # words that are no moves: what is on the board shall not be lost to them
-            raise PsearchError("there is no game in this PGN")
         problem = "" if work.problem is None else f"{work.problem.text}: {work.problem.consequence}"
         return cls(work.game), problem
 
@@ -338,12 +337,8 @@ def move_of(board: chess.Board, origin: str, target: str, promotion: str) -> che
 
 def move_in_words(board: chess.Board, text: str) -> chess.Move:
     """Return a move as it is typed: `Nf3`, `e4`, `e2e4`. Raises PsearchError."""
-    for parse in (board.parse_san, board.parse_uci):
-        try:
-            move = parse(text.strip())
-        except ValueError:
-            continue
-        if move:
+    with suppress(ValueError):
+        if move := read_move(board, text.strip()):
             return move
     raise PsearchError(f"{shown(text)} is not a legal move here")
 

@@ -25,7 +25,7 @@ from psearch.faces.web.game_tree import GameTree, score_facts
 from psearch.faces.web.payloads import choice_of, number_of, whole_of
 from psearch.options import SearchOptions
 from psearch.results import Limits, PsearchError
-from psearch.text.pgn_text import PgnGame
+from psearch.text.pgn_text import BoardGame, PgnGame
 from psearch.text.source import Source
 from psearch.text.wdl import material
 from psearch.version import __version__
@@ -168,7 +168,7 @@ class _Line:
         self.nodes = [tree.game, *tree.game.mainline()]
         self.numbers = [tree.number_of(node) for node in self.nodes]
         """of its nodes, from the root"""
-        game = chess.pgn.Game(tree.game.headers)
+        game = BoardGame(tree.game.board(), tree.game.headers)
         game.add_line(list(tree.game.mainline_moves()))
         self.work = _work(game)
 
@@ -184,7 +184,7 @@ class _Line:
 
 
 def _work(game: chess.pgn.Game) -> PgnGame:
-    return PgnGame(1, game, None, Source.of_text("the game", ""), 0, 0)
+    return PgnGame(1, game, (), Source.of_text("the game", ""), 0, 0)
 
 
 def _limits_of(payload: Mapping[str, Any]) -> Limits:

@@ -204,11 +204,40 @@ def test_broken_games_are_told_of_and_the_rest_is_analysed(tmp_path: Path) -> No
     file.write_text('[Event "a"]\n\n1. e4 e5 2. Ke3 *\n\n' + GAME)
     done = analyse("--depth", "2", str(file))
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(" could not be read to the end")
+    assert done.stderr.splitlines()[-1].endswith(" 1 game could not be read as written")
     told = [line for line in done.stderr.splitlines() if line.startswith("psearch: ")]
     assert len(told) == 1
-    assert told[0].startswith(f"psearch: {file}, game 1: illegal san: 'Ke3'")
+    assert told[0].startswith(f"psearch: {file}, game 1, line 3: illegal san: 'Ke3'")
     assert done.stdout.count("[Event ") == 3
+
+
+def test_a_bad_line_of_a_suite_is_told_of_and_the_rest_is_analysed(tmp_path: Path) -> None:
+    file = tmp_path / "x.epd"
+    start = chess.STARTING_FEN
+    file.write_text(f"{start} bm e4;\n{start} bm e5;\n// remark\n{start} acd 12; BM d4; ID good;\nrubbish\n")
+    done = analyse("--depth", "1", str(file))
+    assert done.returncode == 1
+    told = [line for line in done.stderr.splitlines() if line.startswith("psearch: ")]
+    assert [line.split(": ")[1] for line in told] == [f"{file}, line 2", f"{file}, line 5"]
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:3]] == ["line", "good"]
+    assert done.stderr.splitlines()[-1] == "2 lines left out"
+
+
+def test_a_suite_of_which_nothing_was_scored_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "x.epd"
+    file.write_text(f"{chess.STARTING_FEN} c0 nothing;\n")
+    done = analyse("--depth", "1", str(file))
+    assert done.returncode == 0
+    assert "scored     none: no position that was searched has bm, am or dm" in done.stdout
+
+
+def test_each_game_of_another_variant_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.pgn"
+    file.write_text("".join(f'[Variant "{name}"]\n\n1. e4 *\n\n' for name in ("Atomic", "Horde", "Antichess")))
+    done = analyse("--depth", "1", str(file))
+    assert done.returncode == 2
+    named = [line.split(": ")[2].split()[0] for line in done.stderr.splitlines()]
+    assert named == ["atomic", "horde", "antichess"]
 
 
 BAD_GAMES = [
@@ -326,7 +355,7 @@ def test_names_of_files_that_are_no_text(tmp_path: Path) -> None:
 def test_one_line_and_status_2(tmp_path: Path, words: list[str], reason: str) -> None:
     contents = {
         "SUITE": ("suite.epd", f"{chess.STARTING_FEN} bm e4;\n".encode()),
-        "BAD": ("bad.epd", f"{chess.STARTING_FEN} bm e4;\n{chess.STARTING_FEN} bm e5;\n".encode()),
+        "BAD": ("bad.epd", f"# remark\n{chess.STARTING_FEN} bm e5;\n".encode()),
         "EMPTY": ("empty.epd", b""),
         "EMPTY_PGN": ("empty.pgn", b"\n"),
         "BINARY": ("binary.epd", b"\x00\x01"),

@@ -80,7 +80,7 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
         refuse("--epd FILE is missing (see psearch verify-sound --help)")
     from psearch.text.epd_text import read_suite
 
-    suite = read_suite(options.epd)[: options.positions]
+    suite = read_suite(options.epd, complain)[: options.positions]
     from psearch.lab.studies.study_entries import SHADOW
 
     prepare_kernels(SHADOW)
