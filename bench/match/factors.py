@@ -37,8 +37,8 @@ from matchplay.sharing import add_where, share
 from quick import Table
 
 from psearch.core.chess.pruning.modes import Pruning
-from psearch.core.json_text import json_value
 from psearch.faces.cli.numbers import whole_number
+from psearch.files.json_text import json_value
 from psearch.options import pruning_named
 from psearch.scheduler.scheduler_entries import load_kernels
 

@@ -28,7 +28,7 @@ from matchplay.elo import PAIR_SCORES
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 from psearch.lab.studies.plots import check_plot
 from psearch.results import PsearchError
 

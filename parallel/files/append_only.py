@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 
 _BLOCK = 1 << 14
 """bytes"""

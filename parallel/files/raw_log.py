@@ -21,8 +21,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from psearch.core.json_text import json_value
 from psearch.files.append_only import DamagedLine, Journal
+from psearch.files.json_text import json_value
 from psearch.results import PsearchError
 from psearch.version import __version__
 

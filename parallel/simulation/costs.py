@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from psearch.core.json_text import json_value
 from psearch.core.records import COLD_NODES
+from psearch.files.json_text import json_value
 from psearch.results import PsearchError
 from psearch.terminal.streams import printable
 
@@ -129,7 +129,8 @@ class Costs:
         """Return the costs that are more than five times the defaults, or less than a fifth, in words."""
         words = []
         for field in fields(self):
-            value, default = getattr(self, field.name), field.default
+            value: Any = getattr(self, field.name)
+            default: Any = field.default
             if field.type == "float" and default and field.name != "side_by_side":
                 if value > _FAR * default:
                     words.append(f"{field.name} is {value / default:,.0f} times the default")

@@ -32,7 +32,7 @@ from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 
 T = TypeVar("T")
 

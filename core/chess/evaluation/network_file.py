@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from psearch.core.json_text import json_value
 from psearch.core.records import (
     NETWORK_BUCKETS,
     NETWORK_FEATURES,
@@ -90,8 +89,8 @@ def decoded(data: bytes, path: str) -> EvaluationNetwork:
     if digest.digest() != data[end:]:
         raise NetworkError("its checksum is wrong: it is damaged")
     try:
-        notes = json_value(data[_HEAD.size : begin])
-    except ValueError:
+        notes = json.loads(data[_HEAD.size : begin])
+    except (ValueError, RecursionError):
         raise NetworkError("its notes are no JSON") from None
     for name in _WEIGHTS:
         place = record[name]

@@ -25,7 +25,7 @@ _ATOMIC_WRITERS = (
     intrinsics.atomic_and,
     intrinsics.compare_and_swap,
 )
-_ADDRESSES = (intrinsics.address.__name__, "address_of_field")
+_ADDRESSES = ("address", "address_of_field")
 """of records and their fields"""
 
 

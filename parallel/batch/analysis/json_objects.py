@@ -12,7 +12,7 @@ from psearch.batch.analysis.analyser import PositionAnswer
 from psearch.batch.analysis.judgement import MARK_NAMES, JudgedGame, Tally
 from psearch.batch.positions.comparing import scores_of
 from psearch.batch.positions.jobs import Comparison
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 from psearch.results import PsearchError
 from psearch.text.report import score_object, terminal_kind
 

@@ -34,6 +34,7 @@ COMMANDS = {
 class Command(Protocol):
     """What the module of a command holds."""
 
+    __name__: str
     DESCRIPTION: str
     EXAMPLES: str
 

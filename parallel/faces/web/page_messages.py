@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 from psearch.results import PsearchError
 
 LONGEST = 1 << 20

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from psearch.core.json_text import json_value
+from psearch.files.json_text import json_value
 from psearch.lab.watching.cells import ABORTED, IDLE, JOIN, LOST, SEARCH, Segment, in_cells, packed
 from psearch.lab.watching.laboratory import MOST_CELLS, split_types
 from psearch.results import PsearchError

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def json_value(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
+def json_value(text: str | bytes | bytearray, parse_constant: Callable[[str], Any] | None = None) -> Any:
     """Return the value of a JSON text. parse_constant: as `json.loads` has it. Raises ValueError, also for lists inside
     lists without end, which `json.loads` answers with RecursionError."""
     try:
