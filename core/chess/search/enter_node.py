@@ -36,6 +36,7 @@ from psearch.core.constants import (
     MATE,
     NO_MOVE,
     NO_SCORE,
+    NULL_MOVE,
     PASS_MAIN,
     PASS_PROBCUT,
     PASS_SINGULAR,
@@ -155,8 +156,9 @@ def enter(ctx, wk, frame):
         if not pv_node and not is_early_reply:
             action = prune_node(ctx, wk, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
+                wk.value = max(ply - MATE, min(wk.value, MATE - ply - 1))  # a user's rule may have left any number
                 return DO_RETURN
-            if action == PRUNE_NULL:
+            if action == PRUNE_NULL and not node.in_check and path[ply].move != NULL_MOVE:
                 return DO_NULL
             if action == PRUNE_RAZOR:
                 count_pruned(wk, RAZORING)
