@@ -7,7 +7,7 @@ from psearch.core.chess.board.position import find_pins
 from psearch.core.chess.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, scored, take_best
 from psearch.core.chess.ordering.see import see_at_least
 from psearch.core.chess.pruning.counters import count_pruned, count_tried
-from psearch.core.chess.pruning.move_pruning import prunes_capture
+from psearch.core.chess.pruning.move_pruning import prunes_capture, saves_draw
 from psearch.core.chess.pruning.sound import skips_soundly
 from psearch.core.chess.search.children import make_child, set_child, update_pv
 from psearch.core.chess.search.correction import corrected
@@ -89,7 +89,7 @@ def enter_quiescence(ctx, wk, frame):
     node.raw_eval = NO_SCORE
     if not node.in_check:
         node.raw_eval = static_eval(ctx, wk, pos, data)
-        node.eval = corrected(hd.options.pruning, hd.learning, pos, node, node.raw_eval)
+        node.eval = corrected(hd.options.pruning, hd.learning, tb, pos, node, node.raw_eval)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = node.best
@@ -126,7 +126,7 @@ def next_quiescence(ctx, wk, frame):
             continue
         if prune:
             count_tried(wk, SEE_QUIESCENCE)
-            if not see_at_least(tb, frame.position, move, 0):
+            if not see_at_least(tb, frame.position, move, 0) and not saves_draw(tb, frame.position, move, node.best):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
         node.moves_done += 1
