@@ -41,6 +41,10 @@ MATE_IN_MAX_PLY = MATE - 256
 INFINITE = 32001
 NO_SCORE = -32002
 DRAW = 0
+QUIESCENCE_BUDGET = 1 << 14
+"""Positions that a quiescence search looks at on a crowded board, if none of them can be left out: the first iteration
+takes some 10 ms then."""
+UNLIMITED = 1 << 62
 
 CLUSTER_BYTES = 64
 """Of the transposition table: one cache line of four entries."""

@@ -19,6 +19,8 @@ from psearch.results import Info
 
 _LEAST_PLIES = 2
 """A line shall have a reply, however shallow the search was."""
+_PLIES_TAKEN_BACK = 4
+"""Of a line that does not mate as it was told to."""
 
 
 def whole_line(arena: Arena, board: chess.Board, info: Info, known: Sequence[chess.Move]) -> list[chess.Move]:
@@ -34,7 +36,7 @@ def whole_line(arena: Arena, board: chess.Board, info: Info, known: Sequence[che
     if mate is None:
         line = max(info.pv, known, key=len)
         return walk.extended(line, max(info.depth, _LEAST_PLIES))
-    line = walk.extended(info.pv, mate.plies, mate)
+    line = walk.mating(info.pv, mate)
     if len(line) > 1 or mate.plies == 1:
         return line
     return walk.extended(line, _LEAST_PLIES)  # the table has lost the mate, but may have a reply
@@ -75,28 +77,44 @@ class _Walk:
     def extended(self, line: Sequence[chess.Move], plies: int, mate: _Mate | None = None) -> list[chess.Move]:
         """Return a line and what follows, up to so many plies. mate: go where the table is sure of it only."""
         moves = list(line)
-        if self._table is None or len(moves) >= plies:
+        if len(moves) >= plies or (self._table is None and mate is None):
             return moves
         board = self._board.copy(stack=False)
         seen = set(self._history)
         for move in moves:
-            seen.add(self._table.key(board))
+            seen.add(self._key(board))
             board.push(move)
-        key = self._table.key(board)
+        key = self._key(board)
         while len(moves) < plies and key not in seen and not _is_drawn(board):
             seen.add(key)
             left = plies - len(moves)
-            found = self._stored_move(self._table, board, key, left, mate)
-            if found is None and (mate is not None or len(moves) == 1):
+            found = None if self._table is None else self._stored_move(self._table, board, key, left, mate)
+            if found is None and self._table is not None and (mate is not None or len(moves) == 1):
                 found = self._least_reply(self._table, board, left, mate)
+            if found is None and mate is not None:
+                found = _ending(board, left)
             if found is None:
                 break
             board.push(found)
-            key = self._table.key(board)
+            key = self._key(board)
             if key in seen and len(moves) > 1:
                 break  # a reply may repeat a position; to go in circles tells nothing
             moves.append(found)
         return moves
+
+    def mating(self, line: Sequence[chess.Move], mate: _Mate) -> list[chess.Move]:
+        """Return a line played out to the mate that a score tells of: where it does not mate in time, from a few plies
+        before its end. A search has the value of a mate from a bound, too, and then not its last moves."""
+        known = list(line[: mate.plies])
+        for kept in range(len(known), max(0, len(known) - 1 - _PLIES_TAKEN_BACK), -1):
+            moves = self.extended(known[:kept], mate.plies, mate)
+            if _ends_in_mate(self._board, moves):
+                return moves
+        return self.extended(known, mate.plies, mate)
+
+    def _key(self, board: chess.Board) -> int:
+        """What tells positions apart; without a table any number does."""
+        return hash(board._transposition_key()) if self._table is None else self._table.key(board)
 
     def _stored_move(
         self, table: TableReader, board: chess.Board, key: int, plies: int, mate: _Mate | None
@@ -120,8 +138,6 @@ class _Walk:
         """
         found: list[tuple[StoredResult, chess.Move]] = []
         for move in board.legal_moves:
-            if mate is not None and plies == 1 and _mates(board, move):
-                return move
             board.push(move)
             entry = table.entry(table.key(board))
             if entry is not None and (mate is None or mate.is_sure(entry, board.turn, plies - 1)):
@@ -139,6 +155,26 @@ def _mates(board: chess.Board, move: chess.Move) -> bool:
     mated = board.is_checkmate()
     board.pop()
     return mated
+
+
+def _ends_in_mate(board: chess.Board, moves: Sequence[chess.Move]) -> bool:
+    board = board.copy(stack=False)
+    for move in moves:
+        board.push(move)
+    return board.is_checkmate()
+
+
+def _ending(board: chess.Board, plies: int) -> chess.Move | None:
+    """Any move that mates with so many plies left, or that lets itself be mated at once with two."""
+    if plies > 2:
+        return None
+    for move in board.legal_moves:
+        board.push(move)
+        found = board.is_checkmate() if plies == 1 else _ending(board, 1) is not None
+        board.pop()
+        if found:
+            return move
+    return None
 
 
 def _is_drawn(board: chess.Board) -> bool:

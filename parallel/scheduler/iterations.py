@@ -22,6 +22,7 @@ from psearch.core.constants import (
     BOUND_LOWER,
     BOUND_UPPER,
     INFINITE,
+    MATE,
     NO_MOVE,
     PV_NODE,
     STACK_ACTIVE,
@@ -260,8 +261,8 @@ def root_finished(ctx, wk):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     main = wk.stack == _MAIN_ROOT
-    score = wk.value
-    check(wk.ply == 0 and abs(score) < INFINITE, "a finished root has a value")
+    check(wk.ply == 0 and abs(wk.value) < INFINITE, "a finished root has a value")
+    score = min(max(wk.value, 1 - MATE), MATE - 1)  # a user's kernel may have written any number
     check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
     bound = bound_of(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:

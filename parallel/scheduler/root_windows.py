@@ -27,6 +27,7 @@ from psearch.core.constants import (
     MATE_IN_MAX_PLY,
     PV_NODE,
 )
+from psearch.core.scores import is_mate_bound
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Stack, boolean, header_of, i64, stack_of, void
 
@@ -71,19 +72,23 @@ def expected_type(stack):
     return ALL_NODE if has_proof(stack) else CUT_NODE
 
 
-@kernel(void(Stack, i64))
-def _ask(stack, value):
-    """Search next whether the root is worth at least `value`."""
-    stack.root_alpha = value - 1
-    stack.root_beta = value
-
-
 @kernel(void(Stack))
 def _open_window(stack):
     """Search next without bounds."""
     stack.root_window = INFINITE
     stack.root_alpha = -INFINITE
     stack.root_beta = INFINITE
+
+
+@kernel(void(Stack, i64))
+def _ask(stack, value):
+    """Search next whether the root is worth at least `value`; without bounds if that is a mate. Below the root, mate
+    distance pruning answers a question beyond all scores with the question itself: it would be asked for ever."""
+    if is_mate_bound(value):
+        _open_window(stack)
+        return
+    stack.root_alpha = value - 1
+    stack.root_beta = value
 
 
 @kernel(void(Context, i64, i64))
@@ -95,7 +100,7 @@ def set_window(ctx, stack_index, score):
     stack = stack_of(ctx, stack_index)
     options = header_of(ctx).options
     width = np.int64(options.aspiration)
-    is_mate = abs(score) >= MATE_IN_MAX_PLY
+    is_mate = is_mate_bound(score)
     stack.root_whole = 1
     if options.null_windows and stack.root_depth >= options.null_windows and not is_mate:
         stack.root_window = _FIRST_STEP
@@ -144,7 +149,6 @@ def _asks_again(stack, score, bound):
         _ask(stack, low + step)
     else:
         _ask(stack, low + (high - low + 1) // 2)
-        return True
     stack.root_window = min(2 * step, INFINITE)
     return True
 

@@ -154,14 +154,14 @@ EXEMPTIONS = [
     # switch, position, exempt moves, moves that are not
     ("exempt_seventh", "4k3/8/P6R/8/8/8/8/4K1Q1 w - - 0 1", ["a6a7", "h6h7", "g1g7"], ["h6h5", "g1g6"]),
     ("exempt_seventh", "1k6/8/3B1N2/8/8/8/8/4K3 w - - 0 1", [], ["d6e7", "f6g8"]),
-    ("exempt_bishop_pair", "2b1k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", ["e4d5"], ["e4e5"]),
-    ("exempt_bishop_pair", "4k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", [], ["e4d5"]),
+    ("exempt_bishop_pair", "r1b1k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", ["e4d5"], ["e4e5"]),
+    ("exempt_bishop_pair", "r3k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", [], ["e4d5"]),
     ("exempt_bishop_pair", "2b1kb2/8/8/3n4/4P3/8/8/4K3 w - - 0 1", [], ["e4d5"]),
     ("exempt_advanced_pawn", "4k3/8/8/8/8/3p4/2P1p3/4R1K1 w - - 0 1", ["c2d3", "e1e2"], ["c2c4"]),
     ("exempt_advanced_pawn", "4k3/8/8/8/3p4/2P5/8/4K3 w - - 0 1", [], ["c3d4"]),
-    ("exempt_advanced_pawn", "4k3/8/8/8/8/3n4/2P5/7K w - - 0 1", [], ["c2d3"]),
-    ("exempt_queen", "4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", ["e4d5"], ["e4e5"]),
-    ("exempt_queen", "4k3/8/8/3r4/4P3/8/8/4K3 w - - 0 1", [], ["e4d5"]),
+    ("exempt_advanced_pawn", "r3k3/8/8/8/8/3n4/2P5/7K w - - 0 1", [], ["c2d3"]),
+    ("exempt_queen", "r3k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", ["e4d5"], ["e4e5"]),
+    ("exempt_queen", "r3k3/8/8/3r4/4P3/8/8/4K3 w - - 0 1", [], ["e4d5"]),
 ]
 
 

@@ -25,6 +25,14 @@ from psearch.processes.supervisor import Supervisor
 from psearch.results import Info, Limits, Result
 
 START = chess.Board()
+MATES_CUT_SHORT = (
+    "4n3/p7/2b1p3/3kB1K1/2pP2R1/qp2pp2/nN2N3/2b2B2 w - - 0 1",
+    "1r5k/4NP1b/7K/8/6R1/8/8/8 w - - 0 1",
+    "N7/PPPPPPPP/K1k3rB/b1pnnb1p/8/1r6/pp3p2/7q w - - 0 1",
+    "r1b2r2/pp3Npk/6np/8/2q1N3/4Q3/PPP2RPP/6K1 w - - 0 1",
+    "4rk2/2p1n1bQ/1p2BBp1/1q4N1/p1b1PP2/6P1/P1P5/3r1RK1 b - - 0 1",
+)
+"""The last move of these mates was lost, or did not mate."""
 BACK_RANK = chess.Board("6k1/5ppp/8/8/8/8/8/4R1K1 w - - 0 1")
 ROOKS = chess.Board("7k/8/8/8/8/8/R7/1R4K1 w - - 0 1")
 """Mate in 2: Ra7 Kg8 Rb8#"""
@@ -83,6 +91,36 @@ def test_lines_of_mates_end_with_the_mate() -> None:
             check_lines(board, result)
             found += result.info.score.relative.is_mate()
     assert found > 20
+
+
+@pytest.mark.parametrize(("threads", "lines"), [(1, 1), (1, 3), (2, 3)])
+def test_whatever_is_told_of_a_mate_is_played_out(threads: int, lines: int) -> None:
+    """Every line, of finished iterations and of bounds that promise a mate: it mates, and no later than promised. It
+    may mate earlier, by a reply that was the best one where the table has it from."""
+    dice = random.Random(threads + lines)
+    names = ("mates2000_sample120.epd", "terjekir_mate_in_3_sample80.epd", "terjekir_mate_in_2_sample150.epd")
+    problems = [dice.sample((DATA / "tactical" / name).read_text().splitlines(), 20) for name in names]
+    boards = [chess.Board.from_epd(problem)[0] for each in problems for problem in each]
+    told = early = 0
+    with Supervisor(threads, 16) as engine:
+        for board in [*boards, *(chess.Board(fen) for fen in MATES_CUT_SHORT)]:
+            engine.forget()
+            infos: list[Info] = []
+            options = SearchOptions(driver=dice.choice(("pvs", "null")))
+            limits = Limits(nodes=dice.choice((1_000, 5_000, 20_000)))
+            request = SearchRequest(
+                board, limits, options, on_info=infos.append, live_from_s=float("inf"), multipv=lines
+            )
+            infos += engine.search(request).lines
+            for line in infos:
+                mate = line.score.pov(board.turn).mate()
+                if mate is None or line.bound == ("upper" if mate > 0 else "lower"):
+                    continue
+                plies = 2 * mate - 1 if mate > 0 else -2 * mate
+                assert played(board, line.pv).is_checkmate() and len(line.pv) <= plies, f"{board.fen()} {line}"
+                told += 1
+                early += len(line.pv) < plies
+    assert told > 100 and early <= told // 100
 
 
 def test_a_choice_among_moves_is_kept_and_the_only_move_has_a_reply() -> None:
@@ -222,7 +260,7 @@ def test_a_mate_is_followed_where_the_table_is_sure_of_it(table: Table) -> None:
     assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8 b1b8"
     # an entry of an earlier search, which had not seen it
     table.put(won, from_chess_move(chess.Move.from_uci("b1c1"), won), 500, 9, BOUND_EXACT)
-    assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8"
+    assert table.line(ROOKS, info(9, "a2a7", score=mate_in(2))) == "a2a7 h8g8 b1b8", "any move that mates"
     # no mate is claimed: at least a mate against, at most a mate
     table.put_line(START, "e2e4", "e7e5", "g1f3")
     assert table.line(START, info(3, "e2e4", score=mate_in(1), bound="upper")) == "e2e4 e7e5 g1f3"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
+import chess
 import numpy as np
 import pytest
 from inspect_position import Probe
+from naive import NaiveSearch
 from serial import found, search
 
 from psearch.arena.arena import Arena
@@ -33,10 +36,15 @@ ABSURD = {
     "12 bishops each": "bbbbkbbb/bbbbb3/8/8/8/8/3BBBBB/BBBBKBBB w - - 0 1",
     "10 rooks against 8 pawns": "4k3/pppppppp/8/8/8/8/2RRRRR1/K1RRRRR1 w - - 0 1",
     "8 promotions": "1n1n1n1n/P1P1P1P1/8/k7/7K/8/p1p1p1p1/1N1N1N1N b - - 0 1",
+    "14 queens each": "qqqqkqqq/1qqqqqqq/8/8/8/8/1QQQQQQQ/QQQQKQQQ w - - 0 1",
+    "8 queens each": "qqqqkqqq/2qqqq2/8/8/8/8/2QQQQ2/QQQQKQQQ w - - 0 1",
+    "10 rooks each": "rnbqkbnr/rrrrrrrr/8/8/8/8/RRRRRRRR/RNBQKBNR w KQkq - 0 1",
+    "all kinds": "k7/bnrqnbr1/bnrqnbrq/8/8/BNRQNBRQ/BNRQNBR1/7K w - - 0 1",
+    "queens among queens": "q1q1q1q1/1q1q1k1q/Q1q1q1q1/1Q1Q1q1q/q1Q1Q1Q1/1q1Q1Q1Q/Q1Q1K1Q1/1Q1Q1q1Q w - - 0 1",
     "en passant that cannot have been": "8/8/8/2k5/3Pp3/8/8/4K2B b - d3 0 1",
 }
-QUICK = [name for name in ABSURD if name not in ("8 promotions", "12 bishops each")]
-"""Their captures come to an end soon without pruning too."""
+MOST_NODES = 100_000
+"""Of the first iteration, whatever stands on the board."""
 WORKERS = 3
 MAX_TURNS = 20_000_000
 
@@ -74,7 +82,48 @@ def test_perft_has_room_for_positions_that_are_refused_elsewhere(tables: np.ndar
         board.pop()
 
 
-@pytest.mark.parametrize("name", QUICK)
+def crowded(dice: random.Random) -> chess.Board:
+    """A valid position of 16 men a side, pawns of which any number have become pieces: all over the board, or face to
+    face."""
+    while True:
+        board = chess.Board(None)
+        kinds = dice.choice(((5,), (4,), (3,), (2,), (4, 5), (3, 5), (2, 3, 4, 5)))
+        apart = dice.random() < 0.6
+        for colour in chess.COLORS:
+            promoted = dice.choice((0, 4, 8, 8))
+            men = [6, 5, 4, 4, 3, 3, 2, 2, *(dice.choice(kinds) for _ in range(promoted)), *[1] * (8 - promoted)]
+            for kind in men:
+                squares = range(8, 56) if kind == 1 else range(64)
+                mine = [square for square in squares if not apart or (square < 32) == colour]
+                free = [square for square in mine if board.piece_at(square) is None]
+                if free:
+                    board.set_piece_at(dice.choice(free), chess.Piece(kind, colour))
+        board.turn = dice.choice(chess.COLORS)
+        if board.is_valid() and not board.is_game_over():
+            return board
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_first_iteration_ends_soon_whatever_stands_on_the_board(mode: str, arena: Arena) -> None:
+    dice = random.Random(mode)
+    options = SearchOptions(policy="serial", pruning=MODES[mode])
+    boards = [parse_position(fen) for fen in ABSURD.values()] + [crowded(dice) for _ in range(150)]
+    for board in boards:
+        arena.forget()
+        ended = search(arena, board, Limits(depth=1, nodes=2 * MOST_NODES), options)
+        assert ended.depth == 1 and ended.nodes <= MOST_NODES, board.fen()
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_plain_mode_has_the_value_of_naive_negamax(name: str, arena: Arena) -> None:
+    """Where quiescence runs out of positions, too: each of its moves gets the same share in whatever order."""
+    board = parse_position(ABSURD[name])
+    expected = NaiveSearch(arena.tables, max_nodes=20_000_000).value(board, 1)
+    assert expected is not None
+    assert search(arena, board, 1, SearchOptions.plain("serial")).score == expected
+
+
+@pytest.mark.parametrize("name", ABSURD)
 def test_every_policy_finds_the_value(name: str, arena: Arena) -> None:
     """Without pruning, so that there is one value; with many moves put off."""
     board = parse_position(ABSURD[name])

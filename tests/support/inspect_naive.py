@@ -7,9 +7,9 @@ import numpy as np
 from inspect_entries import INSPECT
 
 from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins, insufficient_material, make_move
+from psearch.core.chess.board.position import find_pins, insufficient_material, is_crowded, make_move
 from psearch.core.chess.evaluation.evaluate import evaluate
-from psearch.core.constants import INFINITE, MATE
+from psearch.core.constants import INFINITE, MATE, QUIESCENCE_BUDGET, UNLIMITED
 from psearch.core.records import FRAME_SIZE, MAX_PLY
 from psearch.core.toolchain.intrinsics import view
 from psearch.core.toolchain.jit import entry, kernel
@@ -52,8 +52,9 @@ def naive_repetition(naive, ply):
     return False
 
 
-@kernel(i64(Naive, i64, i64, i64, i64))
-def negamax(naive, ply, depth, alpha, beta):
+@kernel(i64(Naive, i64, i64, i64, i64, i64))
+def negamax(naive, ply, depth, credit, alpha, beta):
+    """credit: what quiescence may look at below here."""
     naive.budget -= 1
     if naive.budget < 0:
         return TOO_MANY
@@ -72,23 +73,30 @@ def negamax(naive, ply, depth, alpha, beta):
         if ply >= MAX_PLY - 1:
             return 0 if in_check else evaluate(tb, evaluation_at(naive.evaluation), pos)
     best = -INFINITE
+    if credit == UNLIMITED and is_crowded(pos):
+        credit = QUIESCENCE_BUDGET
+    if depth <= 0 and in_check and credit == 0:
+        return 0
     if depth <= 0 and not in_check:
         best = evaluate(tb, evaluation_at(naive.evaluation), pos)
-        count = captures
+        count = captures if captures <= credit else 0
     elif count == 0:
         return ply - MATE if in_check else 0
     for i in range(count):
         if naive.prune != 0 and max(best, alpha) >= beta:
             break
-        below = naive_child(naive, ply, depth, i, max(alpha, best), beta)
+        share = UNLIMITED if depth > 0 or credit == UNLIMITED else credit // count
+        if share == QUIESCENCE_BUDGET:
+            share = UNLIMITED  # the only move has it all, and begins anew
+        below = naive_child(naive, ply, depth, share, i, max(alpha, best), beta)
         if below == TOO_MANY:
             return TOO_MANY
         best = max(best, -below)
     return best
 
 
-@kernel(i64(Naive, i64, i64, i64, i64, i64))
-def naive_child(naive, ply, depth, index, alpha, beta):
+@kernel(i64(Naive, i64, i64, i64, i64, i64, i64))
+def naive_child(naive, ply, depth, credit, index, alpha, beta):
     """Play one of the moves, and return the value for the other side."""
     frame = frame_at(naive.frames + ply * FRAME_SIZE)
     child = frame_at(naive.frames + (ply + 1) * FRAME_SIZE)
@@ -97,10 +105,10 @@ def naive_child(naive, ply, depth, index, alpha, beta):
     if depth > 0:
         gives_check = child.position.checkers != np.uint64(0)
         deeper = depth if gives_check and ply < 2 * naive.root_depth else depth - 1
-    return negamax(naive, ply + 1, deeper, -beta, -alpha)
+    return negamax(naive, ply + 1, deeper, credit, -beta, -alpha)
 
 
 @entry(i64(i64, i64, i64), INSPECT)
 def naive_value(naive, ply, depth):
     """Value of the position in the frame at a ply, for the side to move; TOO_MANY if the budget did not suffice."""
-    return negamax(naive_at(naive), ply, depth, -INFINITE, INFINITE)
+    return negamax(naive_at(naive), ply, depth, UNLIMITED, -INFINITE, INFINITE)

@@ -20,6 +20,7 @@ from inspect_position import Probe
 
 from psearch.core.chess.board.position import find_pins
 from psearch.core.chess.chess_entries import evaluate_position, evaluate_position_by_network
+from psearch.core.chess.evaluation.endgames import known_scale, leaves_no_win
 from psearch.core.chess.evaluation.evaluate import material, taper
 from psearch.core.chess.ordering.history import learn_cutoff
 from psearch.core.chess.ordering.movepick import PICK_CAPTURES, PICK_QUIETS, PICK_TT, begin_picking, pick_move
@@ -125,6 +126,18 @@ def material_after_move(tables, position, move):
 
 
 @entry(i64(i64, i64, i64), INSPECT)
+def scale_of_side(tables, position, strong):
+    """`known_scale`: how much of a side's advantage the theory of endings leaves; in 64ths."""
+    return known_scale(tables_at(tables), position_at(position), strong)
+
+
+@entry(i64(i64, i64, i64), INSPECT)
+def move_leaves_no_win(tables, position, move):
+    """`leaves_no_win`: 1 if the other side cannot win after a legal move."""
+    return 1 if leaves_no_win(tables_at(tables), position_at(position), move) else 0
+
+
+@entry(i64(i64, i64, i64), INSPECT)
 def tapered(middle_game, end_game, phase):
     """`taper`: blend two values by phase, 0 .. 24."""
     return taper(middle_game, end_game, phase)
@@ -226,6 +239,18 @@ class NodeProbe(Probe):
     def see_at_least(self, move: int, threshold: int) -> bool:
         """Whether the exchange that a legal move starts is worth `threshold` centipawns or more."""
         return bool(exchange_at_least(self.tables.ctypes.data, self._address, move, threshold))
+
+    def known_scale(self, side: chess.Color) -> int:
+        """How much of a side's advantage the theory of endings leaves, 0 to 64, with few men on the board."""
+        return int(scale_of_side(self.tables.ctypes.data, self._address, int(not side)))
+
+    def cannot_win(self, side: chess.Color) -> bool:
+        """Whether the theory of endings knows that a side cannot win."""
+        return self.known_scale(side) == 0
+
+    def leaves_no_win(self, move: int) -> bool:
+        """Whether it knows after a legal move that the other side cannot win; the move is not made."""
+        return bool(move_leaves_no_win(self.tables.ctypes.data, self._address, move))
 
     def evaluate_by_network(self) -> int:
         """The same by the network."""

@@ -86,11 +86,11 @@ def list_underpromotions(tables, frame):
     return generate_underpromotions(tb, fr.position, fr.node, 0)
 
 
-@entry(void(i64, i64, i64), INSPECT)
-def node_futility(worker, pruning, frame):
+@entry(void(i64, i64, i64, i64), INSPECT)
+def node_futility(worker, pruning, tables, frame):
     """`decide_futility` for the node of a frame."""
     fr = frame_at(frame)
-    decide_futility(worker_at(worker), pruning_at(pruning), fr.position, fr.node)
+    decide_futility(worker_at(worker), pruning_at(pruning), tables_at(tables), fr.position, fr.node)
 
 
 @entry(i64(i64, i64, i64, i64, i64), INSPECT)
@@ -152,18 +152,18 @@ def move_reduction(cutoffs, pruning, learning, frame, gives):
     return reduction_of(cutoffs, pruning_at(pruning), learning_at(learning), fr.position, fr.node, fr.visit, gives != 0)
 
 
-@entry(i64(i64, i64, i64, i64), INSPECT)
-def corrected_value(pruning, learning, frame, value):
+@entry(i64(i64, i64, i64, i64, i64), INSPECT)
+def corrected_value(pruning, learning, tables, frame, value):
     """`corrected`: a static evaluation of the node of a frame."""
     fr = frame_at(frame)
-    return corrected(pruning_at(pruning), learning_at(learning), fr.position, fr.node, value)
+    return corrected(pruning_at(pruning), learning_at(learning), tables_at(tables), fr.position, fr.node, value)
 
 
-@entry(void(i64, i64, i64, i64), INSPECT)
-def learn_from_value(pruning, learning, frame, bound):
+@entry(void(i64, i64, i64, i64, i64), INSPECT)
+def learn_from_value(pruning, learning, tables, frame, bound):
     """`learn_correction`: what is learnt from the value of the node of a frame."""
     fr = frame_at(frame)
-    learn_correction(pruning_at(pruning), learning_at(learning), fr.position, fr.node, bound)
+    learn_correction(pruning_at(pruning), learning_at(learning), tables_at(tables), fr.position, fr.node, bound)
 
 
 # -- for Python ------------------------------------------------------------------------------------------------------
@@ -219,7 +219,8 @@ class PruningProbe(NodeProbe):
 
     def decide_futility(self) -> int:
         """What a move without gain is worth at most, NO_SCORE where nothing is futile; the depth may change."""
-        node_futility(self.worker.ctypes.data, self._pruning.ctypes.data, self._frames.ctypes.data)
+        records = (self.worker, self._pruning, self.tables, self._frames)
+        node_futility(*(record.ctypes.data for record in records))
         return int(self.node["futility"])
 
     def prune_node(self, came_by: int = NO_MOVE) -> tuple[int, int]:
@@ -263,13 +264,13 @@ class PruningProbe(NodeProbe):
 
     def corrected(self, value: int) -> int:
         """A static evaluation of the node, corrected."""
-        records = (self._pruning, self.learning, self._frames)
+        records = (self._pruning, self.learning, self.tables, self._frames)
         return int(corrected_value(*(record.ctypes.data for record in records), value))
 
     def learn_correction(self, best: int, bound: int) -> None:
         """Let the corrections learn that the node is worth `best`, which is a bound of this kind."""
         self.node["best"] = best
-        records = (self._pruning, self.learning, self._frames)
+        records = (self._pruning, self.learning, self.tables, self._frames)
         learn_from_value(*(record.ctypes.data for record in records), bound)
 
     def counts(self) -> dict[str, tuple[int, int]]:

@@ -19,17 +19,17 @@ IN_CHECK = "4k3/8/8/8/7b/8/8/4K2R w - - 0 1"
 GAINS = [
     (QUIET, "a2a3", 0),
     (QUIET, "c3b5", 0),
-    ("4k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "e4d5", 100),
-    ("4k3/8/8/3n4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
-    ("4k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
-    ("4k3/8/8/3r4/4P3/8/8/4K3 w - - 0 1", "e4d5", 500),
-    ("4k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "e4d5", 900),
-    ("3k4/8/6N1/3Pp3/8/8/3K4/n7 w - e6 0 1", "d5e6", 100),
+    ("r3k3/8/8/3p4/4P3/8/8/4K3 w - - 0 1", "e4d5", 100),
+    ("r3k3/8/8/3n4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
+    ("r3k3/8/8/3b4/4P3/8/8/4K3 w - - 0 1", "e4d5", 300),
+    ("r3k3/8/8/3r4/4P3/8/8/4K3 w - - 0 1", "e4d5", 500),
+    ("r3k3/8/8/3q4/4P3/8/8/4K3 w - - 0 1", "e4d5", 900),
+    ("r2k4/8/6N1/3Pp3/8/8/3K4/n7 w - e6 0 1", "d5e6", 100),
     ("8/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7c8r", 400),
     ("1r6/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7b8n", 700),
     ("8/2P5/k7/8/8/8/8/4K3 w - - 0 1", "c7c8b", 200),
 ]
-"""Moves, and what they gain by themselves: piece taken, and pawn become piece."""
+"""Moves, and what they gain by themselves: piece taken, and pawn become piece. Black has enough to win after them."""
 
 MARGINS_BY_HAND = {
     "null_depth_divisor": 5,

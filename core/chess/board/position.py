@@ -34,6 +34,11 @@ from psearch.core.views import Position, Tables, boolean, i64, position_at, tabl
 _PAWN_KEY_CODES = np.uint64(1 << PAWN + 1 | 1 << KING + 1 | 1 << 8 + PAWN + 1 | 1 << 8 + KING + 1)
 
 
+_RANK_7_BB = np.uint64(0x00FF000000000000)
+_RANK_2_BB = np.uint64(0x000000000000FF00)
+_MOST_IN_GAMES = 71
+
+
 @kernel(u64(Position))
 def occupied(pos):
     return pos.color_bb[WHITE] | pos.color_bb[BLACK]
@@ -279,6 +284,17 @@ def insufficient_material(pos):
     if knights_bb != U0:
         return popcount(knights_bb) == 1 and bishops_bb == U0
     return bishops_bb & LIGHT_BB == U0 or bishops_bb & ~LIGHT_BB == U0
+
+
+@kernel(boolean(Position))
+def is_crowded(pos):
+    """Tell whether there is more on the board than any game has: pieces count 3, 3, 5, 9, which is 62 at the start, and
+    a pawn that may promote at once 6."""
+    pawns_bb = pos.piece_bb[PAWN]
+    promoting_bb = (pawns_bb & pos.color_bb[0] & _RANK_7_BB) | (pawns_bb & pos.color_bb[1] & _RANK_2_BB)
+    minors_bb = pos.piece_bb[KNIGHT] | pos.piece_bb[BISHOP]
+    heavy = 5 * popcount(pos.piece_bb[ROOK]) + 9 * popcount(pos.piece_bb[QUEEN])
+    return 3 * popcount(minors_bb) + heavy + 6 * popcount(promoting_bb) > _MOST_IN_GAMES
 
 
 @kernel(boolean(Position, i64))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from psearch.core.chess.board.bits import bit, distance
+from psearch.core.chess.board.bits import bit, distance, move_from, move_kind, move_to
 from psearch.core.chess.board.position import king_square
 from psearch.core.chess.evaluation.kpk import kpk_is_won
 from psearch.core.constants import (
     BISHOP,
     FILE_A_BB,
+    KIND_EP,
     KING,
     KNIGHT,
     LIGHT_BB,
@@ -46,6 +47,12 @@ _FILE_H_BB = np.uint64(0x8080808080808080)
 _QUEEN_SIDE_BB = np.uint64(0x0F0F0F0F0F0F0F0F)
 
 
+@kernel(i64(i64, i64))
+def scaled(value, factor):
+    """Return so many 64ths of a value, rounded towards zero."""
+    return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
+
+
 @kernel(i64(Position, u64))
 def _strength(pos, side_bb):
     """Pieces in pawn units: 3 3 5 9."""
@@ -57,45 +64,50 @@ def _strength(pos, side_bb):
     )
 
 
-@kernel(i64(Position, i64, i64, i64))
-def _without_pawns(pos, strong, own_strength, enemy_strength):
+@kernel(boolean(Position, u64))
+def _has_bishops_of_one_colour(pos, own_bb):
+    """Nothing but bishops, all on light squares or all on dark ones."""
+    bishops_bb = own_bb & ~pos.piece_bb[KING]
+    return bishops_bb & ~pos.piece_bb[BISHOP] == U0 and (bishops_bb & LIGHT_BB == U0 or bishops_bb & ~LIGHT_BB == U0)
+
+
+@kernel(i64(Position, u64, i64, i64))
+def _without_pawns(pos, own_bb, own_strength, enemy_strength):
     """Scale for a side without pawns: it must be well ahead to mate."""
-    own_bb = pos.color_bb[strong]
     knights_only = pos.piece_bb[KNIGHT] & own_bb == own_bb & ~pos.piece_bb[KING]
-    if own_strength <= 3 or (knights_only and own_strength == 6):
+    if own_strength <= 3 or (knights_only and own_strength == 6) or _has_bishops_of_one_colour(pos, own_bb):
         return 0
     if own_strength - enemy_strength > 3:
         return SCALE_FULL
     return 6 if enemy_strength <= 3 else 14
 
 
-@kernel(boolean(Position, i64, u64))
-def _rook_pawn_draw(pos, strong, own_pawns_bb):
+@kernel(boolean(Position, i64, u64, i64))
+def _rook_pawn_draw(pos, strong, own_bb, enemy_king):
     """Only pawns of one rook file, no piece but bishops that miss the corner, and the enemy king sits there."""
+    own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb & ~FILE_A_BB != U0 and own_pawns_bb & ~_FILE_H_BB != U0:
         return False
-    own_bb = pos.color_bb[strong]
     bishops_bb = pos.piece_bb[BISHOP] & own_bb
     if own_bb & ~(bishops_bb | own_pawns_bb | pos.piece_bb[KING]) != U0:
         return False
     corner = (lowest_bit(own_pawns_bb) & 7) + (56 if strong == 0 else 0)
     colour_bb = LIGHT_BB if bit(corner) & LIGHT_BB != U0 else ~LIGHT_BB
-    return bishops_bb & colour_bb == U0 and distance(king_square(pos, 1 - strong), corner) <= 1
+    return bishops_bb & colour_bb == U0 and distance(enemy_king, corner) <= 1
 
 
-@kernel(boolean(Tables, Position, i64, u64))
-def _pawn_is_stopped(tb, pos, strong, own_pawns_bb):
+@kernel(boolean(Tables, Position, i64, u64, i64, boolean))
+def _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move):
     """King and one pawn against a bare king, and it is a draw."""
     turn = 0 if strong == 0 else 56
     king = king_square(pos, strong) ^ turn
-    enemy_king = king_square(pos, 1 - strong) ^ turn
-    return not kpk_is_won(tb, pos.side == strong, lowest_bit(own_pawns_bb) ^ turn, king, enemy_king)
+    return not kpk_is_won(tb, is_to_move, lowest_bit(own_pawns_bb) ^ turn, king, enemy_king ^ turn)
 
 
-@kernel(boolean(Position))
-def _is_kpk(pos):
+@kernel(boolean(u64, u64))
+def _is_kpk(own_pawns_bb, men_bb):
     """One pawn and the kings."""
-    return popcount(pos.color_bb[0] | pos.color_bb[1]) == 3 and pos.piece_bb[PAWN] != U0
+    return own_pawns_bb != U0 and popcount(men_bb) == 3
 
 
 @kernel(boolean(Position))
@@ -109,15 +121,53 @@ def _opposite_bishops(pos):
     )
 
 
-@kernel(i64(Position, i64))
-def known_scale(pos, strong):
-    """Return how much of the value of the side that is ahead to believe, as far as the theory of endings knows, without
-    what is only likely; 0 to SCALE_FULL."""
-    own_bb = pos.color_bb[strong]
+@kernel(i64(Tables, Position, i64, u64, u64, i64, boolean))
+def _known_scale(tb, pos, strong, own_bb, enemy_bb, enemy_king, is_to_move):
+    """Return `known_scale` with these men of either side on the board, and the other king on this square."""
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     if own_pawns_bb == U0:
-        return _without_pawns(pos, strong, _strength(pos, own_bb), _strength(pos, pos.color_bb[1 - strong]))
-    return 0 if _rook_pawn_draw(pos, strong, own_pawns_bb) else SCALE_FULL
+        return _without_pawns(pos, own_bb, _strength(pos, own_bb), _strength(pos, enemy_bb))
+    if _is_kpk(own_pawns_bb, own_bb | enemy_bb):
+        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb, enemy_king, is_to_move) else SCALE_FULL
+    return 0 if _rook_pawn_draw(pos, strong, own_bb, enemy_king) else SCALE_FULL
+
+
+@kernel(i64(Tables, Position, i64))
+def known_scale(tb, pos, strong):
+    """Return how much of the value of the side that is ahead to believe, as far as the theory of endings knows, without
+    what is only likely; 0 to SCALE_FULL."""
+    weak = 1 - strong
+    is_to_move = pos.side == strong
+    return _known_scale(tb, pos, strong, pos.color_bb[strong], pos.color_bb[weak], king_square(pos, weak), is_to_move)
+
+
+@kernel(i64(Tables, Position, i64))
+def known_scale_of(tb, pos, value):
+    """Return `known_scale` for the side that a value, for the side to move, has ahead; of both the less for 0."""
+    if pos.phase > SCALING_PHASE:
+        return SCALE_FULL
+    side = np.int64(pos.side)
+    if value > 0:
+        return known_scale(tb, pos, side)
+    if value < 0:
+        return known_scale(tb, pos, 1 - side)
+    return min(known_scale(tb, pos, side), known_scale(tb, pos, 1 - side))
+
+
+@kernel(boolean(Tables, Position, i64))
+def leaves_no_win(tb, pos, move):
+    """Tell whether the theory of endings knows that the other side cannot win after a legal move: for want of what the
+    move has taken."""
+    if pos.phase > SCALING_PHASE:
+        return False
+    side = np.int64(pos.side)
+    to = move_to(move)
+    king = king_square(pos, side)
+    victim = to ^ 8 if move_kind(move) == KIND_EP else to
+    own_bb = pos.color_bb[1 - side] & ~bit(victim)
+    return (
+        _known_scale(tb, pos, 1 - side, own_bb, pos.color_bb[side], to if move_from(move) == king else king, True) == 0
+    )
 
 
 @kernel(boolean(Position))
@@ -135,10 +185,8 @@ def scale(tb, pos, strong, passed_bb):
     enemy_bb = pos.color_bb[weak]
     own_pawns_bb = pos.piece_bb[PAWN] & own_bb
     enemy_pawns_bb = pos.piece_bb[PAWN] & enemy_bb
-    if own_pawns_bb != U0 and _is_kpk(pos):
-        return 0 if _pawn_is_stopped(tb, pos, strong, own_pawns_bb) else SCALE_FULL
-    known = known_scale(pos, strong)
-    if own_pawns_bb == U0 or known == 0:
+    known = known_scale(tb, pos, strong)
+    if own_pawns_bb == U0 or known == 0 or _is_kpk(own_pawns_bb, own_bb | enemy_bb):
         return known
     own_pawns = popcount(own_pawns_bb)
     own_strength = _strength(pos, own_bb)
@@ -160,7 +208,7 @@ def scale(tb, pos, strong, passed_bb):
 def _pawn_wins(tb, pos, strong):
     """Centipawns for a pawn that queens against a bare king: more than for one that does not, and more the nearer."""
     pawns_bb = pos.piece_bb[PAWN] & pos.color_bb[strong]
-    if pawns_bb == U0 or not _is_kpk(pos) or _pawn_is_stopped(tb, pos, strong, pawns_bb):
+    if not _is_kpk(pawns_bb, pos.color_bb[0] | pos.color_bb[1]) or known_scale(tb, pos, strong) == 0:
         return 0
     rank = lowest_bit(pawns_bb) >> 3
     return PAWN_WINS + PAWN_WINS_STEP * (rank if strong == 0 else 7 - rank)

@@ -8,10 +8,8 @@ mirrored values, so division rounds towards zero.
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.chess.chess_entries import CHESS
-from psearch.core.chess.evaluation.endgames import SCALE_FULL, SCALING_PHASE, drive, has_bare_king, known_scale, scale
+from psearch.core.chess.evaluation.endgames import SCALING_PHASE, drive, has_bare_king, known_scale_of, scale, scaled
 from psearch.core.chess.evaluation.king import danger_term, danger_units
 from psearch.core.chess.evaluation.network import network_value
 from psearch.core.chess.evaluation.pawns import pawn_slot
@@ -87,7 +85,7 @@ def _scaled(tb, ev, pos, phase):
     rest = min(max(rest, -tb.rest_bound), tb.rest_bound)
     value = taper(pos.psq_mg, pos.psq_eg, phase) + rest
     factor = scale(tb, pos, 0 if value >= 0 else 1, ev.pawns[slot].passed)
-    return value * factor // SCALE_FULL if value >= 0 else -(-value * factor // SCALE_FULL)
+    return scaled(value, factor)
 
 
 @kernel(i64(Tables, Evaluation, Position))
@@ -109,10 +107,7 @@ def evaluate_by_network(tb, ev, pos, ply):
     if has_bare_king(pos):
         return evaluate(tb, ev, pos)
     value = network_value(tb, ev, pos, ply)
-    side = np.int64(pos.side)
-    if value >= 0:
-        return value * known_scale(pos, side) // SCALE_FULL
-    return -(-value * known_scale(pos, 1 - side) // SCALE_FULL)
+    return scaled(value, known_scale_of(tb, pos, value))
 
 
 @entry(i64(i64, i64, i64), CHESS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from psearch.core.chess.board.bits import move_from, move_kind, move_to
 from psearch.core.chess.board.checks import gives_check
 from psearch.core.chess.board.position import code_on, has_pieces, piece_on
+from psearch.core.chess.evaluation.endgames import leaves_no_win
 from psearch.core.chess.ordering.history import is_quiet, quiet_history
 from psearch.core.chess.ordering.movepick import drop_quiets
 from psearch.core.chess.ordering.see import SEE_VALUES, captured_value, see_at_least, see_value
@@ -15,6 +16,7 @@ from psearch.core.chess.pruning.counters import count_pruned, count_tried
 from psearch.core.chess.pruning.reductions import base_reduction
 from psearch.core.constants import (
     BISHOP,
+    DRAW,
     KIND_EP,
     KIND_PROMOTE,
     KNIGHT,
@@ -77,6 +79,13 @@ def _is_exempt(pruning, pos, move):
     )
 
 
+@kernel(boolean(Tables, Position, i64, i64))
+def saves_draw(tb, pos, move, bound):
+    """Tell whether a capture is worth a draw, and so more than a bound that rests on material: the other side is known
+    not to win with what is left."""
+    return bound < DRAW and leaves_no_win(tb, pos, move)
+
+
 @kernel(boolean(Worker, PruningRecord, Tables, Position, Node, i64))
 def _is_futile(wk, pruning, tb, pos, node, move):
     """Heinz's condition at a node that has a `futility`; the bound goes into `best`."""
@@ -91,6 +100,8 @@ def _is_futile(wk, pruning, tb, pos, node, move):
     if bound > node.alpha or _is_exempt(pruning, pos, move):
         return False
     if pruning.exempt_checks and gives_check(tb, pos, move):
+        return False
+    if not quiet and saves_draw(tb, pos, move, max(bound, node.best)):
         return False
     if bound > node.best:
         node.best = bound
@@ -157,7 +168,8 @@ def prunes_move(wk, pruning, learning, tb, pos, node, move):
         return _prunes_quiet(wk, pruning, learning, tb, pos, node, move)
     if pruning.see_captures and node.depth <= pruning.see_depth:
         count_tried(wk, SEE_CAPTURES)
-        if not see_at_least(tb, pos, move, -pruning.see_captures_margin * node.depth):
+        loses = not see_at_least(tb, pos, move, -pruning.see_captures_margin * node.depth)
+        if loses and not saves_draw(tb, pos, move, node.best):
             count_pruned(wk, SEE_CAPTURES)
             return True
     return False
@@ -171,7 +183,7 @@ def prunes_capture(wk, pruning, tb, pos, node, move):
         return False
     count_tried(wk, DELTA)
     bound = clear_of_mates(node.eval + pruning.delta_margin + _material_gain(pos, move))
-    if bound > node.alpha:
+    if bound > node.alpha or saves_draw(tb, pos, move, max(bound, node.best)):
         return False
     count_pruned(wk, DELTA)
     if bound > node.best:

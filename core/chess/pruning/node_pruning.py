@@ -9,9 +9,12 @@ H. G. Muller; the others are common ground of today's engines.
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.chess.board.mate_in_one import mate_in_one
 from psearch.core.chess.board.movegen import king_can_step
 from psearch.core.chess.board.position import has_pieces, king_square
+from psearch.core.chess.evaluation.endgames import SCALING_PHASE, known_scale
 from psearch.core.chess.evaluation.evaluate import material
 from psearch.core.chess.ordering.see import see_value
 from psearch.core.chess.pruning.counters import count_pruned, count_tried
@@ -19,6 +22,8 @@ from psearch.core.constants import (
     ALL_NODE,
     BOUND_LOWER,
     BOUND_NONE,
+    DRAW,
+    KING,
     NO_MOVE,
     NO_SCORE,
     NULL_MOVE,
@@ -58,8 +63,18 @@ def _officers(pos, side):
     return popcount(pos.color_bb[side] & ~pos.piece_bb[PAWN]) - 1
 
 
-@kernel(void(Worker, PruningRecord, Position, Node))
-def decide_futility(wk, pruning, pos, node):
+@kernel(boolean(Tables, Position, i64))
+def _may_be_drawn(tb, pos, value):
+    """Whether a value below a draw, got from material, says nothing: the other side is known not to win, or a bare king
+    is to move, which can come to stand where that is known."""
+    if value >= DRAW or pos.phase > SCALING_PHASE:
+        return False
+    side = np.int64(pos.side)
+    return pos.color_bb[side] & ~pos.piece_bb[KING] == U0 or known_scale(tb, pos, 1 - side) == 0
+
+
+@kernel(void(Worker, PruningRecord, Tables, Position, Node))
+def decide_futility(wk, pruning, tb, pos, node):
     """Take Heinz's decisions at the last three plies: `futility` becomes what a move without gain can be worth at most.
 
     Limited razoring (depth 3) takes a ply off; then depth 2 counts as for extended futility.
@@ -76,7 +91,8 @@ def decide_futility(wk, pruning, pos, node):
         and _officers(pos, 1 - pos.side) > _PIECES_FOR_RAZORING
     ):
         count_tried(wk, LIMITED_RAZORING)
-        if base + pruning.limited_razoring_margin <= alpha:
+        most = base + pruning.limited_razoring_margin
+        if most <= alpha and not _may_be_drawn(tb, pos, most):
             count_pruned(wk, LIMITED_RAZORING)
             node.depth = 2
     margin = NO_SCORE
@@ -84,7 +100,7 @@ def decide_futility(wk, pruning, pos, node):
         margin = pruning.extended_futility_margin
     elif node.depth == 1 and pruning.futility:
         margin = pruning.futility_margin
-    if margin != NO_SCORE and base + margin <= alpha:
+    if margin != NO_SCORE and base + margin <= alpha and not _may_be_drawn(tb, pos, base + margin):
         node.futility = clear_of_mates(base + margin)
 
 
@@ -172,7 +188,9 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
         return PRUNE_NOTHING
     if pruning.razoring and depth <= pruning.razoring_depth:
         count_tried(wk, RAZORING)
-        if estimate + pruning.razoring_margin * depth <= alpha and not _mates(wk, pruning, tb, pos, pos.side):
+        if estimate + pruning.razoring_margin * depth <= alpha and not (
+            _may_be_drawn(tb, pos, estimate) or _mates(wk, pruning, tb, pos, pos.side)
+        ):
             return PRUNE_RAZOR
     is_threat_known = False
     if pruning.reverse_futility and depth <= pruning.reverse_futility_depth:
@@ -191,7 +209,7 @@ def prune_node(wk, pruning, tb, pos, node, came_by):
     if pruning.deep_futility and 1 < depth <= 3 + null_reduction(pruning, pos, node):
         count_tried(wk, DEEP_FUTILITY)
         most = node.eval + _two_most_valuable(pos, 1 - pos.side) + 2 * pruning.deep_futility_margin
-        if most <= alpha:
+        if most <= alpha and not _may_be_drawn(tb, pos, most):
             count_pruned(wk, DEEP_FUTILITY)
             wk.value = clear_of_mates(most)
             return PRUNE_RETURN

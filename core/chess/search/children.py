@@ -65,7 +65,8 @@ def push_null(ctx, wk, frame, node, split_type, kannan_type):
     make_null(tables_of(ctx), frame.position, child.position)
     child.node.extended = 0
     beta = node.beta
-    set_child(ctx, wk, frame, node, -beta, 1 - beta, node.depth - reduction - 1, split_type, kannan_type)
+    depth = max(node.depth - reduction - 1, 0)  # less than 0 is what quiescence has spent
+    set_child(ctx, wk, frame, node, -beta, 1 - beta, depth, split_type, kannan_type)
 
 
 @kernel(void(Context, Frame, i64))
@@ -82,7 +83,7 @@ def make_child(ctx, frame, move):
 def push_move(ctx, wk, frame, node, stage, alpha, beta, depth, split_type, kannan_type):
     """Search the move of the visit, already made, with a window in the node's view."""
     begin_visit(frame, stage, alpha, beta, depth)
-    set_child(ctx, wk, frame, node, -beta, -alpha, depth, split_type, kannan_type)
+    set_child(ctx, wk, frame, node, -beta, -alpha, max(depth, 0), split_type, kannan_type)
 
 
 @kernel(void(Frame, i64, i64, i64, i64))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psearch.core.chess.evaluation.endgames import known_scale_of, scaled
 from psearch.core.chess.ordering.history import is_quiet, towards
 from psearch.core.constants import (
     BISHOP,
@@ -30,7 +31,7 @@ from psearch.core.records.learning import CORRECTIONS
 from psearch.core.scores import clear_of_mates, is_mate_bound
 from psearch.core.toolchain.intrinsics import check
 from psearch.core.toolchain.jit import kernel
-from psearch.core.views import Learning, Node, Position, PruningRecord, i64, void
+from psearch.core.views import Learning, Node, Position, PruningRecord, Tables, i64, void
 
 _BITS = CORRECTIONS.bit_length() - 1
 _TOP = np.uint64(64 - _BITS)
@@ -75,9 +76,10 @@ def _move_slot(node):
     return np.int64((np.uint64(node.cont_1 | node.cont_2 << 10) * _MIX_1) >> _TOP)
 
 
-@kernel(i64(PruningRecord, Learning, Position, Node, i64))
-def corrected(pruning, learning, pos, node, value):
-    """Return the static evaluation of a node that is not in check, corrected."""
+@kernel(i64(PruningRecord, Learning, Tables, Position, Node, i64))
+def corrected(pruning, learning, tb, pos, node, value):
+    """Return the static evaluation of a node that is not in check, corrected. Where the theory of endings knows better,
+    a correction counts as much as the value, which is nothing in a draw, and puts no side ahead that cannot win."""
     if not pruning.correction:
         return value
     side = pos.side
@@ -90,12 +92,16 @@ def corrected(pruning, learning, pos, node, value):
         )
         + pruning.correction_moves * learning.move_correction[side, _move_slot(node)]
     )
-    return clear_of_mates(value + ((sum + _LIMIT // 2) >> _LIMIT_SHIFT))
+    sum = value + scaled((sum + _LIMIT // 2) >> _LIMIT_SHIFT, known_scale_of(tb, pos, value))
+    if (value < 0 < sum) or (sum < 0 < value):
+        sum = scaled(sum, known_scale_of(tb, pos, sum))
+    return clear_of_mates(sum)
 
 
-@kernel(void(PruningRecord, Learning, Position, Node, i64))
-def learn_correction(pruning, learning, pos, node, bound):
-    """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond."""
+@kernel(void(PruningRecord, Learning, Tables, Position, Node, i64))
+def learn_correction(pruning, learning, tb, pos, node, bound):
+    """Learn from a node's value, which is a bound of this kind: not where it bounds what the evaluation is beyond, nor
+    where nothing is left of a correction."""
     best = node.best
     if not pruning.correction or node.eval == NO_SCORE or is_mate_bound(best):
         return
@@ -104,7 +110,7 @@ def learn_correction(pruning, learning, pos, node, bound):
     if node.best_move != NO_MOVE and not is_quiet(pos, node.best_move):
         return
     change = min(max((best - node.eval) * node.depth // pruning.correction_slowness, -_MOST_AT_ONCE), _MOST_AT_ONCE)
-    if change == 0:
+    if change == 0 or known_scale_of(tb, pos, node.raw_eval) == 0:
         return
     check(abs(change) <= _MOST_AT_ONCE, "corrections change in steps")
     side = pos.side

@@ -36,6 +36,7 @@ from psearch.core.constants import (
     MATE,
     NO_MOVE,
     NO_SCORE,
+    NULL_MOVE,
     PASS_MAIN,
     PASS_PROBCUT,
     PASS_SINGULAR,
@@ -58,6 +59,7 @@ from psearch.core.views import (
     header_of,
     i64,
     stack_of,
+    tables_of,
     void,
 )
 
@@ -138,7 +140,7 @@ def enter(ctx, wk, frame):
     path = stack_of(ctx, wk.stack).path
     if not node.in_check:
         node.raw_eval = static_eval(ctx, wk, pos, data)
-        node.eval = corrected(pruning, hd.learning, pos, node, node.raw_eval)
+        node.eval = corrected(pruning, hd.learning, tables_of(ctx), pos, node, node.raw_eval)
         if ply >= 2:
             before = path[ply - 2].eval
             node.improving = 1 if before != NO_SCORE and node.eval > before else 0
@@ -148,15 +150,16 @@ def enter(ctx, wk, frame):
     # step 5: what can be said without a move, and the null move
     node.futility = NO_SCORE
     if ply > 0:
-        decide_futility(wk, pruning, pos, node)
+        decide_futility(wk, pruning, tables_of(ctx), pos, node)
         node.full_depth = node.depth
         # in the first iterations a waiting move may mate, which threatens nothing: the replies to it are searched
         is_early_reply = ply == 1 and stack_of(ctx, wk.stack).root_depth <= pruning.reply_iterations
         if not pv_node and not is_early_reply:
             action = prune_node(ctx, wk, pos, node, path[ply].move)
             if action == PRUNE_RETURN:
+                wk.value = max(ply - MATE, min(wk.value, MATE - ply - 1))  # a user's rule may have left any number
                 return DO_RETURN
-            if action == PRUNE_NULL:
+            if action == PRUNE_NULL and not node.in_check and path[ply].move != NULL_MOVE:
                 return DO_NULL
             if action == PRUNE_RAZOR:
                 count_pruned(wk, RAZORING)
@@ -236,6 +239,6 @@ def finish(ctx, wk, frame):
     if ply == 0 and node.end < hd.legal_root_moves:
         return  # the value of some of the moves is not that of the position
     bound = bound_found(node)
-    learn_correction(hd.options.pruning, hd.learning, frame.position, node, bound)
+    learn_correction(hd.options.pruning, hd.learning, tables_of(ctx), frame.position, node, bound)
     if hd.options.tt:
         store_result(ctx, wk, frame, best, node.depth, bound)

@@ -6,12 +6,15 @@ take the next move from where the last one left off.
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.chess.board.movegen import count_legal
 from psearch.core.chess.ordering.movepick import pick_move
 from psearch.core.chess.pruning.sound import skips_soundly
 from psearch.core.chess.search.decisions import prunes_move
 from psearch.core.constants import MATE_IN_MAX_PLY, NO_MOVE, PASS_PROBCUT
 from psearch.core.records import MAX_MOVES, MAX_PLY
+from psearch.core.toolchain.intrinsics import check
 from psearch.core.toolchain.jit import kernel
 from psearch.core.views import Context, Node, Position, Tables, Worker, boolean, header_of, i64, tables_of
 
@@ -74,6 +77,10 @@ def next_move(ctx, wk, pos, node, home):
             return take_deferred(node)
         if sound and skips_soundly(ctx, wk, home // MAX_PLY, pos, node, move):
             continue
-        if not prunes_move(ctx, wk, pos, node, move) or not _can_do_without(node):
+        best = np.int64(node.best)
+        pruned = prunes_move(ctx, wk, pos, node, move)
+        check(best <= node.best < MATE_IN_MAX_PLY or node.best == best, "a rule raises the best value to a bound")
+        node.best = max(best, min(node.best, MATE_IN_MAX_PLY - 1))  # a user's rule may have written any number
+        if not pruned or not _can_do_without(node):
             return move
         node.moves_done += 1

@@ -1,13 +1,21 @@
-"""Quiescence: captures and queen promotions until the position is quiet, and all evasions in check."""
+"""Quiescence: captures and queen promotions until the position is quiet, and all evasions in check.
+
+With a dozen queens a side there is no end of captures. So on a board that is more crowded than in any game a quiescence
+search has a budget of positions, which each of its nodes shares out among its moves, alike: a move gets the same
+whatever the window, the order of moves or the worker, and all of the tree is no larger than the budget by much. A node
+without a position for each of its captures stands pat.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 from psearch.core.chess.board.movegen import generate_captures, generate_quiets
-from psearch.core.chess.board.position import find_pins
+from psearch.core.chess.board.position import find_pins, is_crowded
 from psearch.core.chess.ordering.movepick import PICK_TT, begin_picking, score_captures, score_quiets, scored, take_best
 from psearch.core.chess.ordering.see import see_at_least
 from psearch.core.chess.pruning.counters import count_pruned, count_tried
-from psearch.core.chess.pruning.move_pruning import prunes_capture
+from psearch.core.chess.pruning.move_pruning import prunes_capture, saves_draw
 from psearch.core.chess.pruning.sound import skips_soundly
 from psearch.core.chess.search.children import make_child, set_child, update_pv
 from psearch.core.chess.search.correction import corrected
@@ -20,11 +28,15 @@ from psearch.core.constants import (
     DO_CHILD,
     DO_MOVES,
     DO_RETURN,
+    DRAW,
     MATE,
     MOVE_MASK,
     NO_SCORE,
+    PV_NODE,
+    QUIESCENCE_BUDGET,
     STATE_QCHILD,
     U0,
+    UNLIMITED,
 )
 from psearch.core.techniques import SEE_QUIESCENCE
 from psearch.core.toolchain.jit import kernel
@@ -32,6 +44,7 @@ from psearch.core.views import (
     Context,
     Frame,
     Node,
+    Position,
     Worker,
     above,
     boolean,
@@ -45,6 +58,21 @@ _TABLE_MOVE_SCORE = (1 << 15) - 1
 """The greatest score of a move list."""
 _LIFT = 1 << 14
 """Lifts the score of a capture above most that history gives a quiet move; the sum stays below the table move's."""
+
+
+@kernel(i64(Position, Node))
+def quiescence_budget(pos, node):
+    """Return how many positions may be looked at below a node; any number in a position as games have it. What has been
+    spent is its depth, below 0: what began with a crowded board goes on with its budget."""
+    if node.depth == 0 and not is_crowded(pos):
+        return UNLIMITED
+    return QUIESCENCE_BUDGET + node.depth
+
+
+@kernel(i64(i64, i64))
+def quiescence_share(budget, moves):
+    """Return the depth of the child for one of so many moves."""
+    return 0 if budget == UNLIMITED else budget // moves - QUIESCENCE_BUDGET
 
 
 @kernel(void(Node, i64))
@@ -78,6 +106,10 @@ def enter_quiescence(ctx, wk, frame):
     tb = tables_of(ctx)
     ply = wk.ply
     wk.counters.qnodes += 1
+    budget = quiescence_budget(pos, node)
+    if node.in_check and budget == 0:
+        wk.value = DRAW  # as at the end of the stack
+        return DO_RETURN
     uses_table = _uses_table(ctx)
     data = probe_table(ctx, pos) if uses_table else U0
     if data != U0:
@@ -89,7 +121,7 @@ def enter_quiescence(ctx, wk, frame):
     node.raw_eval = NO_SCORE
     if not node.in_check:
         node.raw_eval = static_eval(ctx, wk, pos, data)
-        node.eval = corrected(hd.options.pruning, hd.learning, pos, node, node.raw_eval)
+        node.eval = corrected(hd.options.pruning, hd.learning, tb, pos, node, node.raw_eval)
         node.best = node.eval
         if node.best >= node.beta:
             wk.value = node.best
@@ -102,6 +134,8 @@ def enter_quiescence(ctx, wk, frame):
     captures_end = generate_captures(tb, pos, node, 0)
     score_captures(hd.learning, pos, node, 0, captures_end)
     node.end = captures_end
+    if not node.in_check and budget < captures_end:
+        node.end = 0  # there is not a position for each of them
     if node.in_check:
         node.end = generate_quiets(tb, pos, node, captures_end)
         score_quiets(hd.learning, pos, node, captures_end, node.end)
@@ -126,7 +160,7 @@ def next_quiescence(ctx, wk, frame):
             continue
         if prune:
             count_tried(wk, SEE_QUIESCENCE)
-            if not see_at_least(tb, frame.position, move, 0):
+            if not see_at_least(tb, frame.position, move, 0) and not saves_draw(tb, frame.position, move, node.best):
                 count_pruned(wk, SEE_QUIESCENCE)
                 continue
         node.moves_done += 1
@@ -134,7 +168,8 @@ def next_quiescence(ctx, wk, frame):
         frame.visit.resume = STATE_QCHILD
         make_child(ctx, frame, move)
         alpha, beta = node.alpha, node.beta
-        set_child(ctx, wk, frame, node, -beta, -alpha, 0, node.split_type, node.kannan_type)
+        depth = quiescence_share(quiescence_budget(frame.position, node), np.int64(node.end))
+        set_child(ctx, wk, frame, node, -beta, -alpha, depth, node.split_type, node.kannan_type)
         return DO_CHILD
     if node.in_check and node.moves_done == 0:
         wk.value = wk.ply - MATE
@@ -154,10 +189,11 @@ def after_quiescence(ctx, wk, frame, value):
         if value > node.alpha:
             node.best_move = frame.visit.move
             node.alpha = value
+            if node.kannan_type == PV_NODE:
+                update_pv(node, above(frame), frame.visit.move)  # also at a cutoff, as in `after_move`
             if value >= node.beta:
                 wk.value = value
                 if _uses_table(ctx):
                     store_result(ctx, wk, frame, node.best, 0, BOUND_LOWER)
                 return DO_RETURN
-            update_pv(node, above(frame), frame.visit.move)
     return DO_MOVES
