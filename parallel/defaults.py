@@ -45,7 +45,10 @@ DRIVERS = ("auto", *STUDY_DRIVERS)
 it."""
 DEFAULT_DRIVER = "auto"
 PROVING_WORKERS = 8
-"""From so many on `auto` takes null windows, for one line."""
+"""Workers from which on `auto` takes null windows, for one line."""
+MANY_ROOTS_WORKERS = 8
+MANY_ROOTS = 4
+"""Workers from which on `auto` has several roots, for one line and no depth, and how many roots these are."""
 PRUNING_MODES = ("plain", "sound", "ael", "modern")
 DEFAULT_PRUNING = "modern"
 EVALUATIONS = ("auto", "net", "classic")

@@ -24,6 +24,8 @@ from psearch.defaults import (
     DEFAULT_SPLIT_DEPTH,
     DRIVERS,
     EVALUATIONS,
+    MANY_ROOTS,
+    MANY_ROOTS_WORKERS,
     POLICY_NAMES,
     PROVING_WORKERS,
 )
@@ -192,6 +194,8 @@ class SearchOptions:
     """remaining depth of a child from which its move is put off while another worker searches the position, with any
     policy but lazy; 0 never; None: 3 with abdada, else never"""
     record: bool = True
+    roots: int = 0
+    """searched at once by workers that share a search; 0: one, or with the driver `auto` as their number has it"""
     evaluation: str = DEFAULT_EVALUATION
     """one of `EVALUATIONS`, in place of what `pruning` says"""
     network: str = ""
@@ -215,7 +219,7 @@ class SearchOptions:
                 "sound pruning leaves out what cannot change the value, and proves it with the package's own rules: "
                 f"it cannot be used with a file's {replaced[0]}"
             )
-        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth"):
+        for name in ("aspiration", "split_depth", "open_busy", "open_idle", "join_cost", "defer_depth", "roots"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= _MOST:
                 raise PsearchError(f"{name} must be from 0 to {_MOST}, not {shown(value)}")
@@ -252,6 +256,15 @@ class SearchOptions:
         if self.driver == "auto":
             return workers >= PROVING_WORKERS and lines == 1 and self.policy not in ("serial", "lazy", "abdada")
         return self.driver == "null"
+
+    def root_count(self, workers: int, lines: int, *, to_depth: bool) -> int:
+        """Return how many roots workers that share a search have: `auto` takes several for one line of many workers,
+        but to a depth that is asked for one root is the fastest (docs/decisions/033)."""
+        if lines > 1:
+            return 1
+        if self.roots > 0:
+            return min(self.roots, workers)
+        return MANY_ROOTS if self.driver == "auto" and workers >= MANY_ROOTS_WORKERS and not to_depth else 1
 
     @property
     def pruning_words(self) -> str:

@@ -24,6 +24,7 @@ options_dtype = record(
         ("defer_depth", "i4"),  # from so much depth moves others are at are put off; 0 never, -1 as the policy has it
         ("record", "i4"),  # 1: count outcomes for the prediction
         ("aspiration", "i4"),  # half width of the first window, centipawns; 0: full window
+        ("roots", "i4"),  # searched at once where work is split; the policy may want one for each worker
         ("null_windows", "i4"),  # from so much depth on the value of the root is proved by null windows; 0 never
     ]
 )
@@ -40,8 +41,8 @@ header_dtype = record(
         ("pad_4", "i8", (7,)),
         ("idle_workers", "i8"),  # atomic; workers without a stack. Rises and falls at joins and leaves only
         ("pad_5", "i8", (7,)),
-        ("roots", "i8"),  # atomic; roots still being searched: one, or one a worker where nothing is split
-        ("first_roots", "i8"),  # atomic; how many there were; 0 until worker 0 has asked the policy
+        ("roots", "i8"),  # atomic; roots still being searched
+        ("first_roots", "i8"),  # atomic; how many there were, on stacks 0, 1 ..; 0 until worker 0 has asked the policy
         ("pad_6", "i8", (6,)),
         # from here on: written by the supervisor between searches, then only read
         ("worker_count", "i8"),

@@ -55,7 +55,7 @@ node_dtype = record(
         ("cont_1", "i4"),  # piece and target of the move that led here, and of the one before: `piece_to`; 0 none
         ("cont_2", "i4"),
         ("threats", "u8"),  # squares that the other side attacks
-        ("nodes_before", "i8"),  # the owner's `nodes` at entry; -1 once a helper has joined. Owner; under the lock
+        ("helped_nodes", "i8"),  # below this node, by others than who runs its stack. Runner; under the lock once open
         ("raw_eval", "i4"),  # static evaluation as evaluated: what the table keeps
         ("pv_length", "i4"),
         ("moves", "i4", (MAX_MOVES,)),  # score << 16 | move; owner, or under the lock once open
@@ -74,8 +74,7 @@ visit_dtype = record(
         ("beta", "i4"),
         ("depth", "i4"),  # of the child
         ("resume", "i4"),  # worker state that takes the child's value
-        ("worker", "i4"),  # who began this visit
-        ("nodes_before", "i8"),  # that worker's `nodes` when it did: prices what an abort throws away
+        ("nodes_before", "i8"),  # of the stack (`stack_nodes`) when the move was begun: what it has taken
         ("p_needed", "i4"),  # of the child, in 1/65536
         ("shared", "i4"),  # 1: taken while others were inside the node
         ("new_depth", "i4"),  # of the child without reduction: for the search that follows if a reduced one fails high

@@ -18,8 +18,8 @@ outcomes_dtype = record(
         # by expected type, table bound, depth, progress at the end: nodes that failed low or were exact, nodes that cut
         ("ended", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS, 2)),
         ("deepest", "i8"),  # depth among them
-        ("size_sum", "i8", (DEPTHS,)),  # nodes of unshared subtrees of this depth
-        ("size_count", "i8", (DEPTHS,)),
+        # by the type of the node, its depth and the step of the move's number: moves searched, their nodes
+        ("move_sizes", "i8", (TYPES, DEPTHS, PROGRESS, 2)),
         # moves taken at nodes that other workers were inside, by P(needed) at that time: all, and those whose result
         # was used in the end
         ("needed_seen", "i8", (BINS,)),
@@ -34,12 +34,9 @@ prediction_dtype = record(
         ("cut", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),
         ("p_no_cut", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # P(no cutoff), in 1/65536
         ("p_pass", "i4", (TYPES, BOUNDS, DEPTHS, PROGRESS)),  # P(the next move is done without a cutoff), the same
-        ("size_sum", "i8", (DEPTHS,)),
-        ("size_count", "i8", (DEPTHS,)),
-        ("size", "i8", (DEPTHS,)),  # expected nodes of a subtree by depth
+        ("move_sizes", "i8", (TYPES, DEPTHS, PROGRESS, 2)),  # of all workers; older iterations count less
+        ("move_size", "i8", (TYPES, DEPTHS, PROGRESS)),  # expected nodes of a move of a node
         ("join_cost", "i8"),  # nodes that a worker could search in the time a join takes, measured
-        ("least_depth", "i8"),  # of a node that `calibrated` may open while all are busy: below it moves are too small
-        ("least_depth_idle", "i8"),  # the same while a worker is idle
         ("fresh", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS, 2)),  # `ended` of all workers; zero but during a merge
         # for the study of predictions: what no merge forgets
         ("all_seen", "i8", (TYPES, BOUNDS, DEPTHS, PROGRESS)),

@@ -63,8 +63,7 @@ simulation_dtype = record(
         ("window_began", "i8"),  # a window is as long as a look for work, or longer: when the present one began
         ("window_changes", "i8"),  # `changes` then
         ("recent_changes", "i8"),  # in the time of a look for work, in the last window
-        ("waits_for", "i8", (MAX_WORKERS,)),  # number of the frame whose lock the worker waited for last, -1 none
-        ("waits_until", "i8", (MAX_WORKERS,)),
+        ("waited", "i8"),  # time of all workers, for the locks of nodes
         ("idle_changes", "i8"),  # of the word that counts idle workers
         ("idle_seen", "i8", (MAX_WORKERS,)),  # `idle_changes` as the worker last looked
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from psearch.core.records.info import info_dtype
 from psearch.core.records.layout import MAX_MOVES, MAX_PLY, record
 
 path_dtype = record(
@@ -32,10 +33,15 @@ stack_dtype = record(
         ("root_low", "i8"),  # by null windows: what has been proved of the root at this depth, -INFINITE nothing yet
         ("root_high", "i8"),  # INFINITE nothing yet
         ("root_whole", "i8"),  # whether what is known of the root at this depth rests on the whole of a game
-        ("pad", "i8"),
+        # nodes searched on this stack by all who have run it, less those of its runner; parked: less nothing. Runner
+        ("nodes_before_runner", "i8"),
         ("path", path_dtype, (MAX_PLY,)),  # from the root to here. Joiner copies 0 .. base
         # at this ply, below the node two plies before it: how many nodes a move has cut off. The runner; a helper adds
         # what it has counted to those of the split node's stack
         ("cutoffs", "i4", (MAX_PLY,)),
+        # of a root, for the vote (`thread_vote.py`). Runner
+        ("finished_depth", "i8"),  # the last depth with an exact score; 0 none
+        ("answer", info_dtype),  # what this root has shown, without nodes and selective depth
+        ("pad_answer", "u1", (24,)),
     ]
 )

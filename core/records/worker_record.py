@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from psearch.core.records.evaluation import evaluation_dtype
-from psearch.core.records.info import info_dtype
 from psearch.core.records.layout import MAX_PLY, record
 from psearch.core.records.prediction_record import outcomes_dtype
 from psearch.core.records.pruning_record import TECHNIQUES
@@ -57,10 +56,7 @@ worker_dtype = record(
         ("outcomes", outcomes_dtype),  # since the last merge
         ("killers", "i4", (MAX_PLY, 2)),
         ("pruned", "i8", (TECHNIQUE_ROOM, 2)),  # by technique: times tried, times it pruned (reduced, extended)
-        # of a root of its own, where nothing is split: for the vote. See `thread_vote.py`
-        ("finished_depth", "i8"),  # the last depth with an exact score; 0 none
-        ("answer", info_dtype),  # without nodes and selective depth
-        ("pad_answer", "u1", (56,)),
+        ("pad_pruned", "u1", (32,)),
         ("evaluation", evaluation_dtype),
     ]
 )

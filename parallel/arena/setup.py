@@ -92,7 +92,8 @@ def write_search(
     arena.use_network(options.read_network(), is_used=bool(rules.network))
     record["pruning"] = rules.record()
     record["null_windows"] = PROVED_DEPTH if options.proves(arena.workers, int(header["multipv"])) else 0
-    for name in set(record.dtype.names) - {"pruning", "null_windows"}:
+    record["roots"] = options.root_count(arena.workers, int(header["multipv"]), to_depth=limits.depth is not None)
+    for name in set(record.dtype.names) - {"pruning", "null_windows", "roots"}:
         record[name] = _policy_number(options) if name == "policy" else int(getattr(options, name) or 0)
     if options.defer_depth is None:
         record["defer_depth"] = -1

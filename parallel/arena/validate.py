@@ -75,7 +75,8 @@ def _worker_violations(arena: Arena) -> Iterator[str]:
     if without != int(arena.header[0]["idle_workers"]):
         yield f"the header counts {arena.header[0]['idle_workers']} idle workers, there are {without}"
     for number in _stacks_in(arena, STACK_ACTIVE):
-        if number not in runners:
+        is_to_come = number < arena.workers and int(arena.worker[number]["state"]) == STATE_BEGIN  # a root's
+        if number not in runners and not is_to_come:
             yield f"stack {number} is active, but nobody runs it"
     for number, plies in _offers(arena):
         if arena.stack[number]["state"] == STACK_FREE:

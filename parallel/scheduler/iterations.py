@@ -5,9 +5,10 @@ user's, and none of its kernels runs in the program. No worker waits for the sup
 that has just finished the root reports to a ring in the header and sets up the next search itself. There is no clock
 here; the supervisor decides when to stop.
 
-A search that splits has one root, on stack 0. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a
-root of its own on the stack of its number; only the one on stack 0 reports, and when it ends it stops the others. If it
-was stopped, all of them vote on the answer (`thread_vote.py`).
+A search that splits has one root or several, on stacks 0, 1 .., at depths of their own; workers without a root join
+the open nodes of all of them. In a search that splits nothing (Lazy SMP, ABDADA) every worker has a root. Only the root
+on stack 0 reports, and when it ends it stops the others. If it was stopped, all roots vote on the answer
+(`thread_vote.py`).
 
 Locks: none. What a root's stack holds is written by the worker that runs the stack, the answer in the header by the one
 that runs stack 0, after a vote by the last worker. The words of `words.py` change atomically.
@@ -45,6 +46,7 @@ from psearch.core.views import (
     void,
     worker_of,
 )
+from psearch.defaults import MAX_DEPTH
 from psearch.scheduler.claims import clear_claims
 from psearch.scheduler.policy import claim_depth, skips_depth, splits_nothing, update_prediction
 from psearch.scheduler.root_windows import (
@@ -169,15 +171,18 @@ def _take_best_move(ctx, wk, score):
 
 @kernel(void(Context, Worker, i64, i64))
 def _keep_answer(ctx, wk, score, bound):
-    """What this worker's root has shown, for the vote: with the line of the move, or as much of it as is known."""
+    """Keep what the root on this worker's stack has shown, for the vote: the line of the move, or as much of it as is
+    known."""
+    if header_of(ctx).first_roots == 1:
+        return
     stack = stack_of(ctx, wk.stack)
     node = frame_of(ctx, _root_of(wk.stack)).node
-    answer = wk.answer
+    answer = stack.answer
     answer.depth = stack.root_depth
     answer.score = score
     answer.bound = bound
     if bound == BOUND_EXACT:
-        wk.finished_depth = stack.root_depth
+        stack.finished_depth = stack.root_depth
     if bound == BOUND_UPPER or node.best_move == NO_MOVE:
         return  # nothing is known to be better than the line before
     if node.pv_length > 0 and node.pv[0] == node.best_move:
@@ -191,17 +196,19 @@ def _keep_answer(ctx, wk, score, bound):
 
 @kernel(void(Context))
 def _hold_vote(ctx):
-    """All roots are through: if the main one was stopped, the answer is that of the worker whom the vote elects."""
+    """Let the roots vote on the answer, once all of them are through, if the main one was stopped."""
     hd = header_of(ctx)
-    if hd.worker_count == 1 or hd.multipv > 1 or worker_of(ctx, _MAIN_ROOT).finished_depth >= hd.max_depth:
+    if hd.first_roots == 1 or hd.multipv > 1 or hd.exhausted != 0:
+        return
+    if stack_of(ctx, _MAIN_ROOT).finished_depth >= hd.max_depth:
         return
     winner = elected(ctx)
     if winner == _MAIN_ROOT:
         return
-    answer = worker_of(ctx, winner).answer
+    answer = stack_of(ctx, winner).answer
     hd.best_move = np.int64(answer.pv[0])
     hd.score = np.int64(answer.score)
-    hd.depth = stack_of(ctx, winner).root_depth
+    hd.depth = np.int64(answer.depth)  # `root_depth` may be that of a helper which has taken the stack meanwhile
     count = atomic_load(info_count_of(hd))
     copy_record(hd.infos[count % INFO_RING], answer)
     _publish(ctx, count)
@@ -218,10 +225,16 @@ def _end_search(ctx, wk):
     become_idle(ctx, wk)
     if atomic_add(roots_of(hd), -1) == 1:
         wk.state = STATE_IDLE
-        if splits_nothing(ctx):
-            _hold_vote(ctx)
+        _hold_vote(ctx)
         atomic_store(done_of(hd), 1)
     return STATE_IDLE
+
+
+@kernel(i64(Context, Worker))
+def _deepest(ctx, wk):
+    """Return the depth at which this worker's root ends: the one that was asked for, or the greatest for roots other
+    than the main one, which go on for as long as that takes."""
+    return np.int64(header_of(ctx).max_depth) if wk.stack == _MAIN_ROOT else np.int64(MAX_DEPTH)
 
 
 @kernel(void(Context, Worker))
@@ -230,13 +243,13 @@ def _deepen(ctx, wk):
     hd = header_of(ctx)
     stack = stack_of(ctx, wk.stack)
     stack.root_depth += 1
-    if splits_nothing(ctx):
-        while stack.root_depth < hd.max_depth and skips_depth(ctx, wk.index, stack.root_depth):
+    if hd.first_roots > 1:
+        while stack.root_depth < _deepest(ctx, wk) and skips_depth(ctx, wk.stack, stack.root_depth):
             stack.root_depth += 1
     if wk.stack == _MAIN_ROOT:
         hd.depth = stack.root_depth
         if hd.options.record and not splits_nothing(ctx):
-            update_prediction(ctx)  # all others are idle: the root has just been left by the last one
+            update_prediction(ctx)
 
 
 @kernel(i64(Context, Worker, i64))
@@ -247,7 +260,7 @@ def _next_depth(ctx, wk, score):
     stack.root_line = 0
     if wk.stack == _MAIN_ROOT:
         hd.exhausted = stack.root_whole
-    if stack.root_whole != 0 or stack.root_depth >= hd.max_depth or atomic_load(stop_of(hd)) != 0:
+    if stack.root_whole != 0 or stack.root_depth >= _deepest(ctx, wk) or atomic_load(stop_of(hd)) != 0:
         return _end_search(ctx, wk)
     _deepen(ctx, wk)
     set_window(ctx, wk.stack, score if hd.multipv == 1 else np.int64(hd.line_scores[0]))
@@ -263,12 +276,11 @@ def root_finished(ctx, wk):
     main = wk.stack == _MAIN_ROOT
     check(wk.ply == 0 and abs(wk.value) < INFINITE, "a finished root has a value")
     score = min(max(wk.value, 1 - MATE), MATE - 1)  # a user's kernel may have written any number
-    check(0 < stack.root_depth <= hd.max_depth, "a root is searched to a depth within its limit")
+    check(0 < stack.root_depth <= _deepest(ctx, wk), "a root is searched to a depth within its limit")
     bound = bound_of(stack.root_alpha, stack.root_beta, score)
     if ctx.trace != 0:
         trace_root(ctx, wk, score, bound)
-    if splits_nothing(ctx):
-        _keep_answer(ctx, wk, score, bound)
+    _keep_answer(ctx, wk, score, bound)
     node = frame_of(ctx, _root_of(wk.stack)).node
     is_news = bound != BOUND_EXACT and (not proves(stack) or is_far(ctx, stack, score, bound))
     if bound != BOUND_UPPER:
@@ -283,8 +295,7 @@ def root_finished(ctx, wk):
         return _enter_root(ctx, wk)
     if bound != BOUND_EXACT:
         score = np.int64(stack.root_low)
-        if splits_nothing(ctx):
-            _keep_answer(ctx, wk, score, BOUND_EXACT)
+        _keep_answer(ctx, wk, score, BOUND_EXACT)
     if main:
         _report(ctx, score, BOUND_EXACT)
         hd.line_scores[stack.root_line] = score
@@ -303,7 +314,7 @@ def root_aborted(ctx, wk):
     node = frame_of(ctx, _root_of(wk.stack)).node
     if ctx.trace != 0:
         trace_root(ctx, wk, np.int64(node.alpha), ROOT_STOPPED)
-    if splits_nothing(ctx) and node.best_move != NO_MOVE:
+    if node.best_move != NO_MOVE:
         _keep_answer(ctx, wk, np.int64(node.alpha), BOUND_LOWER)
     if wk.stack == _MAIN_ROOT and node.best_move != NO_MOVE:
         score = np.int64(node.alpha)
@@ -332,8 +343,6 @@ def _reset_worker(wk, index):
     wk.last_stack = index
     wk.last_lock = -1
     wk.locks = 0
-    wk.finished_depth = 0
-    wk.answer.pv_length = 0
     clear_record(wk.counters)
     for technique in range(TECHNIQUE_ROOM):
         wk.pruned[technique, 0] = 0
@@ -347,7 +356,9 @@ def begin_root(ctx, wk):
     hd = header_of(ctx)
     if wk.index == 0:
         hd.claim_depth = claim_depth(ctx)
-        roots = hd.worker_count if splits_nothing(ctx) else 1
+        roots = hd.worker_count if splits_nothing(ctx) else np.int64(hd.options.roots)
+        for number in range(roots):  # before anybody else looks for a free one
+            atomic_store(state_of(stack_of(ctx, number)), STACK_ACTIVE)
         atomic_store(roots_of(hd), roots)
         atomic_store(first_roots_of(hd), roots)
     roots = atomic_load(first_roots_of(hd))
@@ -360,7 +371,6 @@ def begin_root(ctx, wk):
     atomic_add(idle_workers_of(hd), -1)
     if ctx.trace != 0:
         trace_take(ctx, wk)
-    atomic_store(state_of(stack_of(ctx, wk.stack)), STACK_ACTIVE)
     return _enter_root(ctx, wk)
 
 
@@ -371,8 +381,11 @@ def _lay_root(ctx, index):
     stack = stack_of(ctx, index)
     stack.home = -1
     stack.base = 0
+    stack.nodes_before_runner = 0
     stack.root_depth = hd.first_depth
     stack.root_line = 0
+    stack.finished_depth = 0
+    stack.answer.pv_length = 0
     for ply in range(MAX_PLY):
         stack.cutoffs[ply] = 0
     for i in range(hd.root_count):

@@ -21,7 +21,6 @@ from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
 from psearch.core.toolchain.jit import entry, hook, kernel, limit_answers
 from psearch.core.views import Context, Node, boolean, context_at, header_of, i64, void
 from psearch.defaults import MAX_DEPTH, POLICY_NAMES
-from psearch.scheduler.policies.calibrated import find_least_depths
 from psearch.scheduler.policies.calibrated import may_open as calibrated_may_open
 from psearch.scheduler.policies.calibrated import open_priority as calibrated_priority
 from psearch.scheduler.policies.felten import refined_type as felten_type
@@ -66,9 +65,9 @@ def splits_nothing(ctx):
 
 
 @hook(boolean(Context, i64, i64))
-def skips_depth(ctx, worker, depth):
-    """Tell whether a worker with a root of its own leaves this depth out."""
-    return _policy(ctx) == POLICY_LAZY and lazy_skips_depth(worker, depth)
+def skips_depth(ctx, root, depth):
+    """Tell whether a root leaves this depth out, so that those of one search are at different depths."""
+    return _policy(ctx) != POLICY_ABDADA and lazy_skips_depth(root, depth)
 
 
 @hook(i64(Context))
@@ -167,9 +166,8 @@ def open_priority(ctx, node):
 
 @kernel(void(Context))
 def update_prediction(ctx):
-    """Bring the predictions, and what is computed from them in advance, up to date. Only while no worker searches."""
+    """Bring the predictions up to date."""
     merge_outcomes(ctx)
-    find_least_depths(ctx)
 
 
 @entry(void(i64), PREDICTION)

@@ -46,8 +46,8 @@ _MOST_COUNTED = (1 << 31) - 1
 """What a counter of `ended` holds. A worker reaches it after some hours of a single iteration."""
 _MOST_JUDGED = 1 << 46
 """Nodes from which a bin of the reliability curves takes no more: the sums of their predictions fit into 64 bits."""
-_QUIESCENCE_SIZE = 2
-"""Nodes of a move into quiescence, which are not counted (`RECORD_DEPTH`)."""
+_GROWTH = 2
+"""Times as many nodes as a ply below, at depths that have not been seen."""
 _MOST_SIZE = 1 << 40
 """Nodes that a subtree is expected to have at most. Times CERTAIN, that fits into 64 bits."""
 
@@ -118,9 +118,11 @@ def p_taken_move_needed(ctx, node):
 
 @kernel(i64(Context, Node))
 def subtree_size(ctx, node):
-    """Return expected nodes below one move of the node."""
-    depth = min(max(np.int64(node.depth) - 1, 0), DEPTHS - 1)
-    return np.int64(header_of(ctx).prediction.size[depth])
+    """Return the nodes that the next move of the node will probably take: late moves are reduced, and most small ones
+    are answered by the table."""
+    depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
+    step = progress_step(np.int64(node.moves_done))
+    return np.int64(header_of(ctx).prediction.move_size[node.split_type, depth, step])
 
 
 @kernel(i64(Context, Node))
@@ -140,9 +142,15 @@ def record_outcome(wk, node, cut):
         ended[cut] += 1
     if depth > outcomes.deepest:
         outcomes.deepest = depth
-    if node.owner == wk.index and 0 <= node.nodes_before <= wk.nodes:
-        outcomes.size_sum[depth] += wk.nodes - node.nodes_before
-        outcomes.size_count[depth] += 1
+
+
+@kernel(void(Worker, Node, i64, i64))
+def record_size(wk, node, index, nodes):
+    """Count a move that has been searched. index: its number at the node; nodes: what it took."""
+    depth = min(max(np.int64(node.depth), 0), DEPTHS - 1)
+    sizes = wk.outcomes.move_sizes[node.split_type, depth, progress_step(index)]
+    sizes[0] += 1
+    sizes[1] += nodes
 
 
 @kernel(i64(i64))
@@ -230,26 +238,41 @@ def _merge_class(prediction, expected_type, bound):
             cut_later = cut
 
 
+@kernel(void(Prediction, Worker))
+def _take_sizes(prediction, wk):
+    """Move the sizes that a worker has counted to those of all."""
+    for expected_type in range(TYPES):
+        for depth in range(DEPTHS):
+            for step in range(PROGRESS):
+                counted = wk.outcomes.move_sizes[expected_type, depth, step]
+                if counted[0] != 0:
+                    merged = prediction.move_sizes[expected_type, depth, step]
+                    merged[0] += counted[0]
+                    merged[1] += counted[1]
+                    counted[0] = 0
+                    counted[1] = 0
+
+
 @kernel(void(Context))
 def _merge_sizes(ctx):
+    """Turn what the workers have counted into the expected sizes of moves."""
     hd = header_of(ctx)
     prediction = hd.prediction
-    size = np.int64(_QUIESCENCE_SIZE)
-    prediction.size[0] = size
-    for depth in range(RECORD_DEPTH, DEPTHS):
-        total = prediction.size_sum[depth] >> _DECAY_SHIFT
-        count = prediction.size_count[depth] >> _DECAY_SHIFT
-        for i in range(hd.worker_count):
-            outcomes = worker_of(ctx, i).outcomes
-            total += outcomes.size_sum[depth]
-            count += outcomes.size_count[depth]
-            outcomes.size_sum[depth] = 0
-            outcomes.size_count[depth] = 0
-        prediction.size_sum[depth] = total
-        prediction.size_count[depth] = count
-        # a depth not seen yet: three times the one below
-        size = min(max(total // count, size) if count > 0 else size * 3, _MOST_SIZE)
-        prediction.size[depth] = size
+    for expected_type in range(TYPES):
+        for depth in range(DEPTHS):
+            for step in range(PROGRESS):
+                merged = prediction.move_sizes[expected_type, depth, step]
+                merged[0] >>= _DECAY_SHIFT
+                merged[1] >>= _DECAY_SHIFT
+    for i in range(hd.worker_count):
+        _take_sizes(prediction, worker_of(ctx, i))
+    for expected_type in range(TYPES):
+        for depth in range(DEPTHS):
+            for step in range(PROGRESS):
+                merged = prediction.move_sizes[expected_type, depth, step]
+                below = np.int64(prediction.move_size[expected_type, depth - 1, step]) if depth > 0 else np.int64(1)
+                size = merged[1] // merged[0] if merged[0] > 0 else _GROWTH * below
+                prediction.move_size[expected_type, depth, step] = min(max(size, 1), _MOST_SIZE)
 
 
 @kernel(void(Context))

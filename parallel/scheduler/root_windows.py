@@ -36,6 +36,8 @@ _WIDENING = 3
 """A window that was missed is so many times wider the next time,"""
 _WIDEST_WINDOW = 1000
 """and beyond this half width it has no bound on that side."""
+_WIDTHS, _WIDTH_STEP = 8, 5
+"""Of several roots each has another first window, by fifths wider, so that not all miss the value together."""
 _FIRST_STEP = 4
 """Centipawns from the first null window to the second; each step is twice as far as the one before."""
 
@@ -100,6 +102,8 @@ def set_window(ctx, stack_index, score):
     stack = stack_of(ctx, stack_index)
     options = header_of(ctx).options
     width = np.int64(options.aspiration)
+    if header_of(ctx).first_roots > 1:
+        width += width * (stack_index % _WIDTHS) // _WIDTH_STEP
     is_mate = is_mate_bound(score)
     stack.root_whole = 1
     if options.null_windows and stack.root_depth >= options.null_windows and not is_mate:

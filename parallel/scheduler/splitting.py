@@ -98,7 +98,10 @@ from psearch.scheduler.words import (
 
 _PATH_OFFSET = Stack.offset("path")
 _PATH_ENTRY = path_dtype.itemsize
-_SPINS_BEFORE_YIELD = 100
+_LOOKS_BEFORE_YIELD = 16
+_MOST_PAUSES = 16
+"""Pauses between two looks at a lock, at most: a fraction of a microsecond. Workers that wait look at different moments
+then, so one of them takes a lock that is given back before the others fetch its line (Anderson 1990)."""
 _LONGEST_NAP_US = 128
 
 
@@ -132,16 +135,18 @@ def acquire(ctx, wk, home):
     check(wk.locks == 0, "a worker holds one lock at a time")
     wk.last_lock = home
     lock = lock_of(frame_of(ctx, home).node)
-    spins = 0
+    looks = 0
+    pauses = 1
     preemption_point(ctx)
     while not compare_and_swap(lock, 0, 1):
         while atomic_load(lock) != 0:
             preemption_point(ctx)
-            spins += 1
-            if spins % _SPINS_BEFORE_YIELD == 0:
+            looks += 1
+            if looks % _LOOKS_BEFORE_YIELD == 0:
                 sched_yield()
-            else:
+            for _ in range(pauses):
                 pause()
+            pauses = min(2 * pauses, _MOST_PAUSES)
     if CHECK:
         wk.locks = 1
     preemption_point(ctx)
@@ -204,6 +209,20 @@ def claim_stack(ctx, wk):
             preemption_point(ctx)
             return index
     return -1
+
+
+@kernel(i64(Context, Worker))
+def stack_nodes(ctx, wk):
+    """Return the nodes searched on this worker's stack so far, also by those who have run it before."""
+    return wk.nodes + stack_of(ctx, wk.stack).nodes_before_runner
+
+
+@kernel(void(Context, Worker, i64))
+def count_lost(ctx, wk, nodes):
+    """Count nodes of this worker's stack that were searched in vain. They no longer count as the stack's, so a visit
+    further down, which a worker that adopts the stack may give up as well, does not count them again."""
+    wk.counters.aborted_nodes += nodes
+    stack_of(ctx, wk.stack).nodes_before_runner -= nodes
 
 
 @kernel(void(Context, i64))
@@ -297,8 +316,8 @@ def best_offer(ctx, wk):
 # -- join ------------------------------------------------------------------------------------------------------------
 
 
-@kernel(void(Context, i64, i64))
-def _copy_line(ctx, stack, home):
+@kernel(void(Context, Worker, i64, i64))
+def _copy_line(ctx, wk, stack, home):
     """Give a helper's stack what leads to the split node `home`, and its position.
 
     The helper counts as inside, so nothing at or below the split node's ply on its stack can change.
@@ -307,6 +326,7 @@ def _copy_line(ctx, stack, home):
     own = stack_of(ctx, stack)
     own.home = home
     own.base = ply
+    own.nodes_before_runner = -wk.nodes
     source = stack_of(ctx, home // MAX_PLY)
     own.root_depth = source.root_depth
     copy_bytes(address(own) + _PATH_OFFSET, address(source) + _PATH_OFFSET, (ply + 1) * _PATH_ENTRY)
@@ -369,14 +389,13 @@ def join(ctx, wk, home):
     index = np.int64(node.moves_done)
     picked = np.int64(node.stage)
     node.moves_done += 1
-    node.nodes_before = -1  # from now on others' nodes are in this subtree too
     p_needed = p_taken_move_needed(ctx, node)
     under_way = node.inside - 1
     node.priority = open_priority(ctx, node)
     release(ctx, wk, node)
     atomic_add(idle_workers_of(header_of(ctx)), -1)
 
-    _copy_line(ctx, stack, home)
+    _copy_line(ctx, wk, stack, home)
     preemption_point(ctx)
     visit = frame_of(ctx, stack * MAX_PLY + home % MAX_PLY).visit
     visit.home = home
@@ -427,6 +446,7 @@ def leave(ctx, wk, home):
     elif not helper:
         parked = stack_of(ctx, home_stack)
         parked.parked_ply = wk.ply
+        parked.nodes_before_runner += wk.nodes
         preemption_point(ctx)
         atomic_store(state_of(parked), STACK_PARKED)
     release(ctx, wk, node)
@@ -444,6 +464,7 @@ def leave(ctx, wk, home):
         preemption_point(ctx)
         atomic_store(state_of(stack_of(ctx, home_stack)), STACK_ACTIVE)
         wk.stack = home_stack
+        stack_of(ctx, home_stack).nodes_before_runner -= wk.nodes
         wk.seen_epoch = -1
         wk.counters.adopts += 1
         if ctx.trace != 0:
@@ -494,7 +515,7 @@ def unwind(ctx, wk):
     wk.ply -= 1
     visit = frame_of(ctx, wk.stack * MAX_PLY + wk.ply).visit
     home = np.int64(visit.home)
-    lost = wk.nodes - visit.nodes_before if visit.worker == wk.index else 0
+    lost = stack_nodes(ctx, wk) - visit.nodes_before
     node = frame_of(ctx, home).node
     if atomic_load(open_of(node)) == 0:
         return STATE_UNWIND
@@ -509,7 +530,7 @@ def unwind(ctx, wk):
     if not unwinds_on and not is_stopped:  # else a visit further up includes these nodes
         if ctx.trace != 0:
             trace_abort(ctx, wk, home, lost, 0)
-        wk.counters.aborted_nodes += lost
+        count_lost(ctx, wk, lost)
         if not dead:
             wk.outcomes.wasted[node.split_type] += lost
     return leave(ctx, wk, home)

@@ -66,7 +66,9 @@ from psearch.core.views import (
     Frame,
     Node,
     Worker,
+    above,
     below,
+    boolean,
     frame_of,
     header_of,
     i64,
@@ -86,10 +88,12 @@ from psearch.scheduler.prediction import (
     count_used_move,
     p_taken_move_needed,
     record_outcome,
+    record_size,
 )
 from psearch.scheduler.splitting import (
     acquire,
     best_offer,
+    count_lost,
     is_dead,
     join,
     leave,
@@ -99,6 +103,7 @@ from psearch.scheduler.splitting import (
     raise_abort_epoch,
     release,
     share_cutoffs,
+    stack_nodes,
     stop_all,
     unwind,
     withdraw,
@@ -140,7 +145,7 @@ def _enter(ctx, wk, frame):
     hd = header_of(ctx)
     # step 0: link (1 to 6: `enter`, `begin_moves`)
     node.owner = wk.index
-    node.nodes_before = wk.nodes
+    node.helped_nodes = 0
     if wk.ply == 0:
         node.open_parent = -1
     else:
@@ -197,8 +202,7 @@ def _start_move(ctx, wk, frame):
     # steps 8 and 9: make it, search it
     visit = frame.visit
     node = frame_of(ctx, visit.home).node
-    visit.worker = wk.index
-    visit.nodes_before = wk.nodes
+    visit.nodes_before = stack_nodes(ctx, wk)
     make_child(ctx, frame, visit.move)
     depth = child_depth(ctx, wk, frame, node)
     state = begin_move(ctx, wk, frame, depth)
@@ -217,8 +221,7 @@ def _next_move(ctx, wk, frame):
     """Take the next move of the node, opening it first if the policy says so."""
     # step 7: next move
     home = frame.visit.home
-    split = frame_of(ctx, home)
-    node = split.node
+    node = frame_of(ctx, home).node
     was_open = atomic_load(open_of(node)) != 0
     is_open = was_open or opens(ctx, node, wk.ply)
     if was_open:
@@ -227,8 +230,18 @@ def _next_move(ctx, wk, frame):
             return leave(ctx, wk, home)
     elif is_open:
         open_node(ctx, wk, home)
+    return _take_move(ctx, wk, frame, node, is_open, is_open and not was_open)
+
+
+@kernel(i64(Context, Worker, Frame, Node, boolean, boolean))
+def _take_move(ctx, wk, frame, node, is_open, is_new):
+    """Take the next move of the node, whose lock is held if it is open, and begin it; leave the node if there is none.
+
+    is_new: the node was opened for this, and is offered behind the move.
+    """
+    home = frame.visit.home
     frame.visit.claim = np.uint64(0)
-    move = next_move(ctx, wk, split.position, node, home)
+    move = next_move(ctx, wk, frame_of(ctx, home).position, node, home)
     if move == NO_MOVE:
         if not is_open:
             return STATE_FINISH
@@ -251,10 +264,24 @@ def _next_move(ctx, wk, frame):
             frame.visit.under_way = node.inside - 1
             count_shared_move(wk, frame.visit.p_needed)
         node.priority = open_priority(ctx, node)
-        if not was_open:
+        if is_new:
             offer(ctx, home)
         release(ctx, wk, node)
     return _start_move(ctx, wk, frame)
+
+
+@kernel(void(Context, Worker, Frame, Node, boolean))
+def _count_size(ctx, wk, frame, node, is_finished):
+    """Count the nodes that the visit's move has taken, those of helpers included, for the sizes of moves to come."""
+    visit = frame.visit
+    helped = np.int64(above(frame).node.helped_nodes)
+    size = stack_nodes(ctx, wk) - visit.nodes_before + helped
+    if is_finished:
+        record_size(wk, node, np.int64(visit.index), size)
+    if visit.home == wk.stack * MAX_PLY + wk.ply:
+        node.helped_nodes += helped
+    elif is_finished:
+        node.helped_nodes += size
 
 
 @kernel(i64(Context, Worker, Frame))
@@ -270,14 +297,18 @@ def _after_child(ctx, wk, frame):
     if is_open:
         acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
-            if ctx.trace != 0:
-                lost = wk.nodes - frame.visit.nodes_before if frame.visit.worker == wk.index else 0
-                trace_abort(ctx, wk, home, lost, 1)
+            lost = stack_nodes(ctx, wk) - frame.visit.nodes_before
+            if node.inside > 1 or atomic_load(closed_of(node)) == CLOSED_CUTOFF:
+                if ctx.trace != 0:
+                    trace_abort(ctx, wk, home, lost, 1)
+                count_lost(ctx, wk, lost)  # else a visit further up includes these nodes
             return leave(ctx, wk, home)
         share_cutoffs(ctx, wk, home)
     action = after_move(ctx, wk, frame, node, value)
     if frame.visit.shared and action != DO_CHILD:
         count_used_move(wk, frame.visit.p_needed)
+    if header_of(ctx).worker_count > 1:
+        _count_size(ctx, wk, frame, node, action != DO_CHILD)
     if action == DO_CUTOFF:
         learn(ctx, wk, frame, node)
         if not is_open:
@@ -288,6 +319,8 @@ def _after_child(ctx, wk, frame):
         if node.inside > 1:
             raise_abort_epoch(ctx)
         return leave(ctx, wk, home)
+    if is_open and action != DO_CHILD:
+        return _take_move(ctx, wk, frame, node, True, False)  # under the same lock: each handover costs all who wait
     if is_open:
         release(ctx, wk, node)
     if action == DO_CHILD:

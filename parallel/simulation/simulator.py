@@ -53,6 +53,8 @@ class VirtualSample:
     repeat: int = 0
     history: int = 0
     """seed of the perturbed history; 0: it was empty"""
+    wait_share: float = 0.0
+    """of the workers' time, waiting for the locks of nodes; logs before November 2026 do not have it"""
 
 
 class Simulator:
@@ -174,6 +176,7 @@ class Simulator:
             joins=int(workers["counters"]["joins"].sum()),
             aborted_nodes=int(workers["counters"]["aborted_nodes"].sum()),
             idle_share=idle / TICKS_PER_SECOND / (seconds * arena.workers),
+            wait_share=int(record["waited"]) / TICKS_PER_SECOND / (seconds * arena.workers),
             pruning=options.pruning_words if isinstance(board, chess.Board) else "",
         )
 

@@ -56,8 +56,8 @@ _LOOKS = 4
 """Rounds in which the length of a look for work and the lines written meanwhile are made to agree."""
 _SHORTEST_LOOK = 1000
 """Ticks: a look for work that costs nothing must not be repeated for ever while a lock is held."""
-_FOR_VALUE, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_LEARNING, _FOR_JOIN = range(5)
-"""What a lock is held for."""
+_FOR_VALUE, _FOR_LEARNING, _FOR_JOIN, _FOR_MOVE, _FOR_NEW_MOVES, _FOR_BOTH, _FOR_BOTH_NEW = range(7)
+"""What a lock is held for; `BOTH`: for a value and the next move."""
 _LOCK_SIZE = lock_dtype.itemsize
 
 
@@ -189,11 +189,12 @@ def _home_before(ctx, wk):
     return np.int64(-1)
 
 
-@kernel(i64(Context, Worker, i64, i64, i64, i64))
-def _held_for(ctx, wk, state, home, stage, closed):
+@kernel(i64(Context, Worker, i64, i64, i64, i64, i64))
+def _held_for(ctx, wk, state, home, stage, moves, closed):
     """What the lock was held for that a transition took last.
 
-    state: of the worker before; home: as `_home_before` has it, and that node's picker stage and `closed` before.
+    state: of the worker before; home: as `_home_before` has it, and that node's picker stage, moves handed out and
+    `closed` before.
     """
     if state == STATE_IDLE and wk.state != STATE_IDLE:
         return _FOR_JOIN
@@ -202,38 +203,32 @@ def _held_for(ctx, wk, state, home, stage, closed):
     node = frame_of(ctx, home).node
     if closed == 0 and atomic_load(closed_of(node)) == CLOSED_CUTOFF:
         return _FOR_LEARNING
-    if node.stage != stage:
-        return _FOR_NEW_MOVES
-    return _FOR_MOVE if state == STATE_NEXT else _FOR_VALUE
+    if node.moves_done == moves:
+        return _FOR_VALUE
+    brought = _FOR_BOTH - _FOR_MOVE if state == STATE_CHILD else 0
+    return brought + (_FOR_MOVE if node.stage == stage else _FOR_NEW_MOVES)
 
 
 @kernel(i64(Costs, i64))
 def _hold(costs, kind):
-    if kind == _FOR_MOVE:
-        return np.int64(costs.hold_move)
-    if kind == _FOR_NEW_MOVES:
-        return np.int64(costs.hold_new_moves)
+    value = np.int64(costs.hold_value) if kind >= _FOR_BOTH else np.int64(0)
+    if kind in (_FOR_MOVE, _FOR_BOTH):
+        return value + costs.hold_move
+    if kind in (_FOR_NEW_MOVES, _FOR_BOTH_NEW):
+        return value + costs.hold_new_moves
     if kind == _FOR_JOIN:
         return np.int64(costs.hold_join)
     return np.int64(costs.hold_learn if kind == _FOR_LEARNING else costs.hold_value)
-
-
-@kernel(i64(Context, Simulation, i64, i64))
-def _waiting(ctx, sim, home, clock):
-    """Workers that wait for the lock of this node."""
-    count = np.int64(0)
-    for worker in range(header_of(ctx).worker_count):
-        count += 1 if sim.waits_for[worker] == home and sim.waits_until[worker] > clock else 0
-    return count
 
 
 @kernel(i64(Context, Simulation, i64, i64, i64, i64, i64, boolean))
 def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
     """When the worker has done with this node's lock but for `lock`; others wait for as long as it is held.
 
-    It cannot be given back before all who wait have seen that somebody else was quicker, one after another (Anderson
-    1990). opened: it was taken for a node that nobody else could see before. The time that a worker holds it is part of
-    what it does, and not its own beside that; the handover is, but in a join.
+    A handover to a worker that waits takes a transfer of its line, and half a transfer until that worker looks: those
+    who wait do so at different moments (`acquire`), so they do not queue for the line as well. opened: the lock was
+    taken for a node that nobody else could see before. The time that a worker holds it is part of what it does, and not
+    its own beside that; the handover is, but in a join.
     """
     costs = sim.costs
     lock = lock_at(locks + _LOCK_SIZE * home)
@@ -241,10 +236,8 @@ def _take_lock(ctx, sim, locks, home, worker, kind, clock, opened):
     free = max(clock, np.int64(lock.free))
     if lock.holder != worker + 1:
         if clock < lock.free:
-            hold = max(hold, costs.transfer * _waiting(ctx, sim, home, clock))
-            free += costs.transfer
-            sim.waits_for[worker] = home
-            sim.waits_until[worker] = free
+            free += costs.transfer + costs.transfer // 2
+            sim.waited += free - clock
         clock = free
         if lock.holder != 0 and kind != _FOR_JOIN and not opened:
             hold += costs.handover
@@ -323,8 +316,10 @@ def _run_turn(ctx, sim, worker, clock, locks):
         state = wk.state
         home = _home_before(ctx, wk)
         stage = np.int64(0)
+        moves = np.int64(0)
         closed = np.int64(0)
         if home >= 0:
+            moves = np.int64(frame_of(ctx, home).node.moves_done)
             stage = np.int64(frame_of(ctx, home).node.stage)
             closed = atomic_load(closed_of(frame_of(ctx, home).node))
         opens = wk.counters.opens
@@ -332,7 +327,7 @@ def _run_turn(ctx, sim, worker, clock, locks):
         if wk.last_lock >= 0:
             if pending >= 0 and _hold(sim.costs, kind) > 0:
                 clock = _take_lock(ctx, sim, locks, pending, worker, kind, clock, opened)
-            kind = _held_for(ctx, wk, state, home, stage, closed)
+            kind = _held_for(ctx, wk, state, home, stage, moves, closed)
             opened = wk.counters.opens != opens
             pending = np.int64(wk.last_lock)
             wk.last_lock = -1
@@ -442,9 +437,9 @@ def begin_virtual(context, simulation):
     sim.window_changes = 0
     sim.recent_changes = 0
     sim.idle_changes = 0
+    sim.waited = 0
     for worker in range(header_of(ctx).worker_count):
         step(ctx, worker, 1)
-        sim.waits_for[worker] = -1
         sim.idle_since[worker] = 0
         sim.idle_time[worker] = 0
         sim.idle_seen[worker] = 0

@@ -1,7 +1,7 @@
 """Every state that the model can be in: breadth first, so that a counterexample is as short as there is one.
 
-Two reductions. Workers are alike, and so are stacks but for the root's: both are sorted before a state is kept, stacks
-by what lies in them, as far as it does not refer to other stacks. And a worker whose next step is nobody
+Two reductions. Workers are alike, and so are stacks but for those of roots: both are sorted before a state is kept,
+stacks by what lies in them, as far as it does not refer to other stacks. And a worker whose next step is nobody
 else's business (`chooses_alone`, `goes_unseen`) makes it before anybody else moves: in any other order the same states
 follow, and no such steps go round in a circle.
 
@@ -11,6 +11,7 @@ Of states seen before, a hash of 64 bits is kept: among ten million states two s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import mutations
 import numpy as np
@@ -61,10 +62,15 @@ class Setting:
     values: int = 2
     """of a leaf"""
     iterations: int = 1
+    """of the main root"""
+    roots: int = 1
+    """main root and side root"""
+    defers: bool = False
+    """moves may be put off"""
     stops: bool = True
     """the supervisor may stop the search at any moment"""
     betas: tuple[int, ...] = (INFINITE, 1)
-    """of the root"""
+    """of the roots: each of them with each"""
     mutation: int = mutations.NOTHING
 
     def record(self) -> np.void:
@@ -132,7 +138,7 @@ def _comes_before(state, a, b):
 @inner
 def _renamed(frame, a, b):
     """A frame's number when the stacks a and b have changed places."""
-    if frame < PLIES:
+    if frame < 0:
         return frame
     stack, ply = frame // PLIES, frame % PLIES
     return (b if stack == a else a if stack == b else stack) * PLIES + ply
@@ -166,8 +172,8 @@ def _exchange_stacks(state, words, a, b):
 @entry
 def normalise(state, words, c):
     """One of the states that differ in nothing but names."""
-    for i in range(2, c.stacks):
-        for j in range(i, 1, -1):
+    for i in range(c.roots + 1, c.stacks):
+        for j in range(i, c.roots, -1):
             if not _comes_before(state, j, j - 1):
                 break
             _exchange_stacks(state, words, j, j - 1)
@@ -398,9 +404,10 @@ def _trace(setting: Setting, beginnings: np.ndarray, actions: list[int]) -> tupl
 def explore(setting: Setting) -> Exploration:
     """Look at every state; stops at the first one, or the first step, in which a property does not hold."""
     c = setting.record()
-    beginnings = np.zeros(len(setting.betas), state_dtype)
-    for number, beta in enumerate(setting.betas):
-        begin(beginnings[number], c, beta)
+    windows = list(product(setting.betas, setting.betas if setting.roots > 1 else (0,)))
+    beginnings = np.zeros(len(windows), state_dtype)
+    for number, betas in enumerate(windows):
+        begin(beginnings[number], c, *betas)
     first = beginnings.view(np.uint64).reshape(-1, _WORDS)
     memory = np.zeros(1, state_dtype)
     outcome, where, how, count, made, parents, actions, seen = _search(c, memory[0], memory.view(np.uint64), first)

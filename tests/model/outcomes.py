@@ -20,10 +20,14 @@ BLOCKED, DONE = 0, 1
     WRONG_OFFER,
     OPENED_TWICE,
     WRONG_STACK,
+    ENDED_TWICE,
+    SEARCHES_ON,
+    DONE_WRONGLY,
+    WRONG_VOTE,
     LEFTOVER,
     DEADLOCK,
     LIVELOCK,
-) = range(2, 20)
+) = range(2, 24)
 
 PROPERTIES = {
     MOVE_TWICE: "a move is taken once",
@@ -35,12 +39,16 @@ PROPERTIES = {
     REUSED_FRAME: "nobody works on a frame that holds another node than it did",
     NOT_LOCKED: "`open`, `closed`, `inside`, the moves and the bit change under the node's lock",
     UNFINISHED: "a node that did not fail high is finished when the value of every move has been taken in",
-    WRONG_VALUE: "the root's value is that of minimax",
+    WRONG_VALUE: "a root's value is that of minimax",
     MISSED_ABORT: "who has seen the abort epoch runs below no closed node, and not after a stop",
     MISCOUNTED: "`inside` is the number of visits",
     WRONG_OFFER: "the bit is set exactly while the node is open, not closed, and not known to be out of moves",
     OPENED_TWICE: "only a node that is not open is opened",
     WRONG_STACK: "a stack is active while a worker runs it, and only then",
+    ENDED_TWICE: "a root ends once",
+    SEARCHES_ON: "when the main root has ended no root is searched again",
+    DONE_WRONGLY: "`done` is set once, when every root has ended and nobody is inside a node",
+    WRONG_VOTE: "the vote finds what each root has shown, whoever has run its stack since",
     LEFTOVER: "at the end every stack is free and every worker idle, and nothing is open, locked or offered",
     DEADLOCK: "until the search is over somebody can go on",
     LIVELOCK: "from everywhere the end can be reached",

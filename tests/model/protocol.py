@@ -1,9 +1,11 @@
 """The protocol by which workers share a tree, as a model that is small enough to be explored whole.
 
-It follows `parallel/scheduler/splitting.py`, `step.py` and `iterations.py` line by line, without chess: a tree of one
-or two levels of nodes that may be opened, leaves below whose values are chosen when they are first looked at, and every
-choice of policy or driver left open: whether a node opens before a move is taken, which offer and which free stack a
-worker finds, when the search is stopped.
+It follows `parallel/scheduler/splitting.py`, `step.py`, `claims.py` and `iterations.py` line by line, without chess:
+one or two roots, below each a tree of one or two levels of nodes that may be opened, leaves whose values are chosen
+when they are first looked at, and every choice of policy or driver left open: whether a node opens before a move is
+taken, whether a move is put off, which offer and which free stack a worker finds, after which iteration a side root is
+through, when the search is stopped. The leaves below each root have values of their own, as each root is at a depth of
+its own.
 
 `advance` makes one step of one worker: one access to memory that another worker may see or change at that moment, and
 what the worker then does by itself. Nothing of it is lost by putting these together: what is left out of the
@@ -28,8 +30,10 @@ inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy"
 entry = njit(no_cfunc_wrapper=True, error_model="numpy")
 """Compiled, and called by Python, too."""
 
-WORKERS, STACKS, PLIES, MOVES = 3, 4, 3, 3
+WORKERS, STACKS, PLIES, MOVES, ROOTS = 3, 4, 3, 3, 2
 """At most, of each."""
+MAIN = 0
+"""The main root, and the stack that it lies on. The side root lies on the next one."""
 INFINITE = 4
 """Beyond every value: leaves are worth 0, 1 or 2 to the side to move at the root."""
 FREE, ACTIVE, PARKED = 0, 1, 2
@@ -38,6 +42,8 @@ SCOUT, FULL = 0, 1
 NONE = -1
 ROOT, LEAF = 1, 9
 """Which node of the tree lies in a frame: the root, its children from 2 on, a leaf; 0: none."""
+TREE = 16
+"""Added to those numbers in the tree of the side root."""
 
 worker_dtype = np.dtype(
     [
@@ -54,7 +60,9 @@ worker_dtype = np.dtype(
         ("again", "i1"),  # after a child: the move is to be searched again
         ("last", "i1"),  # while leaving: this worker is the last one out
         ("closed", "i1"),  # while leaving: what the node was then
-        ("pad", "i1", (3,)),
+        ("began", "i1"),  # of two mutations: 1 + the root that this worker began with
+        ("answer", "i1"),  # of a mutation: 1: this worker has shown something of a root
+        ("pad", "i1"),
     ]
 )
 
@@ -68,9 +76,9 @@ node_dtype = np.dtype(
         ("parent", "i1"),  # `open_parent`
         ("alpha", "i1"),
         ("beta", "i1"),
-        ("entry_alpha", "i1"),
         ("best", "i1"),
-        ("cursor", "i1"),  # moves taken
+        ("cursor", "i1"),  # moves taken from the list
+        ("put_off", "i1"),  # bit per move: put off, and to be taken behind the list
         ("id", "i1"),  # ghost: which node of the tree lies in the frame
         ("parent_id", "i1"),  # ghost: which node `parent` was
         ("taken", "i1"),  # ghost: bit per move
@@ -88,7 +96,7 @@ visit_dtype = np.dtype(
         ("stage", "i1"),
         ("alpha", "i1"),
         ("beta", "i1"),
-        ("pad", "i1"),
+        ("deferred", "i1"),  # the move was put off before
     ]
 )
 
@@ -99,24 +107,43 @@ state_dtype = np.dtype(
         ("visit", visit_dtype, (STACKS * PLIES,)),
         ("stack", "i1", (STACKS,)),
         ("runner", "i1", (STACKS,)),  # ghost: workers that run the stack
-        ("leaf", "i1", (MOVES, MOVES)),  # ghost: values chosen so far, in the root's view; NONE
-        ("low", "i1", (MOVES,)),  # ghost: of each root move whose value was taken in: worth at least, at most
-        ("high", "i1", (MOVES,)),
+        ("leaf", "i1", (ROOTS, MOVES, MOVES)),  # ghost: values chosen so far, in the root's view; NONE
+        ("low", "i1", (ROOTS, MOVES)),  # ghost: of each root move whose value was taken in: worth at least, at most
+        ("high", "i1", (ROOTS, MOVES)),
         ("stop", "i1"),
         ("done", "i1"),
         ("idle", "i1"),  # `idle_workers`
         ("supervisor", "i1"),  # 0: has not stopped the search, 1: `stop` is set, 2: and the epoch raised
-        ("iteration", "i1"),
-        ("pad", "i1", (4,)),
+        ("iteration", "i1"),  # of the main root
+        ("roots", "i1"),  # still being searched
+        ("answers", "i1"),  # bit per root: its stack holds an answer
+        ("shown", "i1"),  # ghost: bit per root: it has shown something
+        ("ended", "i1"),  # ghost: bit per root: it is through
+        ("pad", "i1"),
     ]
 )
 if state_dtype.itemsize % 8 or worker_dtype.itemsize != 16:
     raise AssertionError(f"sizes: state {state_dtype.itemsize}, worker {worker_dtype.itemsize}")
 
 setting_dtype = np.dtype(
-    [(name, "i8") for name in ("workers", "stacks", "levels", "moves", "values", "iterations", "stops", "mutation")]
+    [
+        (name, "i8")
+        for name in (
+            "workers",
+            "stacks",
+            "levels",
+            "moves",
+            "values",
+            "iterations",
+            "stops",
+            "roots",
+            "defers",
+            "mutation",
+        )
+    ]
 )
-"""levels: of nodes that may open; values: of a leaf, from 0; stops: 1 if the search may be stopped from outside."""
+"""levels: of nodes that may open; values: of a leaf, from 0; iterations: of the main root; stops: 1 if the search may
+be stopped from outside; defers: 1 if moves may be put off."""
 
 CHOICES = 1 + STACKS * PLIES
 """No step has more."""
@@ -135,19 +162,20 @@ def frame_at(c, stack, ply):
 def clear_node(node):
     """What nobody may look at any more, so that states which differ in it are the same. Others may look at the rest."""
     node.parent = NONE
-    node.alpha = node.beta = node.entry_alpha = node.best = node.cursor = 0
+    node.alpha = node.beta = node.best = node.cursor = node.put_off = 0
     node.id = node.parent_id = node.taken = node.reported = node.out = 0
-
-
-@inner
-def clear_visit(visit):
-    visit.home = visit.home_id = visit.inside = visit.move = visit.stage = visit.alpha = visit.beta = 0
 
 
 @inner
 def forget_move(visit):
     """The visit's move is done with; whose visit it is stays."""
-    visit.move = visit.stage = visit.alpha = visit.beta = 0
+    visit.move = visit.stage = visit.alpha = visit.beta = visit.deferred = 0
+
+
+@inner
+def clear_visit(visit):
+    visit.home = visit.home_id = visit.inside = 0
+    forget_move(visit)
 
 
 @inner
@@ -205,11 +233,18 @@ def run_stack(s, stack):
 def take(s, c, visit):
     """`next_move`, and the visit: True when there was a move. Under the lock of an open node."""
     node = s.node[visit.home]
-    if node.cursor >= c.moves:
-        return False
-    visit.move = node.cursor
-    node.cursor += 1
-    return True
+    if node.cursor < c.moves:
+        visit.move = node.cursor
+        visit.deferred = 0
+        node.cursor += 1
+        return True
+    for move in range(c.moves):
+        if node.put_off >> move & 1:
+            node.put_off &= ~(1 << move)
+            visit.move = move
+            visit.deferred = 1
+            return True
+    return False
 
 
 @inner
@@ -329,6 +364,8 @@ def copy_line(s, wk, c):
     """`_copy_line`, and the rest of `join`."""
     visit = s.visit[frame_at(c, wk.claimed, wk.home % PLIES)]
     right = is_right_home(s, visit)
+    if c.mutation == mutation.VOTE_READS_COPIED_FIELD:
+        s.answers &= ~(1 << wk.claimed)
     wk.stack = wk.claimed
     wk.ply = wk.home % PLIES
     if c.mutation != mutation.JOIN_KEEPS_EPOCH:
@@ -404,7 +441,7 @@ def descend(s, wk, c, stage, alpha, beta):
     child = s.node[here + 1]
     child.alpha = -beta
     child.beta = -alpha
-    child.id = LEAF if wk.ply + 1 == c.levels else ROOT + 1 + visit.move
+    child.id = visit.home_id // TREE * TREE + (LEAF if wk.ply + 1 == c.levels else ROOT + 1 + visit.move)
     wk.ply += 1
     if wk.ply < c.levels:
         own = s.visit[here + 1]
@@ -425,6 +462,16 @@ def search_move(s, wk, c, alpha, upper):
 
 
 @inner
+def begin_move(s, wk, c):
+    """`_start_move` after the claim: alpha of a node that is not open is this worker's own."""
+    node = s.node[s.visit[frame_at(c, wk.stack, wk.ply)].home]
+    if node.open:
+        wk.pc = step.S_ALPHA
+    else:
+        search_move(s, wk, c, node.alpha, node.alpha)
+
+
+@inner
 def start(s, wk, choice, c):
     """`_start_move` reads alpha of an open node, without its lock."""
     if choice > 0:
@@ -442,6 +489,49 @@ def start(s, wk, choice, c):
     else:
         search_move(s, wk, c, alpha, alpha)
     return found.DONE
+
+
+@inner
+def put_back(s, wk, c):
+    """`defer_move`. Under the lock of an open node."""
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    node = s.node[visit.home]
+    node.put_off |= 1 << visit.move
+    node.taken &= ~(1 << visit.move)
+    forget_move(visit)
+
+
+@inner
+def put_off(s, wk, choice, c):
+    """`begin_move` and `_put_off` of `claims.py`: another worker may be searching the position, or not."""
+    pc = wk.pc
+    visit = s.visit[frame_at(c, wk.stack, wk.ply)]
+    if not is_right_home(s, visit):
+        return found.REUSED_FRAME
+    if pc == step.D_CLAIM:
+        if choice > 1:
+            return found.BLOCKED
+        if choice == 0:
+            begin_move(s, wk, c)
+        elif s.node[visit.home].open:
+            wk.pc = step.D_LOCK
+        else:
+            put_back(s, wk, c)
+            wk.pc = step.NEXT
+        return found.DONE
+    if choice > 0:
+        return found.BLOCKED
+    if pc == step.D_LOCK:
+        if lock(s, wk, visit.home, step.D_RELEASE) == found.BLOCKED:
+            return found.BLOCKED
+        if s.node[wk.home].closed:
+            wk.pc = step.LEAVE
+        else:
+            put_back(s, wk, c)
+        return found.DONE
+    result = release(s, wk, step.NEXT)
+    wk.home = 0
+    return result
 
 
 @inner
@@ -522,13 +612,14 @@ def missed_abort(s, wk, c):
 def leaf_value(s, wk, choice, c):
     """A leaf is worth what was chosen when it was looked at first; otherwise any value."""
     below = s.visit[frame_at(c, wk.stack, wk.ply - 1)]
-    row = 0 if c.levels == 1 else below.home_id - ROOT - 1
-    value = s.leaf[row, below.move]
+    root = below.home_id // TREE
+    row = 0 if c.levels == 1 else below.home_id % TREE - ROOT - 1
+    value = s.leaf[root, row, below.move]
     if value == NONE:
         if choice >= c.values:
             return found.BLOCKED
         value = choice
-        s.leaf[row, below.move] = value
+        s.leaf[root, row, below.move] = value
     elif choice > 0:
         return found.BLOCKED
     wk.value = value if wk.ply % 2 == 0 else -value
@@ -561,9 +652,8 @@ def enter(s, wk, choice, c):
     if pc == step.E_WALK:
         only_one = c.mutation == mutation.ENTER_LOOKS_AT_PARENT_ONLY
         return walk_on(s, wk, step.UNWIND, step.E_BODY, only_one)
-    node.entry_alpha = node.alpha
     node.best = -INFINITE
-    node.cursor = node.taken = node.reported = node.out = 0
+    node.cursor = node.put_off = node.taken = node.reported = node.out = 0
     wk.pc = step.NEXT
     return found.DONE
 
@@ -584,12 +674,9 @@ def take_own(s, wk, c):
 
 @inner
 def take_shared(s, wk, c):
-    """The next move of an open node."""
+    """`_take_move` at an open node, whose lock is held."""
     visit = s.visit[frame_at(c, wk.stack, wk.ply)]
     node = s.node[visit.home]
-    if node.closed and c.mutation != mutation.TAKE_WITHOUT_LOCK:
-        wk.pc = step.LEAVE
-        return found.DONE
     if not take(s, c, visit):
         node.out = 1
         wk.pc = step.LEAVE if c.mutation == mutation.EXHAUSTED_NOT_WITHDRAWN else step.N_WITHDRAW
@@ -620,6 +707,9 @@ def next_move(s, wk, choice, c):
             return found.DONE
         if lock(s, wk, visit.home, step.N_RELEASE) == found.BLOCKED:
             return found.BLOCKED
+        if s.node[wk.home].closed and c.mutation != mutation.TAKE_SKIPS_CLOSED:
+            wk.pc = step.LEAVE
+            return found.DONE
         return take_shared(s, wk, c)
     if wk.pc == step.N_UNLOCKED_TAKE:
         visit.move, wk.walk = wk.walk, 0
@@ -673,17 +763,18 @@ def open_node(s, wk, choice, c):
 @inner
 def sum_up(s, visit, c):
     """Ghost: the value of a root move has been taken in, so of its leaves only the bounds matter."""
-    if c.levels == 1 or visit.home_id != ROOT:
+    root = visit.home_id // TREE
+    if c.levels == 1 or visit.home_id % TREE != ROOT:
         return
     low = high = c.values - 1
     for column in range(c.moves):
-        value = s.leaf[visit.move, column]
+        value = s.leaf[root, visit.move, column]
         low = min(low, 0 if value == NONE else value)
         if value != NONE:
             high = min(high, value)
-        s.leaf[visit.move, column] = NONE
-    s.low[visit.move] = low
-    s.high[visit.move] = high
+        s.leaf[root, visit.move, column] = NONE
+    s.low[root, visit.move] = low
+    s.high[root, visit.move] = high
 
 
 @inner
@@ -717,7 +808,7 @@ def is_reported(s, wk, c):
 
 @inner
 def go_on(s, wk, c):
-    """After a value that did not fail high: the same move again, or the next one."""
+    """After a value that did not fail high, with no lock held: the same move again, or the next one."""
     visit = s.visit[frame_at(c, wk.stack, wk.ply)]
     if wk.again:
         wk.again = 0
@@ -739,14 +830,18 @@ def report_locked(s, wk, c):
         return found.REPORT_TWICE
     if has_ended(node):
         return found.AFTER_THE_END
-    wk.pc = step.C_RELEASE
     if take_in(s, wk, c):
         wk.pc = step.C_WITHDRAW
         if c.mutation == mutation.CUTOFF_NOT_WITHDRAWN:
             wk.pc = step.C_CLOSE
         elif c.mutation == mutation.CUTOFF_NOT_CLOSED:
             wk.pc = step.LEAVE
-    return found.DONE
+        return found.DONE
+    if wk.again or c.mutation == mutation.TAKE_WITHOUT_LOCK or c.mutation == mutation.TAKE_SKIPS_CLOSED:
+        wk.pc = step.C_RELEASE
+        return found.DONE
+    forget_move(s.visit[frame_at(c, wk.stack, wk.ply)])
+    return take_shared(s, wk, c)  # under the same lock
 
 
 @inner
@@ -1001,21 +1096,21 @@ def unwind(s, wk, choice, c):
 
 
 @inner
-def root_bounds(s, c):
+def root_bounds(s, root, c):
     """Ghost: what the root is worth at least and at most, whatever the leaves are that nobody has looked at."""
     low = high = 0
     for move in range(c.moves):
         if c.levels == 1:
-            value = s.leaf[0, move]
+            value = s.leaf[root, 0, move]
             low = max(low, 0 if value == NONE else value)
             high = max(high, c.values - 1 if value == NONE else value)
-        elif s.low[move] != NONE:
-            low = max(low, s.low[move])
-            high = max(high, s.high[move])
+        elif s.low[root, move] != NONE:
+            low = max(low, s.low[root, move])
+            high = max(high, s.high[root, move])
         else:
             worst = best = c.values - 1
             for column in range(c.moves):
-                value = s.leaf[move, column]
+                value = s.leaf[root, move, column]
                 worst = min(worst, 0 if value == NONE else value)
                 best = min(best, c.values - 1 if value == NONE else value)
             low = max(low, worst)
@@ -1025,68 +1120,153 @@ def root_bounds(s, c):
 
 @inner
 def is_right_value(s, wk, c):
-    """Ghost: whether what the root is said to be worth follows from the leaves."""
-    low, high = root_bounds(s, c)
-    node = s.node[frame_at(c, 0, 0)]
-    if wk.value >= node.beta:
+    """Ghost: whether what the root is said to be worth follows from the leaves. Its window has no lower bound."""
+    low, high = root_bounds(s, wk.stack, c)
+    if wk.value >= s.node[frame_at(c, wk.stack, 0)].beta:
         return low >= wk.value
-    if wk.value <= node.entry_alpha:
-        return high <= wk.value
     return low == wk.value == high
 
 
 @inner
-def forget_values(s):
-    """Ghost."""
-    s.leaf[:] = NONE
-    s.low[:] = NONE
-    s.high[:] = NONE
-
-
-@inner
 def enter_root(s, wk, c):
-    """`_enter_root`: another search of the tree."""
-    forget_values(s)
-    node = s.node[0]
+    """`_enter_root`: another search of the tree of the root on this worker's stack."""
+    root = wk.stack
+    s.leaf[root] = NONE  # ghosts
+    s.low[root] = NONE
+    s.high[root] = NONE
+    frame = frame_at(c, root, 0)
+    node = s.node[frame]
     beta = node.beta
     clear_node(node)
-    clear_visit(s.visit[0])
+    clear_visit(s.visit[frame])
     node.alpha = -INFINITE
     node.beta = beta
-    node.id = s.visit[0].home_id = ROOT
+    node.best = -INFINITE  # a stop may come before the node is entered
+    node.id = s.visit[frame].home_id = root * TREE + ROOT
+    s.visit[frame].home = frame
     wk.value = 0
     wk.pc = step.ENTER
 
 
 @inner
+def keep_answer(s, wk, c):
+    """`_keep_answer`: only that there is one."""
+    if c.roots == 1:
+        return
+    s.shown |= 1 << wk.stack
+    if c.mutation == mutation.ANSWER_OF_WORKER:
+        wk.answer = 1
+    else:
+        s.answers |= 1 << wk.stack
+
+
+@inner
+def is_main(wk, c):
+    if c.mutation == mutation.MAIN_ROOT_OF_WORKER:
+        return wk.began == 1 + MAIN
+    return wk.stack == MAIN
+
+
+@inner
+def end_root(wk, c):
+    """The beginning of `_end_search`."""
+    stops_all = is_main(wk, c) and c.mutation != mutation.MAIN_ROOT_STOPS_NOBODY
+    wk.pc = step.X_STOP if stops_all else step.X_FREE
+
+
+@inner
+def abort_root(s, wk, c):
+    """`root_aborted`: what has been found by then is an answer."""
+    if s.node[frame_at(c, wk.stack, 0)].best > -INFINITE:
+        keep_answer(s, wk, c)
+    end_root(wk, c)
+    wk.dead = 1 if c.mutation == mutation.ABORTED_ROOT_NOT_COUNTED else 0
+
+
+@inner
+def finish_root(s, wk, choice, c):
+    """`root_finished`, `_next_depth`. A side root goes on until it is stopped, but may be through after any iteration:
+    its tree has been searched whole."""
+    main = is_main(wk, c)
+    if choice > (0 if main else 1):
+        return found.BLOCKED
+    if not is_right_value(s, wk, c):
+        return found.WRONG_VALUE
+    keep_answer(s, wk, c)
+    if s.stop or choice == 1 or (main and s.iteration + 1 >= c.iterations):
+        end_root(wk, c)
+        return found.DONE
+    s.iteration += 1 if main else 0
+    enter_root(s, wk, c)
+    return found.SEARCHES_ON if s.ended >> MAIN & 1 else found.DONE
+
+
+@inner
+def is_right_vote(s, c):
+    """Ghost: whether `_hold_vote` finds an answer of each root that has shown something, and of no other."""
+    answers = s.answers
+    if c.mutation == mutation.ANSWER_OF_WORKER:
+        answers = 0
+        for w in range(c.workers):
+            if s.worker[w].answer and s.worker[w].began:
+                answers |= 1 << (s.worker[w].began - 1)
+    return answers == s.shown
+
+
+@inner
+def end_search(s, c):
+    """The end of `_end_search`, by whoever has lowered `roots` to 0."""
+    if s.done or s.ended != (1 << c.roots) - 1:
+        return found.DONE_WRONGLY
+    for f in range(c.stacks * PLIES):
+        if s.visit[f].inside or s.node[f].open:
+            return found.DONE_WRONGLY
+    s.done = 1
+    return found.DONE if is_right_vote(s, c) else found.WRONG_VOTE
+
+
+@inner
+def leave_root(s, wk, c):
+    """The root's stack is given back."""
+    root, uncounted = wk.stack, wk.dead
+    if s.ended >> root & 1:
+        return found.ENDED_TWICE
+    s.ended |= 1 << root
+    free_own_stack(s, wk, c)
+    clear_node(s.node[frame_at(c, root, 0)])
+    be_idle(s, wk, c)
+    wk.pc = step.X_LATE_READ if c.mutation == mutation.ROOTS_NOT_ATOMIC else step.X_COUNT
+    if uncounted:
+        wk.pc = step.IDLE
+    return found.DONE
+
+
+@inner
 def root(s, wk, choice, c):
     """`root_finished`, and `_end_search`."""
-    if choice > 0:
-        return found.BLOCKED
     pc = wk.pc
     if pc == step.R_STOP:
-        if not is_right_value(s, wk, c):
-            return found.WRONG_VALUE
-        if s.iteration + 1 < c.iterations and not s.stop:
-            s.iteration += 1
-            enter_root(s, wk, c)
-        else:
-            wk.pc = step.X_STOP
-        return found.DONE
+        return finish_root(s, wk, choice, c)
+    if choice > 0:
+        return found.BLOCKED
+    if pc == step.X_FREE:
+        return leave_root(s, wk, c)
+    if pc == step.X_DONE:
+        wk.pc = step.IDLE
+        return end_search(s, c)
     if pc == step.X_STOP:
         s.stop = 1
-        wk.pc = step.X_EPOCH
+        wk.pc = step.X_FREE if c.mutation == mutation.STOP_KEEPS_EPOCH else step.X_EPOCH
     elif pc == step.X_EPOCH:
         raise_epoch(s)
         wk.pc = step.X_FREE
-    elif pc == step.X_FREE:
-        free_own_stack(s, wk, c)
-        clear_node(s.node[0])
-        be_idle(s, wk, c)
-        wk.pc = step.X_DONE
+    elif pc == step.X_LATE_READ:
+        wk.walk = s.roots
+        wk.pc = step.X_LATE_WRITE
     else:
-        s.done = 1
-        wk.pc = step.IDLE
+        s.roots = (wk.walk if pc == step.X_LATE_WRITE else s.roots) - 1
+        wk.walk = 0
+        wk.pc = step.X_DONE if s.roots == 0 or c.mutation == mutation.ANY_ROOT_ENDS_SEARCH else step.IDLE
     return found.DONE
 
 
@@ -1138,11 +1318,11 @@ def run_locally(s, wk, c):
         if pc == step.ENTER:
             result = link(s, wk, c)
         elif pc == step.START:
-            if s.node[s.visit[here].home].open:
-                wk.pc = step.S_ALPHA
+            visit = s.visit[here]
+            if c.defers and visit.move > 0 and not visit.deferred:
+                wk.pc = step.D_CLAIM
             else:
-                alpha = s.node[s.visit[here].home].alpha
-                search_move(s, wk, c, alpha, alpha)
+                begin_move(s, wk, c)
         elif pc == step.NEXT:
             wk.pc = step.N_LOCK if s.node[s.visit[here].home].open else step.N_BEGIN
         elif pc == step.POP:
@@ -1163,7 +1343,7 @@ def run_locally(s, wk, c):
         elif pc == step.FINISH:
             result = finish(s, wk, c)
         elif wk.ply == 0:
-            wk.pc = step.X_STOP  # `root_aborted`
+            abort_root(s, wk, c)
         else:
             drop_frame(s, wk, c)
             visit = s.visit[frame_at(c, wk.stack, wk.ply)]
@@ -1189,6 +1369,8 @@ def first_step(s, wk, choice, c):
         return join(s, wk, choice, c)
     if pc <= step.S_ALPHA_AGAIN:
         return start(s, wk, choice, c)
+    if pc <= step.D_RELEASE:
+        return put_off(s, wk, choice, c)
     if pc <= step.E_BODY:
         return enter(s, wk, choice, c)
     if pc <= step.N_RELEASE:
@@ -1236,7 +1418,7 @@ def interrupt(s, c):
 def chooses_alone(s, worker):
     """Whether the worker's next step is a choice that is nobody else's business."""
     pc = s.worker[worker].pc
-    return pc == step.E_BODY or pc == step.N_BEGIN
+    return pc == step.E_BODY or pc == step.N_BEGIN or pc == step.D_CLAIM
 
 
 @inner
@@ -1250,7 +1432,7 @@ def goes_unseen(s, worker):
     pc = s.worker[worker].pc
     if pc == step.J_RELEASE or pc == step.J_FAIL_RELEASE or pc == step.N_RELEASE or pc == step.C_RELEASE:
         return True
-    if pc == step.O_CLOSED or pc == step.O_OPEN:
+    if pc == step.O_CLOSED or pc == step.O_OPEN or pc == step.D_RELEASE:
         return True
     return pc == step.L_OPEN or pc == step.L_PARK or pc == step.L_RELEASE or pc == step.L_ADOPT
 
@@ -1300,19 +1482,32 @@ def leftover(s, c):
     return s.idle != c.workers
 
 
+@inner
+def begin_root(s, c, number, beta):
+    """`_begin_root`"""
+    wk = s.worker[number]
+    wk.stack = number
+    if c.mutation == mutation.ANSWER_OF_WORKER or c.mutation == mutation.MAIN_ROOT_OF_WORKER:
+        wk.began = 1 + number
+    s.stack[number] = ACTIVE
+    s.runner[number] = 1
+    s.node[frame_at(c, number, 0)].beta = beta
+    enter_root(s, wk, c)
+    run_locally(s, wk, c)
+
+
 @entry
-def begin(s, c, beta):
-    """`begin_search`: worker 0 has the root."""
+def begin(s, c, beta, side_beta):
+    """`begin_search`: worker 0 has the main root, worker 1 the side root if there is one."""
     for f in range(STACKS * PLIES):
         s.node[f].parent = NONE
+    s.leaf[:] = NONE
+    s.low[:] = NONE
+    s.high[:] = NONE
     for w in range(WORKERS):
         s.worker[w].stack = NONE
         s.worker[w].pc = step.IDLE if w < c.workers else step.GONE
-    s.idle = c.workers - 1
-    wk = s.worker[0]
-    wk.stack = 0
-    s.stack[0] = ACTIVE
-    s.runner[0] = 1
-    s.node[0].beta = beta
-    enter_root(s, wk, c)
-    run_locally(s, wk, c)
+    s.roots = c.roots
+    s.idle = c.workers - c.roots
+    for number in range(c.roots):
+        begin_root(s, c, number, side_beta if number else beta)

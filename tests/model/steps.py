@@ -1,8 +1,8 @@
 """What a worker of the model does next, by number: `worker.pc`.
 
-The first letter of a step says where in the program it is: Join, Start of a move, Enter, Next move, Open, Child,
-Leave, Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next one is done
-with it.
+The first letter of a step says where in the program it is: Join, Start of a move, Deferred move, Enter, Next move,
+Open, Child, Leave, Unwind, Root, eXit. Each is one access to memory that others share; what follows it until the next
+one is done with it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from __future__ import annotations
     J_FAIL_FREE,
     S_ALPHA,
     S_ALPHA_AGAIN,
+    D_CLAIM,
+    D_LOCK,
+    D_RELEASE,
     E_EPOCH,
     E_STOP,
     E_WALK,
@@ -60,9 +63,12 @@ from __future__ import annotations
     X_STOP,
     X_EPOCH,
     X_FREE,
+    X_COUNT,
+    X_LATE_READ,
+    X_LATE_WRITE,
     X_DONE,
     GONE,
-) = range(54)
+) = range(60)
 """EARLY, LATE and UNLOCKED are steps of mutations; GONE: the search is over and the worker has seen it."""
 
 ENTER, START, NEXT, POP, CHILD, LEAVE, FINISH, UNWIND, REST = range(100, 109)

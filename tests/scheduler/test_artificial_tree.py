@@ -222,9 +222,12 @@ def test_iterations_that_miss_their_window(
     assert len(bounds) == (3 if aspiration else 1), "it failed high, and low"
 
 
-@pytest.mark.parametrize("table", [False, True], ids=["alone", "with table"])
 @pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("policy", POLICY_NAMES)
+@pytest.mark.parametrize(
+    ("policy", "table"),
+    # with Lazy SMP the table has results of roots that go on past the depth: there this tree has other values
+    [(policy, table) for policy in POLICY_NAMES for table in (False, True) if (policy, table) != ("lazy", True)],
+)
 def test_null_windows_meet_at_the_value(
     arenas: dict[int, Arena], policy: str, workers: int, table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,8 +82,7 @@ def test_a_search_with_high_counters_is_the_same(arena: Arena, policy: str) -> N
     begin(arena, policy=policy)
     set_high(arena)
     if policy == "ybw":  # calibrated goes by their means
-        arena.worker["outcomes"]["size_sum"] = ALL_NODES
-        arena.worker["outcomes"]["size_count"] = ALL_NODES // 1000
+        arena.worker["outcomes"]["move_sizes"] = (ALL_NODES // 1000, ALL_NODES)
     assert run(arena) == fresh
     for name in arena.worker["counters"].dtype.names:
         assert (arena.worker["counters"][name] >= 0).all(), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import chess
@@ -10,17 +11,15 @@ import pytest
 
 from psearch.arena.arena import Arena
 from psearch.arena.setup import write_search
-from psearch.core.constants import ALL_NODE, CUT_NODE
-from psearch.core.records import BINS, CERTAIN, DEPTHS, PROGRESS
+from psearch.core.constants import ALL_NODE, CUT_NODE, PV_NODE
+from psearch.core.records import BINS, CERTAIN, DEPTHS
 from psearch.options import SearchOptions
 from psearch.processes.worker_main import work_alone
 from psearch.results import Limits
-from psearch.scheduler.policies.calibrated import GAIN_BUSY, GAIN_IDLE
 from psearch.scheduler.scheduler_entries import merge_now
-from psearch.simulation.simulation_entries import step_worker
+from psearch.simulation.simulation_entries import run_interleaved, step_worker
 
 MIDDLE_GAME = "r1bq1rk1/pp3ppp/2n1pn2/3p4/3P4/2PBPN2/P4PPP/R1BQ1RK1 w - - 0 10"
-JOIN_COST = 1
 
 
 @pytest.fixture
@@ -80,7 +79,7 @@ def test_full_counters_stay_full(arena: Arena) -> None:
     arena.worker["outcomes"]["ended"][0] = full
     arena.worker["outcomes"]["deepest"] = DEPTHS - 1
     step_worker(arena.context, 0, 1000)
-    assert arena.header[0]["depth"] == 7 and arena.worker["outcomes"]["size_count"][0].any()
+    assert arena.header[0]["depth"] == 7 and arena.worker["outcomes"]["move_sizes"][0].any()
     assert (arena.worker["outcomes"]["ended"][0] == full).all()
     merge_now(arena.context)
     prediction = arena.header[0]["prediction"]
@@ -121,12 +120,24 @@ def test_full_bins_stay_as_they_are(arena: Arena) -> None:
 
 
 def test_sizes_have_a_limit(arena: Arena) -> None:
-    """Three times the size below, ply by ply, leaves 64 bits where a small depth has taken long."""
-    arena.worker["outcomes"]["size_sum"][0, 1] = 1 << 55
-    arena.worker["outcomes"]["size_count"][0, 1] = 3
+    """Twice the size below, ply by ply, leaves 64 bits where a small depth has taken long."""
+    arena.worker["outcomes"]["move_sizes"][0, CUT_NODE, 1, 2] = (3, 1 << 55)
     merge_now(arena.context)
-    sizes = [int(size) for size in arena.header[0]["prediction"]["size"]]
-    assert sizes[0] < 100 and sizes[1:] == [1 << 40] * (DEPTHS - 1)
+    sizes = arena.header[0]["prediction"]["move_size"]
+    assert sizes[CUT_NODE, :, 2].tolist() == [2] + [1 << 40] * (DEPTHS - 1)
+    assert sizes[CUT_NODE, :, 3].tolist() == [2 << depth for depth in range(DEPTHS)], "nothing was seen of these"
+
+
+def test_the_size_of_a_move_is_the_mean_by_type_depth_and_number(arena: Arena) -> None:
+    counted = arena.worker["outcomes"]["move_sizes"]
+    counted[0, ALL_NODE, 5, 3] = (10, 400)
+    counted[2, ALL_NODE, 5, 3] = (30, 440)
+    merge_now(arena.context)
+    prediction = arena.header[0]["prediction"]
+    assert prediction["move_size"][ALL_NODE, 5, 3] == 840 // 40 and not counted.any()
+    counted[1, ALL_NODE, 5, 3] = (20, 20)
+    merge_now(arena.context)
+    assert prediction["move_size"][ALL_NODE, 5, 3] == (420 + 20) // 40, "earlier counts are halved"
 
 
 @pytest.mark.parametrize("scale", [1, 10**6])
@@ -166,16 +177,39 @@ def test_counts_of_a_search(arena: Arena) -> None:
     assert (prediction["bin_seen"].sum(axis=1) == [seen[..., 0].sum(), seen[..., 1:].sum()]).all()
 
 
-def test_below_the_least_depth_no_move_is_worth_the_joins(arena: Arena) -> None:
-    options = SearchOptions(policy="calibrated", join_cost=JOIN_COST)
-    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), options)
-    work_alone(arena)
+def test_sizes_count_all_nodes_of_a_move_whoever_searches_them(arena: Arena) -> None:
+    """The moves of the root, one after the other, are all that a search consists of."""
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=9), SearchOptions(policy="calibrated", aspiration=0))
+    for seed in itertools.count():
+        if arena.header[0]["depth"] == 9:
+            break
+        run_interleaved(arena.context, seed, 20, 50)
+    counted = arena.worker["outcomes"]["move_sizes"][:, PV_NODE, 9].sum(axis=(0, 1))
+    before = int(arena.worker["nodes"].sum()) - int(counted[1])
+    assert run_interleaved(arena.context, 3, 20, 10**7) > 0
+    counted = arena.worker["outcomes"]["move_sizes"][:, PV_NODE, 9].sum(axis=(0, 1))
+    nodes = int(arena.worker["nodes"].sum()) - before
+    assert arena.worker["counters"]["joins"].sum() > 20
+    assert 0.9 * nodes < counted[1] <= nodes, (counted, nodes)
+
+
+def test_late_moves_are_smaller_than_first_ones(arena: Arena) -> None:
+    write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=11), SearchOptions(policy="calibrated"))
+    assert run_interleaved(arena.context, 3, 20, 10**7) > 0
     merge_now(arena.context)
-    prediction = arena.header[0]["prediction"]
-    sizes = [int(size) for size in prediction["size"]]
-    assert len(sizes) == DEPTHS and sizes == sorted(sizes)
-    assert sizes[0] < sizes[1], "quiescence is not thought larger than a node of depth 1"
-    for least, gain in ((prediction["least_depth"], GAIN_BUSY), (prediction["least_depth_idle"], GAIN_IDLE)):
-        assert 1 < least < 9 and PROGRESS == 8
-        assert all(size < gain * JOIN_COST for size in sizes[: least - 1]), "a node's moves are a ply smaller than it"
-        assert sizes[least - 1] >= gain * JOIN_COST
+    sizes = arena.header[0]["prediction"]["move_size"]
+    assert (sizes >= 1).all()
+    for depth in (4, 5, 6, 7):
+        assert sizes[ALL_NODE, depth, 7] < sizes[ALL_NODE, depth, 0]
+        assert sizes[CUT_NODE, depth, 0] < sizes[CUT_NODE, depth + 2, 0]
+
+
+def test_moves_that_are_not_worth_the_joins_are_not_shared(arena: Arena) -> None:
+    """Where a join costs more than any move takes only PV nodes are opened."""
+    opens = []
+    for cost in (1, 1000):
+        arena.forget()
+        write_search(arena, chess.Board(MIDDLE_GAME), Limits(depth=8), SearchOptions(join_cost=cost))
+        assert run_interleaved(arena.context, 3, 20, 10**7) > 0
+        opens.append(int(arena.worker["counters"]["opens"].sum()))
+    assert opens[1] < opens[0] / 2

@@ -180,12 +180,6 @@ def mine(ctx, wk, pos, node, came_by):
     wk.value = {}
     return PRUNE_RETURN
 """,
-    "anywhere": """
-@replaces(reduction_of)
-def mine(ctx, wk, pos, node, visit, gives):
-    node.best = {}
-    return 0
-""",
 }
 PASSES = """
 @replaces(prune_node)
@@ -194,7 +188,7 @@ def mine(ctx, wk, pos, node, came_by):
 """
 RULES = [
     *(WRITERS["best"].format(value, answer) for value in (2_000_000_000, -2_000_000_000) for answer in (True, False)),
-    *(WRITERS[where].format(value) for where in ("value", "anywhere") for value in (2_000_000_000, -2_000_000_000)),
+    *(WRITERS["value"].format(value) for value in (2_000_000_000, -2_000_000_000)),
     *(PASSES.format(answer) for answer in ("PRUNE_NULL", "PRUNE_RAZOR", "PRUNE_NULL if node.ply & 1 else PRUNE_RAZOR")),
 ]
 

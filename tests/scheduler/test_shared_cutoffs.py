@@ -62,6 +62,9 @@ def test_helpers_begin_with_what_is_counted_and_add_their_own() -> None:
                 after = before + own
             step_worker(arena.context, index, 1)
             stack_now = int(worker["stack"][index])
+            if reports and (stack_now, int(worker["ply"][index])) == (stack, ply + 1):
+                visit = frames["visit"][stack * MAX_PLY + ply]  # the next move was taken under the same lock
+                beside += int(visit["under_way"] > 0)
             if reports and stack_now == stack:  # else the node was closed, and is left
                 assert (counts(arena, home // MAX_PLY, ply) == after).all()
                 assert (stacks["cutoffs_taken"][stack] == after).all()

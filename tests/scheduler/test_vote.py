@@ -1,4 +1,4 @@
-"""Where every worker has a root of its own they vote: who is elected, and that the answer is all of that worker."""
+"""Several roots vote on the answer: which is elected, and that the answer is all of that root."""
 
 from __future__ import annotations
 
@@ -63,19 +63,20 @@ def simulator() -> Iterator[Simulator]:
 
 
 def election(arena: Arena, *voters: Voter) -> int:
-    """Who is elected among these, and workers that know nothing."""
-    arena.header[0]["worker_count"] = WORKERS
-    arena.worker["finished_depth"] = 0
-    for worker, voter in zip(arena.worker, voters, strict=False):
-        worker["finished_depth"] = voter.depth
-        worker["answer"]["pv"][0] = voter.move
-        worker["answer"]["score"] = voter.score
-        worker["answer"]["bound"] = voter.bound
+    """Return the root that is elected among these, and roots that know nothing."""
+    arena.header[0]["first_roots"] = WORKERS
+    arena.stack["finished_depth"] = 0
+    for root, voter in zip(arena.stack, voters, strict=False):
+        root["finished_depth"] = voter.depth
+        root["answer"]["pv"][0] = voter.move
+        root["answer"]["pv_length"] = voter.length
+        root["answer"]["score"] = voter.score
+        root["answer"]["bound"] = voter.bound
     return int(elect(arena.context))
 
 
-def said(move: int, score: int, depth: int, bound: int = BOUND_EXACT) -> Voter:
-    return Voter(move, score, depth, bound)
+def said(move: int, score: int, depth: int, bound: int = BOUND_EXACT, length: int = 1) -> Voter:
+    return Voter(move, score, depth, bound, length)
 
 
 @pytest.mark.parametrize(
@@ -83,10 +84,12 @@ def said(move: int, score: int, depth: int, bound: int = BOUND_EXACT) -> Voter:
     [
         ([], 0),
         ([said(1, 0, 0), said(2, -50, 3)], 1),
-        ([said(1, 20, 10), said(2, 20, 9), said(2, 20, 8)], 1),  # two against one; the deeper of the two
+        ([said(1, 20, 10), said(2, 20, 9), said(2, 20, 8)], 1),  # two against one; the first of the two
+        ([said(1, 20, 10), said(2, 20, 9), said(2, 20, 8, length=3)], 2),  # the longer line of the two
         ([said(1, 20, 10), said(2, 20, 10)], 0),  # equal: the first
         ([said(1, 20, 10), said(2, 21, 10)], 1),
-        ([said(1, 20, 20), said(2, 20, 9), said(2, 20, 9)], 0),  # depth weighs
+        ([said(1, 20, 20), said(2, 20, 9), said(2, 20, 9)], 1),  # depth has no say
+        ([said(1, 20, 20), said(2, 40, 9)], 1),  # a higher score has
         ([said(1, 50, 9), said(2, MATE - 9, 5), said(3, MATE - 5, 4)], 2),  # the shortest mate
         ([said(1, 50, 9), said(2, MATE - 9, 5, BOUND_LOWER)], 1),
         ([said(1, 50, 9), said(1, 60, 8), said(2, 9 - MATE, 5), said(3, 7 - MATE, 6)], 3),  # mated: the deepest
@@ -105,7 +108,10 @@ def test_any_votes(arena: Arena) -> None:
     for _ in range(3000):
         scores = [dice.randint(-3, 3) * 10, MATE - dice.randint(1, 4), dice.randint(1, 4) - MATE]
         voters = [
-            Voter(dice.randint(1, 3), dice.choices(scores, (20, 1, 1))[0], dice.randint(0, 4), dice.choice(bounds))
+            Voter(
+                *(dice.randint(1, 3), dice.choices(scores, (20, 1, 1))[0], dice.randint(0, 4), dice.choice(bounds)),
+                length=dice.randint(1, 3),
+            )
             for _ in range(WORKERS)
         ]
         winner = election(arena, *voters)
@@ -115,10 +121,10 @@ def test_any_votes(arena: Arena) -> None:
 
 
 def check_answer(arena: Arena) -> int:
-    """What is told last is what the elected worker said; its number."""
+    """Check that what is reported last is what the elected root has shown; return its number."""
     header = arena.header[0]
     winner = naive_election(voters_of(arena))
-    answer = arena.worker[winner]["answer"]
+    answer = arena.stack[winner]["answer"]
     assert header["best_move"] == answer["pv"][0]
     # where the main root's own answer stands, a last search of it that failed low changes nothing
     if winner or answer["bound"] != BOUND_UPPER:
@@ -176,7 +182,7 @@ def test_no_vote_over_a_search_that_came_to_its_depth_or_has_one_root(simulator:
     assert (int(told["pv"][0]), int(told["score"])) == (found.bestmove, found.score)
     if policy == "calibrated":
         simulator.play(board, 0.002, SearchOptions(policy=policy))
-        assert not simulator.arena.worker["finished_depth"].any()
+        assert simulator.arena.header[0]["first_roots"] == 1
 
 
 def test_one_worker_has_nobody_to_ask() -> None:
@@ -218,6 +224,6 @@ def test_in_processes(policy: str, killed: bool) -> None:
                 assert killed
                 continue
             if any(voter.depth for voter in voters_of(engine.arena)):
-                answer = engine.arena.worker[check_answer(engine.arena)]["answer"]
+                answer = engine.arena.stack[check_answer(engine.arena)]["answer"]
                 assert result.bestmove == to_chess_move(int(answer["pv"][0]), board)
                 assert result.info.score == to_score(int(answer["score"]), board.turn, int(answer["bound"]))

@@ -75,7 +75,7 @@ def search(
     return sample
 
 
-@pytest.mark.parametrize("events", [150, 2000])
+@pytest.mark.parametrize("events", [150, 3000])
 def test_a_search_after_an_interrupted_one_is_as_any_other(simulators: dict[int, Simulator], events: int) -> None:
     simulator = simulators[8]
     wanted = search(simulator, KIWIPETE, 5)
@@ -163,8 +163,10 @@ def test_hours_of_virtual_time_pass_like_seconds(tmp_path: Path, workers: int) -
     assert found[1].seconds > 3 * 2**53 / 10**12
     assert found[1].joins > 10
     assert found[1].seconds == pytest.approx(found[0].seconds * 10**8, rel=1e-12)
-    assert replace(found[1], seconds=0, idle_share=0) == replace(found[0], seconds=0, idle_share=0)
+    shares = {"seconds": 0, "idle_share": 0, "wait_share": 0}
+    assert replace(found[1], **shares) == replace(found[0], **shares)
     assert found[1].idle_share == pytest.approx(found[0].idle_share)
+    assert found[1].wait_share == pytest.approx(found[0].wait_share)
     ends = [
         event["ts"] + event["dur"]
         for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]

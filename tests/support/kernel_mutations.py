@@ -18,6 +18,7 @@ from preemptive import group_of, hunt
 from psearch.core.toolchain.groups import Group
 
 _SPLITTING, _STEP = "psearch.scheduler.splitting", "psearch.scheduler.step"
+_ITERATIONS = "psearch.scheduler.iterations"
 
 
 @dataclass(frozen=True)
@@ -34,46 +35,35 @@ class Change:
         return f"{self.module}.{self.kernel}"
 
 
-_TAKE_LOCK = """    if was_open:
-        acquire(ctx, wk, home)
-        if atomic_load(closed_of(node)) != 0:
-            return leave(ctx, wk, home)
-    elif is_open:
-        open_node(ctx, wk, home)
-    frame.visit.claim"""
-_TAKE_WITHOUT_LOCK = """    if was_open and atomic_load(closed_of(node)) != 0:
-        acquire(ctx, wk, home)
-        return leave(ctx, wk, home)
-    if is_open:
-        if not was_open:
-            open_node(ctx, wk, home)
-            release(ctx, wk, node)
+_TAKE_NEXT = "        return _take_move(ctx, wk, frame, node, True, False)"
+_TAKE_WITHOUT_LOCK = """        release(ctx, wk, node)
         cursor = node.cursor
         preemption_point(ctx)
         node.cursor = cursor
-    frame.visit.claim"""
+        acquire(ctx, wk, home)
+        return _take_move(ctx, wk, frame, node, True, False)"""
 _OPEN = "        open_node(ctx, wk, home)\n"
 _REPORT_LOCK = """        acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
-            if ctx.trace"""
+            lost ="""
 _REPORT_WITHOUT_LOCK = """        alpha, best = node.alpha, node.best
         preemption_point(ctx)
         node.alpha, node.best = alpha, best
         acquire(ctx, wk, home)
         if atomic_load(closed_of(node)) != 0:
-            if ctx.trace"""
+            lost ="""
 _CUTOFF = """        withdraw(ctx, home)
         preemption_point(ctx)
         atomic_store(closed_of(node), CLOSED_CUTOFF)
         if node.inside > 1:
             raise_abort_epoch(ctx)
 """
-_PARK = """        parked.parked_ply = wk.ply
+_PARK = """        parked.nodes_before_runner += wk.nodes
         preemption_point(ctx)
         atomic_store(state_of(parked), STACK_PARKED)
     release(ctx, wk, node)
 """
-_PARK_LATE = """        parked.parked_ply = wk.ply
+_PARK_LATE = """        parked.nodes_before_runner += wk.nodes
     release(ctx, wk, node)
     if not last and not helper:
         atomic_store(state_of(stack_of(ctx, home_stack)), STACK_PARKED)
@@ -119,18 +109,14 @@ MUTATIONS = {
     "CUTOFF_NOT_WITHDRAWN": [Change("_after_child", _CUTOFF, _CUTOFF.partition("\n")[2], _STEP)],
     "EXHAUSTED_NOT_WITHDRAWN": [
         Change("join", "        if move == NO_MOVE:\n            withdraw(ctx, home)\n"),
-        Change("_next_move", "        withdraw(ctx, home)\n", "", _STEP),
+        Change("_take_move", "        withdraw(ctx, home)\n", "", _STEP),
     ],
     "OPEN_WITHOUT_LOCK": [
         Change("open_node", "    acquire(ctx, wk, home)"),
         Change("_next_move", _OPEN, _OPEN + "        offer(ctx, home)\n        acquire(ctx, wk, home)\n", _STEP),
     ],
     "OPEN_STAYS_CLOSED": [Change("open_node", "    atomic_store(closed_of(node), 0)\n")],
-    "TAKE_WITHOUT_LOCK": [
-        Change("_next_move", "        release(ctx, wk, node)\n", "", _STEP),
-        Change("_next_move", "        withdraw(ctx, home)\n", "        acquire(ctx, wk, home)\n", _STEP),
-        Change("_next_move", _TAKE_LOCK, _TAKE_WITHOUT_LOCK, _STEP),
-    ],
+    "TAKE_WITHOUT_LOCK": [Change("_after_child", _TAKE_NEXT, _TAKE_WITHOUT_LOCK, _STEP)],
     "REPORT_WITHOUT_LOCK": [Change("_after_child", _REPORT_LOCK, _REPORT_WITHOUT_LOCK, _STEP)],
     "UNWIND_NOT_CLOSED": [Change("unwind", "        atomic_store(closed_of(node), CLOSED_ABORTED)\n")],
     "UNWIND_LOOKS_AT_STOP_ONLY": [Change("unwind", "np.int64(node.open_parent)", "np.int64(-1)")],
@@ -139,6 +125,31 @@ MUTATIONS = {
         Change("leave", "STATE_UNWIND if closed == CLOSED_ABORTED else STATE_FINISH", "STATE_FINISH")
     ],
     "STOP_KEEPS_EPOCH": [Change("stop_all", "    raise_abort_epoch(ctx)\n")],
+    "MAIN_ROOT_STOPS_NOBODY": [Change("_end_search", "        stop_all(ctx)\n", "        pass\n", _ITERATIONS)],
+    "MAIN_ROOT_OF_WORKER": [Change("_end_search", "wk.stack == _MAIN_ROOT", "wk.index == _MAIN_ROOT", _ITERATIONS)],
+    "ANY_ROOT_ENDS_SEARCH": [Change("_end_search", "roots_of(hd), -1) == 1", "roots_of(hd), -1) >= 1", _ITERATIONS)],
+    "ABORTED_ROOT_NOT_COUNTED": [
+        Change(
+            "root_aborted",
+            "    return _end_search(ctx, wk)",
+            "    free_stack(ctx, wk.stack)\n    become_idle(ctx, wk)\n    return STATE_IDLE",
+            _ITERATIONS,
+        )
+    ],
+    "ROOTS_NOT_ATOMIC": [
+        Change(
+            "_end_search",
+            "    free_stack(ctx",
+            "    roots = atomic_load(roots_of(hd)) - 1\n    free_stack(ctx",
+            _ITERATIONS,
+        ),
+        Change(
+            "_end_search",
+            "    if atomic_add(roots_of(hd), -1) == 1:\n",
+            "    atomic_store(roots_of(hd), roots)\n    if roots == 0:\n",
+            _ITERATIONS,
+        ),
+    ],
 }
 """By the names of `tests/model/mutations.py`."""
 
@@ -149,6 +160,9 @@ ONLY_IN_THE_MODEL = {
     "JOIN_TAKES_BEFORE_LOCK": "to take a move is one kernel, which is not interrupted here: as TAKE_WITHOUT_LOCK",
     "JOIN_SKIPS_CLOSED": "whoever has joined a closed node sees that at its next node, and leaves: wasted time only",
     "REPORT_TO_CLOSED": "the value is right, and nobody needs it",
+    "TAKE_SKIPS_CLOSED": "as JOIN_SKIPS_CLOSED",
+    "ANSWER_OF_WORKER": "what a root has shown lies on its stack: a worker has no place for it",
+    "VOTE_READS_COPIED_FIELD": "a wrong depth beside the answer, which these searches do not look at",
 }
 """Those that a search cannot notice, and why."""
 

@@ -1,10 +1,8 @@
-"""The vote among workers with roots of their own, from its definition in `parallel/scheduler/thread_vote.py`."""
+"""The vote of several roots, from its definition in `parallel/scheduler/thread_vote.py`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
 
 from psearch.arena.arena import Arena
 from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE_IN_MAX_PLY
@@ -12,13 +10,15 @@ from psearch.core.constants import BOUND_LOWER, BOUND_UPPER, MATE_IN_MAX_PLY
 
 @dataclass(frozen=True)
 class Voter:
-    """A worker's answer."""
+    """A root's answer."""
 
     move: int
     score: int
     depth: int
     """the last that it has finished; 0 none"""
     bound: int
+    length: int = 1
+    """of the line"""
 
     @property
     def gives_mate(self) -> bool:
@@ -30,10 +30,11 @@ class Voter:
 
 
 def voters_of(arena: Arena) -> list[Voter]:
-    """All workers, as the last search left them."""
+    """Return all roots, as the last search left them."""
+    roots = arena.stack[: int(arena.header[0]["first_roots"])]
     return [
-        Voter(int(answer["pv"][0]), int(answer["score"]), int(depth), int(answer["bound"]))
-        for answer, depth in zip(arena.worker["answer"], arena.worker["finished_depth"], strict=True)
+        Voter(*(int(answer["pv"][0]), int(answer["score"]), int(depth), int(answer["bound"]), int(answer["pv_length"])))
+        for answer, depth in zip(roots["answer"], roots["finished_depth"], strict=True)
     ]
 
 
@@ -47,10 +48,7 @@ def naive_election(voters: list[Voter]) -> int:
     if any(voter.is_mated for voter in known):
         return voters.index(max((voter for voter in known if voter.is_mated), key=lambda voter: voter.depth))
     lowest = min(voter.score for voter in known)
-    weights = [(voter.score - lowest + 6) * voter.depth for voter in known]
     votes = {
-        voter.move: sum(weight for weight, other in zip(weights, known, strict=True) if other.move == voter.move)
-        for voter in known
+        voter.move: sum(other.score - lowest + 6 for other in known if other.move == voter.move) for voter in known
     }
-    places = [(votes[voter.move], weight) for voter, weight in zip(known, weights, strict=True)]
-    return voters.index(known[int(np.lexsort([[-w for _, w in places], [-v for v, _ in places]])[0])])
+    return voters.index(max(known, key=lambda voter: (votes[voter.move], voter.length)))

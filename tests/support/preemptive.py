@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from artificial_tree import REPLACED, Serial, Shape, root_of, set_up
@@ -42,6 +42,7 @@ class Case:
     """points until all rest for a look"""
     stop_after: int
     """so many looks until the search is stopped; 0 never"""
+    roots: int = 1
 
     @property
     def is_perfect(self) -> bool:
@@ -55,7 +56,7 @@ def case_of(seed: int) -> Case:
     if dice.randrange(4) == 0:
         return Case(seed, Shape(4, 4, seed), dice.choice(("knuth", "garms", "kannan")), *how[:2], 0)
     rough = Shape(6, 3, seed, 2, True), Shape(4, 4, seed, 1, True), Shape(3, 5, seed, 1, True, reduce=True, null=True)
-    return Case(seed, dice.choice(rough), dice.choice(("ybw", "ybw", "garms", "kannan")), *how)
+    return Case(seed, dice.choice(rough), dice.choice(("ybw", "ybw", "garms", "kannan")), *how, dice.choice((1, 1, 2)))
 
 
 def group_of(name: str, replaced: dict[str, str]) -> Group:
@@ -106,7 +107,8 @@ class Preemptive:
     def _begin(self, case: Case) -> None:
         self.arena.clear_table()
         self.arena.clear_learning()
-        set_up(self.arena, case.shape, SearchOptions.plain(case.policy, split_depth=1))
+        options = replace(SearchOptions.plain(case.policy, split_depth=1), roots=case.roots)
+        set_up(self.arena, case.shape, options)
         switching = self._switching[0]
         switching["workers"], switching["random"], switching["outside"] = self.arena.workers, case.seed, 1
         switching["current"], switching["patience"] = 0, case.patience
@@ -151,12 +153,14 @@ def hunt(group: Group, seeds: range) -> str:
     joins = failed = aborts = 0
     for seed in seeds:
         machine = machines[seed % len(machines)]
-        problem = machine.search(case_of(seed))
+        case = case_of(seed)
+        problem = machine.search(case)
         if problem:
             return f"seed {seed}: {problem}"
         joins += machine.total("joins")
         failed += machine.total("failed_joins")
-        aborts += 0 if machine.was_stopped else machine.total("aborts")
+        # the end of the main root stops the others: no cutoff has aborted these
+        aborts += 0 if machine.was_stopped or case.roots > 1 else machine.total("aborts")
     for machine in machines:
         machine.close()
     if failed > _MOST_FAILED * joins:

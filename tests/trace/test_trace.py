@@ -186,8 +186,8 @@ def check_counters(trace: Trace, arena: Arena) -> None:
         log = arena.trace_logs[number]  # type: ignore[index]
         taken = int(np.count_nonzero(log["events"]["kind"][: log["head"]["count"]] == TRACE_TAKE))
         assert taken == int(worker["counters"]["adopts"]) + (number == 0 or trace.worker(number)[0].name == "search")
-        unwound = [part for part in trace.within(number, "aborted work") if part.args["cause"] == "unwound"]
-        assert sum(part.args.get("nodes", 0) for part in unwound) == int(worker["counters"]["aborted_nodes"])
+        lost = trace.within(number, "aborted work")
+        assert sum(part.args.get("nodes", 0) for part in lost) == int(worker["counters"]["aborted_nodes"])
     for life in trace.lives.values():
         assert life.args["outcome"] in OUTCOMES
         assert life.name == life.args["type"] + " node" and life.args["type"] in ("PV", "CUT", "ALL")

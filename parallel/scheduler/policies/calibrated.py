@@ -5,15 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from psearch.core.constants import PV_NODE
-from psearch.core.records import CERTAIN, DEPTHS
+from psearch.core.records import CERTAIN
 from psearch.core.toolchain.jit import kernel
-from psearch.core.views import Context, Node, boolean, header_of, i64, void
-from psearch.scheduler.prediction import expected_gain, finished_moves, join_cost, p_next_move_needed
+from psearch.core.views import Context, Node, boolean, header_of, i64
+from psearch.scheduler.prediction import (
+    expected_gain,
+    finished_moves,
+    join_cost,
+    p_next_move_needed,
+    subtree_size,
+)
 from psearch.scheduler.words import idle_workers
 
 GAIN_BUSY = 64
 """While all are busy: the expected gain, in joins, from which a node opens."""
-GAIN_IDLE = 3
+GAIN_IDLE = 2
 """While a worker is idle: the size of a move, in joins. It has nothing better to do than to join, but the node's owner
 pays, too: for the lock, and for cache lines that the helper has written."""
 _UNPROVED_SHIFT = 4
@@ -28,16 +34,14 @@ def _is_worth_opening(ctx, node):
 
     Whether one is, others write all the time: it is asked only where the answer depends on it.
     """
-    hd = header_of(ctx)
-    if node.depth < hd.prediction.least_depth_idle:
+    options = header_of(ctx).options
+    join = join_cost(ctx)
+    size = subtree_size(ctx, node)
+    if size < GAIN_IDLE * join:
         return False  # so it is with most nodes, and this costs least to see
-    percent = p_next_move_needed(ctx, node) * 100
-    while_idle = percent >= hd.options.open_idle * CERTAIN
-    while_busy = (
-        node.depth >= hd.prediction.least_depth
-        and percent >= hd.options.open_busy * CERTAIN
-        and expected_gain(ctx, node) >= GAIN_BUSY * join_cost(ctx)
-    )
+    p = p_next_move_needed(ctx, node)
+    while_idle = p * 100 >= options.open_idle * CERTAIN
+    while_busy = p * 100 >= options.open_busy * CERTAIN and size * p >> 16 >= GAIN_BUSY * join
     if while_idle == while_busy:
         return while_idle
     return while_idle if idle_workers(ctx) > 0 else while_busy
@@ -58,16 +62,3 @@ def open_priority(ctx, node):
     if finished_moves(node) == 0:
         gain >>= _UNPROVED_SHIFT
     return min(max(gain, np.int64(1)), _MAX_PRIORITY)
-
-
-@kernel(void(Context))
-def find_least_depths(ctx):
-    """Find the least depths at which a move is big enough, if it is needed for certain."""
-    prediction = header_of(ctx).prediction
-    depth = np.int64(1)
-    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_IDLE * join_cost(ctx):
-        depth += 1
-    prediction.least_depth_idle = depth
-    while depth < DEPTHS and prediction.size[depth - 1] < GAIN_BUSY * join_cost(ctx):
-        depth += 1
-    prediction.least_depth = depth
