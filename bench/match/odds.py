@@ -2,16 +2,14 @@
 
     python bench/match/odds.py --first 8 --second 1 --nodes 10000 --odds 3,4.5,6 --games 200 --book FILE --out LOG.jsonl
     python bench/match/odds.py --first 8 --second 8,lazy --odds 1,1.5 ...
-    python bench/match/odds.py --first 2x8,root+entries --second 8 --odds 1.25,1.5,2 ...
+    python bench/match/odds.py --first 8,calibrated,null,roots=2 --second 8 --odds 1 ...
     python bench/match/odds.py --from-log LOG.jsonl [LOG.jsonl.xz#RUN ...]
 
-A side is WORKERS or WORKERS,POLICY, whose driver is `auto`, or MACHINESxWORKERS,MODE: several machines, and whether
-they exchange entries of their tables (`root+entries`) or not (`root`). For each move the first has the virtual time in
-which one worker searches so many nodes, the second k times that, for each k of --odds; both are in this process, with a
-table and history each (for each machine), kept from move to move. Nothing depends on how fast the machine is, or on
-what else it does: the same games every time. Costs are those of `psearch simulate`. A game takes the time of all its
-nodes on one core. Machines have the network of `Network` there, whose latency and period are shrunk as the time of the
-first side's move is shorter than --move-ms: in a move they hear of each other as often as they would in one so long.
+A side is WORKERS[,POLICY][,DRIVER][,NAME=NUMBER..], where NAME is a field of `SearchOptions`; without a driver it is
+`auto`. For each move the first has the virtual time in which one worker searches so many nodes, the second k times
+that, for each k of --odds; both are in this process, with a table and history each, kept from move to move. Nothing
+depends on how fast the machine is, or on what else it does: the same games every time. Costs are those of `psearch
+simulate`, or of --costs. A game takes the time of all its nodes on one core.
 
 Every opening is played twice with colours changed; an opening is used once only with the same k. Games end as those of
 `quick.py`. --games is for each k; they are played in turn, so that a run that is cut short has as many of each.
@@ -45,13 +43,11 @@ from matchplay.sharing import add_where, share
 from matchplay.time_odds import report
 
 from psearch.core.chess.board.bridge import to_chess_move
-from psearch.core.chess.chess_entries import EXCHANGE
-from psearch.defaults import DEFAULT_POLICY, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
+from psearch.defaults import DEFAULT_DRIVER, DEFAULT_POLICY, DRIVERS, MAX_HASH_MB, MAX_THREADS, POLICY_NAMES
 from psearch.faces.cli.numbers import whole_number
 from psearch.files.append_only import DamagedLine, Journal
 from psearch.files.raw_log import OPENING, machine, read_log, source_commit
 from psearch.options import SearchOptions
-from psearch.remote.one_position.virtual_machines import Network, VirtualMachines, exchanges_entries
 from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import load_kernels
 from psearch.simulation.costs import Costs
@@ -70,22 +66,26 @@ class Side:
     """Who plays."""
 
     workers: int
-    """of each machine"""
     policy: str
-    machines: int = 1
-    mode: str = ""
-    """how machines work together; of one: nothing"""
     driver: str = "pvs"
-    """of one machine's workers; older logs do not name it"""
+    """of the search; logs before November 2026 do not name it"""
+    changes: str = ""
+    """to other options of the search, as the command line has them: `NAME=NUMBER,..`"""
 
     def __str__(self) -> str:
-        if self.machines > 1:
-            return f"{self.machines} machines of {self.workers} ({self.mode})"
         if self.workers == 1:
             return "1 worker"
         names = [] if self.policy == DEFAULT_POLICY else [self.policy]
-        names += [] if self.driver == "auto" else [self.driver]
+        names += [] if self.driver == DEFAULT_DRIVER else [self.driver]
+        names += [self.changes] if self.changes else []
         return f"{self.workers} workers" + (f" ({', '.join(names)})" if names else "")
+
+    @property
+    def options(self) -> SearchOptions:
+        """Return the options of its searches. Raises PsearchError for a number that no option can hold."""
+        changes = dict(word.split("=") for word in self.changes.split(",") if word)
+        numbers: dict[str, Any] = {name: int(number) for name, number in changes.items()}
+        return SearchOptions(policy=self.policy, driver=self.driver, **numbers)
 
 
 @dataclass(frozen=True)
@@ -120,35 +120,12 @@ class Game:
         return 2 * int((self.result == "1-0") == (self.white == 0))
 
 
-class FleetPlayer:
-    """Several machines at the board. move_ms: see above; base: nodes that one worker searches in the time of the first
-    side's move."""
-
-    def __init__(self, side: Side, hash_mb: int, base: float, move_ms: float) -> None:
-        self._costs = Costs()
-        network = Network().scaled(self._costs.seconds_of(base) * 1000 / move_ms)
-        self._fleet = VirtualMachines(
-            side.machines, side.workers, hash_mb, exchanges_entries(side.mode), network, self._costs
-        )
-        self.nodes = base
-        """that one worker searches in the time for a move"""
-
-    def new_game(self) -> None:
-        self._fleet.forget()
-
-    def move(self, board: chess.Board) -> tuple[chess.Move, int]:
-        answer = self._fleet.play(board, self._costs.seconds_of(self.nodes)).answer
-        if answer is None:
-            raise MatchError(f"{self.nodes} nodes are too few for an answer at {board.fen()}")
-        return answer.pv[0], answer.score
-
-
 class VirtualPlayer:
-    """One machine at the board."""
+    """Workers in virtual time at the board."""
 
-    def __init__(self, side: Side, hash_mb: int) -> None:
-        self._simulator = Simulator(side.workers, hash_mb, Costs())
-        self._options = SearchOptions(policy=side.policy, driver=side.driver)
+    def __init__(self, side: Side, hash_mb: int, costs: Costs) -> None:
+        self._simulator = Simulator(side.workers, hash_mb, costs)
+        self._options = side.options
         self.nodes = 1.0
         """that one worker searches in the time for a move"""
 
@@ -163,11 +140,8 @@ class VirtualPlayer:
 class Table:
     """Where a process plays its games."""
 
-    def __init__(self, sides: Sequence[Side], nodes: int, hash_mb: int, move_ms: float) -> None:
-        self._players: list[VirtualPlayer | FleetPlayer] = [
-            FleetPlayer(side, hash_mb, nodes, move_ms) if side.machines > 1 else VirtualPlayer(side, hash_mb)
-            for side in sides
-        ]
+    def __init__(self, sides: Sequence[Side], nodes: int, hash_mb: int, costs: Costs) -> None:
+        self._players = [VirtualPlayer(side, hash_mb, costs) for side in sides]
         self._nodes = nodes
 
     def play(self, task: Task) -> Finished:
@@ -176,8 +150,8 @@ class Table:
         return play(self._players, task.opening, task.white)
 
 
-def _make(sides: Sequence[Side], nodes: int, hash_mb: int, move_ms: float) -> Callable[[Task], Finished]:
-    return Table(sides, nodes, hash_mb, move_ms).play
+def _make(sides: Sequence[Side], nodes: int, hash_mb: int, costs: Costs) -> Callable[[Task], Finished]:
+    return Table(sides, nodes, hash_mb, costs).play
 
 
 class OddsLog:
@@ -253,18 +227,19 @@ def pair_counts(games: Iterable[Game]) -> dict[float, list[int]]:
 
 
 def _side(text: str) -> Side:
-    workers, _, policy = text.partition(",")
-    if "x" in workers:
-        machines, _, workers = workers.partition("x")
-        try:
-            exchanges_entries(policy)
-        except PsearchError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-        return Side(whole_number(1, MAX_THREADS)(workers), DEFAULT_POLICY, whole_number(2, 512)(machines), policy)
-    number = whole_number(1, MAX_THREADS)(workers)
-    if policy and policy not in POLICY_NAMES:
-        raise argparse.ArgumentTypeError(f"the policy is one of {', '.join(POLICY_NAMES)}, not {policy[:40]!a}")
-    return Side(number, policy or DEFAULT_POLICY, driver="auto")
+    number, *words = text.split(",")
+    workers = whole_number(1, MAX_THREADS)(number)
+    changes = [word for word in words if "=" in word]
+    drivers = [word for word in words if word in DRIVERS]
+    policies = [word for word in words if word not in drivers and word not in changes]
+    if len(policies) > 1 or len(drivers) > 1 or not set(policies) <= set(POLICY_NAMES):
+        raise argparse.ArgumentTypeError(f"the policy is one of {', '.join(POLICY_NAMES)}, not {policies[-1][:40]!a}")
+    side = Side(workers, *(policies or [DEFAULT_POLICY]), *(drivers or [DEFAULT_DRIVER]), ",".join(changes))
+    try:
+        _ = side.options
+    except (TypeError, ValueError, PsearchError) as error:
+        raise argparse.ArgumentTypeError(f"{','.join(changes)[:40]!a}: {error}") from None
+    return side
 
 
 def _odds(text: str) -> list[float]:
@@ -279,15 +254,15 @@ def _odds(text: str) -> list[float]:
 
 def _read(words: Sequence[str] | None) -> argparse.Namespace:
     parser = Parser(description=__doc__)
-    side = {"type": _side, "metavar": "[MACHINESx]WORKERS[,POLICY|,MODE]"}
+    side = {"type": _side, "metavar": "WORKERS[,POLICY][,DRIVER][,NAME=NUMBER..]"}
     parser.add_argument("--first", default=_side("8"), help="(8)", **side)
     parser.add_argument("--second", default=_side("1"), help="(1)", **side)
     parser.add_argument("--odds", type=_odds, default=[3.0, 4.5, 6.0], metavar="K,K..", help="(3,4.5,6)")
     parser.add_argument("--nodes", type=whole_number(100, 10**9), default=10_000, metavar="N", help="(10000)")
     parser.add_argument("--games", type=whole_number(2, 10**6), default=200, metavar="N", help="for each k (200)")
     parser.add_argument("--book", nargs="+", type=Path, default=[], metavar="FILE", help="EPD, FEN or PGN")
-    parser.add_argument("--hash", type=whole_number(1, MAX_HASH_MB), default=16, metavar="MIB", help="a machine (16)")
-    parser.add_argument("--move-ms", type=float, default=1000.0, metavar="MS", help="of a real move (1000)")
+    parser.add_argument("--hash", type=whole_number(1, MAX_HASH_MB), default=16, metavar="MIB", help="a side (16)")
+    parser.add_argument("--costs", type=Path, metavar="FILE", help="of virtual time, as `psearch simulate` has it")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the order of the openings (1)")
     parser.add_argument("--jobs", type=whole_number(1, 256), default=1, metavar="N", help="processes (1)")
     add_where(parser)
@@ -320,18 +295,17 @@ def _tasks(openings: dict[float, list[Opening]], played: Iterable[Game]) -> list
 
 
 def _facts(side: Side) -> dict[str, Any]:
-    """As logs have it: of machines, or of workers."""
-    names = ("workers", "policy", "machines", "mode") if side.machines > 1 else ("workers", "policy", "driver")
-    return {name: getattr(side, name) for name in names}
+    """Return a side as logs have it."""
+    facts = asdict(side)
+    return facts if side.changes else {name: facts[name] for name in ("workers", "policy", "driver")}
 
 
-def _settings(options: argparse.Namespace) -> dict[str, Any]:
-    """What must be the same in a run that goes on."""
-    fleets = max(options.first.machines, options.second.machines) > 1
+def _settings(options: argparse.Namespace, costs: Costs) -> dict[str, Any]:
+    """Return what must be the same in a run that goes on."""
     return {
         "first": _facts(options.first),
         "second": _facts(options.second),
-        **({"move_ms": options.move_ms} if fleets else {}),
+        **({} if options.costs is None else {"costs": asdict(costs)}),
         "nodes": options.nodes,
         "hash_mb": options.hash,
         "seed": options.seed,
@@ -344,12 +318,13 @@ def _play(options: argparse.Namespace) -> int:
     if options.out is None or not options.book:
         raise MatchError("--out LOG.jsonl and --book FILE are needed, or --from-log")
     first, second = options.first, options.second
+    costs = Costs() if options.costs is None else Costs.load(options.costs)
     openings = _openings(options)
     status = 0
-    with OddsLog(options.out, _settings(options), resume=options.resume) as log:
+    with OddsLog(options.out, _settings(options, costs), resume=options.resume) as log:
         tasks = _tasks(openings, log.games)
-        load_kernels(VIRTUAL, EXCHANGE)  # compiled once, not by every process
-        make = partial(_make, (first, second), options.nodes, options.hash, options.move_ms)
+        load_kernels(VIRTUAL)  # compiled once, not by every process
+        make = partial(_make, (first, second), options.nodes, options.hash, costs)
         answers = share(options, make, tasks)
         try:
             for place, finished in answers if tasks else ():

@@ -102,6 +102,11 @@ def test_games_go_on_where_they_were(kernels: None, book: Path, tmp_path: Path) 
     [
         (["--first", "0"], "must be a whole number from 1 to 1024"),
         (["--second", "8,greedy"], "the policy is one of"),
+        (["--second", "8,lazy,ybw"], "the policy is one of"),
+        (["--second", "8,ports=2"], "ports=2"),
+        (["--second", "8,roots=many"], "roots=many"),
+        (["--second", "8,roots=-1"], "roots must be from 0"),
+        (["--costs", "/nowhere.json", "--out", "OUT", "--book", "BOOK", "--games", "2"], "cannot read costs"),
         (["--odds", "3,3"], "different numbers"),
         (["--odds", "0,1"], "different numbers"),
         (["--odds", "three"], "different numbers"),
@@ -118,19 +123,3 @@ def test_bad_input_is_one_line(book: Path, tmp_path: Path, words: list[str], sai
     with pytest.raises((MatchError, PsearchError)) as refused:
         run([names.get(word, word) for word in words])
     assert said in str(refused.value) and "\n" not in str(refused.value)
-
-
-def test_machines_play(kernels: None, book: Path, tmp_path: Path) -> None:
-    log = tmp_path / "log.jsonl"
-    words = ("--first", "2x1,root+entries", "--second", "1", "--nodes", "200", "--odds", "1.5", "--hash", "1")
-    words += ("--book", str(book), "--out", str(log))
-    status, out, err = odds(*words, "--games", "2")
-    assert (status, err) == (0, "") and "2 machines of 1 (root+entries) against 1 worker" in out
-    about = json.loads(log.read_text().splitlines()[0])["about"]
-    assert about["first"] == {"workers": 1, "policy": "calibrated", "machines": 2, "mode": "root+entries"}
-    assert about["second"] == {"workers": 1, "policy": "calibrated", "driver": "auto"} and about["move_ms"] == 1000
-    status, out, err = odds("--from-log", str(log))
-    assert status == 0 and "2 machines of 1 (root+entries)" in out
-    for side in ("2x1", "2x1,x", "0x1,root", "2x,root"):
-        status, out, err = odds(*words[2:], "--first", side)
-        assert status == 2 and len(err.splitlines()) == 1, side
