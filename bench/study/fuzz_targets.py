@@ -50,6 +50,7 @@ from psearch.games import Game
 from psearch.games.game_file import run_file
 from psearch.lab.studies.speedup_study import Sample, summarise, table
 from psearch.options import pruning_named
+from psearch.processes.time_manager import GameClock, allot
 from psearch.results import PsearchError
 from psearch.scheduler import scheduler_entries
 from psearch.simulation.costs import Costs
@@ -316,6 +317,10 @@ def run_words(data: bytes) -> None:
     pruning_named(text)
 
 
+_GAME_MOVES = 200
+"""of a game that a clock must last for"""
+
+
 def run_limit(data: bytes) -> None:
     """Limits of python-chess with numbers of all kinds."""
     names = ("time", "depth", "nodes", "mate", "white_clock", "white_inc", "black_clock", "remaining_moves")
@@ -328,6 +333,29 @@ def run_limit(data: bytes) -> None:
     limit = chess.engine.Limit(**values)
     to_limits(limit)
     time_manager(chess.Board(), limit, 20).is_due(1.0)
+
+
+def run_clock(data: bytes) -> None:
+    """Clocks of games: milliseconds left and added, moves to the next control, overhead, lag of a move. No budget is
+    beyond the clock, and 200 moves that could be paid for at once are."""
+    words = [int(word[:9]) for word in _text(data).split() if word.isascii() and word.isdigit()]
+    if len(words) < 5:
+        return
+    time_s, increment_s, overhead_s, lag_s = (words[at] / 1000 for at in (0, 1, 3, 4))
+    period = words[2] or None
+    moves = min(period or _GAME_MOVES, _GAME_MOVES)
+    lag_s = min(lag_s, overhead_s)
+    left_s = time_s
+    is_payable = time_s >= overhead_s + moves * (lag_s + 0.001)
+    for number in range(moves):
+        to_go = None if period is None else period - number
+        budget = allot(GameClock(left_s, increment_s, to_go, lag_s, number), overhead_s)
+        if not 0 < budget.soft_s <= budget.hard_s or budget.hard_s > max(left_s, 0.001) + 1e-9:
+            raise AssertionError(f"{budget} of {left_s} s")
+        left_s -= budget.hard_s + lag_s
+        if is_payable and left_s < -1e-6:
+            raise AssertionError(f"move {number + 1} is lost on time")
+        left_s += increment_s
 
 
 def run_uci(data: bytes) -> None:
@@ -516,5 +544,6 @@ def targets() -> list[Target]:
         Target("words", run_words, [b"modern,lmr=0,lmp_base=4", b"sound", b"1,2,4,...,64"], 4),
         Target("uci", run_uci, sessions, 10),
         Target("game position", run_game_position, _GAME_POSITIONS, 4),
+        Target("clock", run_clock, [b"4000 0 0 15 15", b"60000 600 0 30 2", b"300000 0 40 1000 200", b"1 0 1 0 0"], 4),
         Target("limit", run_limit, [b"1.5 10 1000 3 60.0 1.0 60.0 40", b"null null null null 1e9 NaN Infinity -1"], 4),
     ]
