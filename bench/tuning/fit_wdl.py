@@ -142,10 +142,11 @@ def log_loss(parameters: Array, score: Array, units: Array, outcome: Array) -> f
 def fit(score: Array, units: Array, outcome: Array, knots: int) -> Array:
     """The parameters of least log loss; raises RuntimeError when the optimiser gives up."""
     begin = np.concatenate([np.full(knots, np.log(150.0)), np.full(knots, np.log(80.0))])
-    done = minimize(log_loss, begin, args=(score, units, outcome), method="L-BFGS-B", options={"maxiter": 2000})
-    if not done.success:
-        raise RuntimeError(f"no fit: {done.message}")
-    return np.asarray(done.x)
+    for method in ("L-BFGS-B", "Powell"):  # few positions may leave a line search by differences without progress
+        done = minimize(log_loss, begin, args=(score, units, outcome), method=method, options={"maxiter": 2000})
+        if done.success:
+            return np.asarray(done.x)
+    raise RuntimeError(f"no fit: {done.message}")
 
 
 def frequencies_log_loss(fitted: Array, held_out: Array) -> float:

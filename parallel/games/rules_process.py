@@ -1,7 +1,7 @@
 """The rules of a user's game, called in a process of their own: whoever asks outlives a rule that crashes, or that does
 not come back.
 
-An answer takes some 40 microseconds. A question whose process is lost is asked once more, of a new one, which says
+An answer takes some 150 microseconds. A question whose process is lost is asked once more, of a new one, which says
 before each call which function it is in: somebody else may have killed the first.
 """
 

@@ -122,6 +122,10 @@ def read_move(board: chess.Board, word: str, letters: Letters = ENGLISH) -> ches
         raise ValueError(f"{shown(word)} is not a move in English notation")
     piece = letters[match["piece"]] if match["piece"] else ""
     promotion = letters[found[-1]] if match["promotion"] else ""
+    if not piece and len(match["origin"]) == len(match["target"]):
+        return board.parse_uci(
+            f"{match['origin']}{match['target']}{promotion.lower()}"
+        )  # castling as either form has it
     return board.parse_san(f"{piece}{match['origin']}{match['target']}{promotion}")
 
 

@@ -553,6 +553,7 @@ def test_the_longest_line_ends_at_the_last_frame(options: SearchOptions) -> None
         memory[:] = 0xAB
     board = chess.Board()
     write_search(arena, board, Limits(nodes=300_000), options)
+    step_worker(arena.context, 0, 1)  # the worker has the root
     for record in (arena.header[0], arena.frames[0]["node"]):
         record["depth"] = MAX_PLY - 1
     while not work(arena.context, 0, 1 << 20):

@@ -17,6 +17,7 @@ from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 
 from psearch.core.toolchain import jit
+from psearch.core.toolchain.compiler.dependencies import called_by
 from psearch.core.toolchain.intrinsics import abort_unless
 from psearch.core.toolchain.jit import External, Kernel
 
@@ -151,12 +152,13 @@ def _bounds_checked_in(kernel: Kernel) -> Iterator[None]:
         cgutils.do_boundscheck = numba_s
 
 
-def _refuse_unknown(module: Any) -> None:
-    """Raise TypingError for functions that only numba's own process has."""
+def _refuse_unknown(module: Any, kernel: Kernel) -> None:
+    """Raise TypingError for functions that a kernel's bitcode needs and that only numba's own process has."""
     libc = ctypes.CDLL(None)
+    called = {each.symbol for each in called_by(kernel)}
     for function in module.functions:
         name = function.name
-        is_known = name in jit.registry or name.startswith("llvm.") or hasattr(libc, name)
+        is_known = name in called or name in jit.registry or name.startswith("llvm.") or hasattr(libc, name)
         if function.is_declaration and (not is_known or name.startswith(_PYTHONS)):
             if any(part in name for part in _DRAWING):
                 raise TypingError("a kernel draws no random numbers: a search of one worker is the same every time")
@@ -179,7 +181,7 @@ def bitcode_of(kernel: Kernel) -> bytes:
     collect(result.library)
     for library in libraries:
         module.link_in(library._get_module_for_linking(), preserve=True)
-    _refuse_unknown(module)
+    _refuse_unknown(module, kernel)
     own = result.fndesc.llvm_func_name
     for function in module.functions:
         if not function.is_declaration and function.name != own:

@@ -22,11 +22,12 @@ _LOOK_S = 0.01
 
 def calls_kernels_of_a_file(command: str, options: argparse.Namespace) -> bool:
     """Tell whether a command, by the name of its module, runs such kernels in the process in which it runs."""
-    named = set((getattr(options, "policy", None) or "").split(","))
-    has_file = bool(getattr(options, "with_", None) or getattr(options, "game", None) or named - {"", *POLICY_NAMES})
     name = command.rpartition(".")[2]
     is_traced = name == "simulate_command" and options.trace is not None
-    return has_file and (is_traced or name in ("bench_command", "predict_command"))
+    if not is_traced and name not in ("bench_command", "predict_command"):
+        return False
+    named = set((getattr(options, "policy", None) or "").split(","))
+    return bool(getattr(options, "with_", None) or getattr(options, "game", None) or named - {"", *POLICY_NAMES})
 
 
 def run_apart(run: Callable[[], int], signals: Signals) -> int:

@@ -27,8 +27,9 @@ class Signals:
     What comes within half a second belongs to the signal before: `timeout`, and other supervisors, signal the process
     and then its group. A second signal is always an exception, so that an impatient user gets out; one that comes while
     the command ends after such an exception ends the process there and then, and one after the command is without
-    effect. SIGHUP stays ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after: a Ctrl-C
-    too many gets no traceback from what the interpreter still has to do.
+    effect. SIGHUP stays ignored where it was, as under nohup. What `ends_program` ignores SIGINT ever after, and all
+    three once one was received: neither a Ctrl-C too many nor the second signal of a supervisor disturbs what the
+    interpreter still has to do.
     """
 
     def __init__(self, ends_program: bool = False) -> None:
@@ -54,7 +55,7 @@ class Signals:
 
     def __exit__(self, *exception: object) -> None:
         for number, handler in self._former.items():
-            ignored = self._ends_program and number == signal.SIGINT
+            ignored = self._ends_program and (number == signal.SIGINT or self.received is not None)
             signal.signal(number, signal.SIG_IGN if ignored else handler)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:

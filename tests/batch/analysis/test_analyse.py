@@ -108,7 +108,6 @@ def test_what_a_suite_can_hold() -> None:
         ("4k3/8/8/8/8/8/8/4K3 w - - bm;", "bm names no move"),
         ("4k3/8/8/8/8/8/8/4K3 w - - bm Qa9;", "Qa9"),
         ("4k3/8/8/8/8/8/8/4K3 w - - am Kd8;", "Kd8"),
-        ("4k3/8/8/8/8/8/8/4K3 w - - 12 bm Ke2;", "12"),
     ],
 )
 def test_malformed_lines_are_named(line: str, reason: str) -> None:
@@ -277,9 +276,9 @@ def test_themes_are_found_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize("clock", ["hmvc 99999999999", "fmvn 10001"])
-def test_clocks_that_no_game_has_are_refused(clock: str) -> None:
-    with pytest.raises(PsearchError, match=r"line 1: illegal position: the (half-move clock|move number)"):
-        parse_suite(source(f"8/8/8/8/8/k7/8/K6R w - - bm Rh3+; {clock};"))
+def test_clocks_that_no_game_has_are_dropped(clock: str) -> None:
+    (found,) = parse_suite(source(f"8/8/8/8/8/k7/8/K6R w - - bm Rh3+; {clock};"))
+    assert (found.board.halfmove_clock, found.board.fullmove_number) == (0, 1) and found.best
 
 
 # -- games -----------------------------------------------------------------------------------------------------------

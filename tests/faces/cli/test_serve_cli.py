@@ -131,7 +131,7 @@ def test_a_message_that_is_too_long_ends_its_connection_only(server: subprocess.
             socket.recv(timeout=60)
     assert caught.value.rcvd is not None and caught.value.rcvd.code == 1009
     with open_socket() as socket:
-        assert '"page.hello"' in socket.recv(timeout=60)
+        assert '"engine.state"' in socket.recv(timeout=60)
 
 
 @needs_extra

@@ -197,7 +197,7 @@ def test_tracks_tree_and_curves_show_the_search(
         assert all(" node, " in name and "P needed" in name and "to come" in name for name in names)
         assert sorted(name.split()[0] for name in names) == sorted(node["type"] for node in last["nodes"])
         heights = [row.bounding_box()["height"] for row in rows.all()]  # type: ignore[index]
-        assert max(heights) < 40  # each in one line
+        assert max(heights) < 45  # a line each, and a second one where many workers are at a node: it is not cut
         values = page.locator(".curve output").all_inner_texts()
         assert len(values) == 5 and all(any(letter.isdigit() for letter in value) for value in values)
         said = [message for message in page.evaluate("channel.sent")]
