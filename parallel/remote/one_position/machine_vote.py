@@ -1,9 +1,8 @@
 """Whose answer is taken of machines that have all searched the same position: the rule of `scheduler/thread_vote.py`,
 for machines in place of workers.
 
-Every machine votes for its move, with its last finished depth times what its score is above the lowest of all; of the
-machines for the move with the most votes the one whose own vote weighs most is elected. A mate that is proved decides
-without votes.
+Every machine votes for its move with what its score is above the lowest of all; of the machines for the move with the
+most votes the one with the longest line is elected. A mate that is proved decides without votes.
 """
 
 from __future__ import annotations
@@ -56,10 +55,7 @@ def elected(voters: Mapping[int, Voter]) -> int | None:
     if mated:
         return max(mated, key=lambda number: mated[number].finished)
     lowest = min(voter.report.score for voter in known.values())
-    weights = {
-        number: (voter.report.score - lowest + _LEAST_WEIGHT) * voter.finished for number, voter in known.items()
-    }
     votes: dict[chess.Move, int] = {}
-    for number, voter in known.items():
-        votes[voter.move] = votes.get(voter.move, 0) + weights[number]
-    return max(known, key=lambda number: (votes[known[number].move], weights[number]))
+    for voter in known.values():
+        votes[voter.move] = votes.get(voter.move, 0) + voter.report.score - lowest + _LEAST_WEIGHT
+    return max(known, key=lambda number: (votes[known[number].move], len(known[number].report.pv)))
