@@ -9,7 +9,7 @@ DEFAULT_HASH_MB = 256
 """MiB of transposition table of a search. Ten seconds of one worker do not fill it, and eight engines have room beside
 each other; the same on every machine, so that counts are."""
 JOB_HASH_MB = 64
-"""The same for each of many jobs, whose tables are emptied between positions, and for studies."""
+"""MiB of table for each of many jobs, whose tables are emptied between positions, and for studies."""
 MAX_HASH_MB = 2**24
 """MiB of transposition table."""
 DEFAULT_MOVETIME_MS = 5_000

@@ -73,7 +73,7 @@ header_dtype = record(
         ("exhausted", "i8"),  # 1: the last iteration has searched the whole game; chess never does
         ("line_scores", "i4", (MAX_MOVES,)),  # MultiPV: the last score of each line; of the first at `first_depth`
         ("learning", learning_dtype),
-        ("prediction", prediction_dtype),  # merged from all workers between iterations, while no worker searches
+        ("prediction", prediction_dtype),  # merged from all workers between iterations of the main root
         ("claim_depth", "i8"),  # remaining depth from which positions being searched are claimed; 0 never
         ("claim_slots", "i8"),  # in use, a power of two: few for few workers, to stay in their caches
         ("claims", "i8", (CLAIM_SLOTS,)),  # atomic; positions being searched; see `claims.py`

@@ -12,7 +12,7 @@ Felten and Otto 1988 took the type from the table bound). How likely one move is
 What follows from all this for opening a node: `policy.py`.
 
 Locks: a worker writes to its own counters only, without one. What is said of an open node is computed under its lock.
-The predictions change in `merge_outcomes` alone, while no worker searches.
+The predictions change in `merge_outcomes` alone, by one worker at a time; workers at other roots may read them then.
 """
 
 from __future__ import annotations
@@ -310,7 +310,10 @@ def join_cost(ctx):
 
 @kernel(void(Context))
 def merge_outcomes(ctx):
-    """Turn what the workers have counted into predictions. Only while no worker searches."""
+    """Turn what the workers have counted into predictions.
+
+    Workers at other roots may count on meanwhile: each counter is read once, so no probability leaves its range, and a
+    count that is taken twice moves a mean a little."""
     hd = header_of(ctx)
     for i in range(hd.worker_count):
         _take_outcomes(hd.prediction, worker_of(ctx, i))

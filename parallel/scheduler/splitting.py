@@ -524,7 +524,7 @@ def unwind(ctx, wk):
     if dead:
         atomic_store(closed_of(node), CLOSED_ABORTED)
         withdraw(ctx, home)
-    # before the node is left: who leaves the root last merges the outcomes of all
+    # before the node is left: who leaves the main root last merges the outcomes of all
     unwinds_on = node.inside == 1 and atomic_load(closed_of(node)) == CLOSED_ABORTED
     is_stopped = atomic_load(stop_of(header_of(ctx))) != 0  # no cutoff: the work just ends
     if not unwinds_on and not is_stopped:  # else a visit further up includes these nodes

@@ -212,7 +212,7 @@ def _fields_looked_in(error: BaseException) -> list[str]:
 
 
 def _record_name(hook: Kernel, record: Any) -> str:
-    """What the arguments of a hook call a record of this type."""
+    """Return the name that a hook's arguments have for a record of this type."""
     names = inspect.signature(hook.py_func).parameters
     return next(name for name, kind in zip(names, hook.arguments, strict=True) if kind == record)
 

@@ -72,7 +72,7 @@ def _is_in_record(address: ast.expr, tree: ast.AST, function: Any) -> bool:
 
 
 def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    """What a global name stands for, or an attribute of a module; None where that is not known."""
+    """Return what a global name, or an attribute of a module, stands for; None where that is not known."""
     if isinstance(node, ast.Attribute):
         return getattr(_value(node.value, names), node.attr, None)
     return names.get(node.id) if isinstance(node, ast.Name) else None

@@ -49,7 +49,7 @@ class Input:
 
 @dataclass
 class Problems:
-    """What is wrong with the input, of which the first is told line by line."""
+    """Collects what is wrong with the input, and reports the first of it line by line."""
 
     count: int = 0
     texts: list[str] = field(default_factory=list)

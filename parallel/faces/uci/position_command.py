@@ -12,7 +12,8 @@ NO_POSITION = "there is no position: the last one was refused"
 
 
 class CurrentPosition:
-    """What the next `go` searches: the initial position until another is set up, nothing where that was refused."""
+    """Holds the position that the next `go` searches: the initial one until another is set up, none where that was
+    refused."""
 
     def __init__(self) -> None:
         self._base: tuple[object, ...] = ()

@@ -27,7 +27,7 @@ from psearch.scheduler.scheduler_entries import load_kernels
 TICK_S = 0.05
 """how often a page is shown what an analysis has found, in seconds"""
 _HASH_SHARE = 4
-"""Of the memory a table may take one part in so many."""
+"""A table may take the usable memory divided by this."""
 _MOST_NOTES = 50
 
 
