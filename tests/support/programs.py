@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from paths import BENCH
 
 PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
+
+needs_web = pytest.mark.skipif(
+    not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "websockets"))),
+    reason="the extra web is not installed",
+)
 
 WAITING = "waiting for another program that is compiling the kernels"
 

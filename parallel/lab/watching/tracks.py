@@ -40,6 +40,8 @@ class Track:
         self._lost_nodes = 0
         self._lost = 0
         """microseconds of these, as drawn"""
+        self._is_behind = False
+        """whether more was thrown away than could be drawn in the last look: the rest is drawn in the next"""
         self._kept: list[tuple[int, int]] = []
         """begin and end of what was searched and not thrown away, as drawn; the latest last"""
 
@@ -73,21 +75,22 @@ class Track:
                 self._kept.append((self._kept.pop()[0] if is_one else one.begin, one.end))
         del self._kept[:-_MOST_KEPT]
         us_per_node = self._searched / max(nodes - self._nodes, 1)
-        wasted = [
-            one
-            for event in events[torn:]
-            if event.kind == TRACE_ABORT and not event.outcome
-            for one in self._throw_away(event, clock, us_per_node)
-        ]
+        wasted = list(self._throw_away(0, begin, "", us_per_node)) if self._is_behind else []
+        for event in events[torn:]:
+            if event.kind == TRACE_ABORT and not event.outcome:
+                at = clock.microseconds(event.time)
+                wasted += self._throw_away(event.value, at, split_name(event.split), us_per_node)
+        self._lost -= sum(one.end - one.begin for one in wasted[:-MOST_SEGMENTS])
+        self._is_behind = len(wasted) > MOST_SEGMENTS
         return segments + wasted[-MOST_SEGMENTS:]
 
-    def _throw_away(self, event: Event, clock: Clock, us_per_node: float) -> Iterator[Segment]:
-        """Take the worker's latest searching before an event for the nodes that were thrown away then.
+    def _throw_away(self, nodes: int, at: int, split: str, us_per_node: float) -> Iterator[Segment]:
+        """Take the worker's latest searching before `at` for nodes that were thrown away then.
 
         What was drawn too long or too short before, at another speed, is made up for.
         """
-        self._lost_nodes += event.value
-        at, left = clock.microseconds(event.time), round(self._lost_nodes * us_per_node) - self._lost
+        self._lost_nodes += nodes
+        left = round(self._lost_nodes * us_per_node) - self._lost
         later: list[tuple[int, int]] = []
         while self._kept and left > 0:
             begin, end = self._kept.pop()
@@ -98,7 +101,7 @@ class Track:
             if cut < end:
                 left -= end - cut
                 self._lost += end - cut
-                yield Segment(ABORTED, cut, end, split_name(event.split))
+                yield Segment(ABORTED, cut, end, split)
             if begin < cut <= end:
                 self._kept.append((begin, cut))
         self._kept.extend(reversed(later))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import socket
@@ -16,14 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import descendants
+from programs import descendants, needs_web
 
 PROGRAM = "import sys; from psearch.faces.cli.main import main; sys.exit(main())"
 WORDS = ["serve", "--no-browser", "--threads", "2", "--hash", "2"]
-needs_extra = pytest.mark.skipif(
-    not all(map(importlib.util.find_spec, ("starlette", "uvicorn", "websockets"))),
-    reason="the extra web is not installed",
-)
 
 
 def run(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -54,7 +49,7 @@ def address(server: subprocess.Popen[str]) -> str:
     return server.stdout.readline().strip()
 
 
-@needs_extra
+@needs_web
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_it_and_its_workers(server: subprocess.Popen[str], number: signal.Signals, kernels: None) -> None:
     url = address(server)
@@ -74,7 +69,7 @@ def test_a_signal_ends_it_and_its_workers(server: subprocess.Popen[str], number:
         time.sleep(0.05)
 
 
-@needs_extra
+@needs_web
 def test_a_signal_at_once(server: subprocess.Popen[str]) -> None:
     """Before anybody has asked for anything, and while the engine starts."""
     address(server)
@@ -84,7 +79,7 @@ def test_a_signal_at_once(server: subprocess.Popen[str]) -> None:
     assert "Traceback" not in said
 
 
-@needs_extra
+@needs_web
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -100,7 +95,7 @@ def test_a_file_that_cannot_be_used_is_a_line(words: list[str], said: str) -> No
     assert done.stderr.count("\n") == 1
 
 
-@needs_extra
+@needs_web
 def test_without_the_token_it_answers_nobody(server: subprocess.Popen[str]) -> None:
     base = address(server).partition("?")[0]
     for path in ("", "?token=guessed", "app.js", "socket"):
@@ -110,7 +105,7 @@ def test_without_the_token_it_answers_nobody(server: subprocess.Popen[str]) -> N
         caught.value.close()
 
 
-@needs_extra
+@needs_web
 def test_a_message_that_is_too_long_ends_its_connection_only(server: subprocess.Popen[str], kernels: None) -> None:
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -134,7 +129,7 @@ def test_a_message_that_is_too_long_ends_its_connection_only(server: subprocess.
         assert '"engine.state"' in socket.recv(timeout=60)
 
 
-@needs_extra
+@needs_web
 def test_only_this_machine_can_reach_it(server: subprocess.Popen[str]) -> None:
     port = int(address(server).split(":")[2].partition("/")[0])
     with socket.socket() as other:
@@ -143,7 +138,7 @@ def test_only_this_machine_can_reach_it(server: subprocess.Popen[str]) -> None:
             other.connect(("127.0.0.2", port))
 
 
-@needs_extra
+@needs_web
 def test_a_port_that_is_in_use() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

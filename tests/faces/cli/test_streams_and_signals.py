@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 from paths import DATA
-from programs import PSEARCH, processes_in_session
+from programs import PSEARCH, needs_web, processes_in_session
 from screen import Screen
 from timing import wait_until
 
@@ -112,7 +112,7 @@ def _searched_s(leader: int) -> float:
         (["--threads", "1", "--depth", "100", "--json", "startpos"], "", None, '"bestmove"'),
         (["analyse", "--depth", "100", "--json", str(DATA / "guides" / "wac.epd")], "", None, '"summary"'),
         (["uci"], "uci\n", "id name", ""),
-        (["serve", "--no-browser", "--port", "0"], "", "http", ""),
+        pytest.param(["serve", "--no-browser", "--port", "0"], "", "http", "", marks=needs_web),
     ],
 )
 def test_two_signals_at_once_are_one(

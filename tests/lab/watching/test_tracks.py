@@ -71,6 +71,17 @@ def test_work_thrown_away_is_as_long_as_its_nodes_took_and_lies_over_searching()
     assert [one[:3] for one in found if one.kind == ABORTED] == [(ABORTED, 80, 140), (ABORTED, 10, 30)]
 
 
+def test_more_work_thrown_away_than_can_be_sent_is_drawn_in_the_next_look() -> None:
+    aborts = [(TRACE_ABORT, 0, 10 * n) for n in range(1, 101)]
+    log = log_of([(TRACE_TAKE, 0, 0), *aborts], capacity=128)
+    log["events"]["value"][0, 1:101] = 4
+    track = Track()
+    looks = [track.look(log, CLOCK, now, nodes=1000) for now in (1000, 1001, 1002, 1003)]
+    wasted = [[one for one in found if one.kind == ABORTED] for found in looks]
+    assert len(wasted[0]) == MOST_SEGMENTS and not wasted[2]
+    assert sum(one.end - one.begin for found in wasted for one in found) == 400
+
+
 def test_a_value_that_came_too_late_is_not_counted_as_thrown_away() -> None:
     """The counters do not, either."""
     log = log_of([(TRACE_TAKE, 0, 0), (TRACE_ABORT, 80, 80)])

@@ -18,6 +18,7 @@ from positions import MIDDLE_GAME
 
 import psearch
 from psearch.lab.watching.cells import ABORTED, SEARCH
+from psearch.lab.watching.reading import Memory
 from psearch.lab.watching.watcher import Watcher
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError
@@ -98,8 +99,8 @@ def test_a_search_is_seen_as_it_runs() -> None:
 
 @pytest.mark.parametrize("threads", [2, 6])
 def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
-    """It lies where the worker searched, however long it was idle; its share of that time is its share of the nodes;
-    and what a stop ends was not thrown away."""
+    """It lies where the worker searched, however long it was idle; its share of that worker's time is its share of the
+    nodes; and what a stop ends was not thrown away."""
     with psearch.Engine(threads=threads, hash_mb=16, watched=True) as engine:
         watcher = Watcher(engine)
         with engine.analysis(MIDDLE_GAME) as analysis:
@@ -107,17 +108,20 @@ def test_what_was_thrown_away_is_as_long_as_it_was(threads: int) -> None:
             analysis.stop()
             analysis.wait()
         snapshots += looks(watcher, 0.1)
+        recorder = engine._recorder()
+        assert recorder is not None
+        counters = Memory(recorder.arena).counters()
     check(snapshots)
-    counters = snapshots[-1]["counters"]
-    searched = wasted = 0
     for worker in range(threads):
         segments = [one for snapshot in snapshots for one in snapshot["tracks"][worker]]
         searching = [one for one in segments if one[0] == SEARCH]
-        searched += sum(one[2] - one[1] for one in searching)
+        searched = sum(one[2] - one[1] for one in searching)
+        wasted = 0
         for _, begin, end, *_ in (one for one in segments if one[0] == ABORTED):
             assert sum(max(0, min(end, one[2]) - max(begin, one[1])) for one in searching) == end - begin
             wasted += end - begin
-    assert wasted / searched == pytest.approx(counters["aborted_nodes"] / counters["nodes"], abs=0.01)
+        share = counters["aborted_nodes"][worker] / counters["nodes"][worker]
+        assert wasted / searched == pytest.approx(share, abs=0.01)
 
 
 def test_other_workers_and_none() -> None:
