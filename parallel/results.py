@@ -79,8 +79,6 @@ class Info:
     """the move being searched at the root; in live reports"""
     currmovenumber: int = 0
     """its number at the root, from 1"""
-    machines: int = 1
-    """that search together; `nodes` are those of all, `workers` and `hashfull` of the one that was asked"""
     tbhits: int = 0
     """root moves that were looked up in endgame tables"""
     wdl: chess.engine.PovWdl | None = None
@@ -124,18 +122,6 @@ class Info:
             info["currmove"] = self.currmove
             info["currmovenumber"] = self.currmovenumber
         return info
-
-
-@dataclass(frozen=True)
-class MachineStats:
-    """What one of several machines did in a search."""
-
-    name: str
-    """empty: the one that was asked"""
-    threads: int
-    nodes: int
-    depth: int
-    """the deepest that it has finished; 0 none"""
 
 
 class BestLine:
@@ -254,8 +240,6 @@ class Result(BestLine):
 
     board: chess.Board | None = None
     """what was searched, if `psearch.search` was asked"""
-    machines: list[MachineStats] = field(default_factory=list)
-    """where several have searched: what each of them did, the one that was asked first"""
 
     def __repr__(self) -> str:
         move = self.bestmove.uci() if self.bestmove else None

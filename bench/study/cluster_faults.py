@@ -1,9 +1,7 @@
-"""Whether an analysis on several machines loses nothing while they are killed, stopped, cut off and added, and whether
-one search by all of them is answered in time.
+"""Whether an analysis on several machines loses nothing while they are killed, stopped, cut off and added.
 
     sudo python bench/study/cluster_faults.py suite.epd --nodes 20000 --out faults
     sudo python bench/study/cluster_faults.py suite.epd --out faults --events kill@20,add@30,stop@45,cut@60
-    sudo python bench/study/cluster_faults.py --searches 300 --out searches
 
 Each machine is a network namespace of this one, with an address of its own (10.77.0.N), a folder /tmp of its own, its
 own Ray node of one core, and a cable to a switch, which is one more namespace: nothing here touches the network of the
@@ -18,18 +16,10 @@ Events are KIND@PERCENT of the positions done, on the machine that joined last o
     cut    its cable is pulled; it knows nothing of that
     add    one more machine joins
     busy   the same, and another program has its core for 30 s
-    alone  the cable of the program's machine is pulled for 75 s, in which the cluster is given up
-    driver the program's connection, a process of its own, halts for 75 s
 
-The last two are for `--searches`: a UCI engine on machine 100 with the option `Cluster` searches positions for a fixed
-time each, and a second one without, in turn with it, is what it is judged by, as in chaos.py. In every third search
-something drawn at random happens, at a moment drawn at random; the first machine, which leads, is spared. An answer is
-wrong if it does not come, is not the first move of the latest line, or is late more often than that of the other
-engine; so is a process that is left in the end. The log, PREFIX.jsonl, has a line for each search.
-
-For an analysis the same positions are searched on this machine first, and every answer must be the same: one worker
-with a limit in nodes always finds the same. Results and times go to PREFIX.json; exit status 1 if a position is
-missing, doubled or another.
+The same positions are searched on this machine first, and every answer must be the same: one worker with a limit in
+nodes always finds the same. Results and times go to PREFIX.json; exit status 1 if a position is missing, doubled or
+another.
 """
 
 from __future__ import annotations
@@ -38,31 +28,21 @@ import argparse
 import contextlib
 import json
 import os
-import random
 import re
 import secrets
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import chess
-from chaos import LEAVING_S, PATIENCE_S, POSITIONS, Answer, is_good, judge, report, summary
-from uci_session import NoAnswer, UciSession
-
-from psearch.files.raw_log import RawLog, machine
-from psearch.terminal.status import StatusLine
+from psearch.files.raw_log import machine
 
 KINDS = ("kill", "stop", "hand", "cut", "add", "busy")
-_ALL_KINDS = (*KINDS, "alone", "driver")
-_WEIGHTS = (12, 12, 12, 12, 12, 12, 2, 2)
-"""how often each is drawn; after the last two the engine has no cluster for minutes"""
 _PSEARCH = [sys.executable, "-c", "import sys; from psearch.faces.cli.main import main; sys.exit(main())"]
 _STORE_BYTES = 80 * 2**20
 _PORT = 6399
@@ -70,8 +50,6 @@ _PROGRAM = 100
 """the machine of the program, which is no node"""
 _SWITCH = "psearch-switch"
 _HALTED_S = 120.0
-_ALONE_S = 75.0
-"""More than the 60 s after which a connection is given up."""
 _BUSY_S = 30.0
 _TAKER = """
 import ray, sys, time
@@ -81,15 +59,9 @@ ray.get(taken.take.remote(), timeout=60)
 time.sleep(float(sys.argv[2]))
 """
 """A program that waits for a core, and keeps it."""
-_EVENT_EVERY = 3
-_MOST_WELL = 4
-_JOIN_S = 300.0
-"""for the first machines, more than one attempt"""
-_OVERHEAD_MS = 30.0
 _PATIENCE_S = 1800.0
 _HAND = "ray::Hand"
 """the name of a process that searches"""
-_DRIVER = "psearch.remote.ray.ray_driver"
 
 
 def _do(*words: str) -> str:
@@ -102,7 +74,6 @@ class Machine:
 
     number: int
     folder: Path
-    has_cable: bool = True
 
     @property
     def space(self) -> str:
@@ -173,7 +144,7 @@ class Network:
     well: list[Machine] = field(default_factory=list)
     """nodes to which nothing has happened, the latest last"""
     later: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
-    """what ends, and when: processes that halt, cables that are pulled"""
+    """what ends, and when: processes that halt"""
     takers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     """programs that have a core for a while"""
 
@@ -215,14 +186,6 @@ class Network:
             taker = subprocess.Popen(head.command(words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             self.takers.append(taker)
             return self.node().address
-        if kind in ("alone", "driver"):
-            program = next(one for one in self.machines if one.number == _PROGRAM)
-            if kind == "driver":
-                self._halt(program, _DRIVER, _ALONE_S)
-            else:
-                self._pull(program)
-                self.later.append((time.monotonic() + _ALONE_S, lambda: self._pull(program, "up")))
-            return program.address
         if len(self.well) < 2:
             raise SystemExit("cluster_faults.py: no machine is left to which something may happen")
         one = next(one for one in reversed(self.well) if one is self.well[0] or one.processes(_HAND))
@@ -230,15 +193,10 @@ class Network:
         if kind == "kill":
             one.send(signal.SIGKILL)
         elif kind == "cut":
-            self._pull(one)
+            _do("ip", "-n", _SWITCH, "link", "set", f"port{one.number}", "down")
         else:
             self._halt(one, _HAND if kind == "hand" else "", _HALTED_S)
         return one.address
-
-    @staticmethod
-    def _pull(one: Machine, state: str = "down") -> None:
-        """Pull its cable, or plug it in."""
-        _do("ip", "-n", _SWITCH, "link", "set", f"port{one.number}", state)
 
     def _halt(self, one: Machine, name: str, seconds: float) -> None:
         processes = one.processes(name)
@@ -308,122 +266,16 @@ def _run_there(network: Network, words: list[str], out: Path, total: int, events
     return [*happened, {"said": [line for line in said.splitlines() if line.startswith("psearch:")]}]
 
 
-class _Searches:
-    """One search after the other, with an event in some."""
-
-    def __init__(self, network: Network, movetime_ms: int, seed: int) -> None:
-        self._network = network
-        self._movetime_ms = movetime_ms
-        self._random = random.Random(seed)
-        self._program = network.add(_PROGRAM)
-        command = self._program.command([*_PSEARCH, "uci"])
-        options = {"Threads": 1, "Hash": 16, "Move Overhead": int(_OVERHEAD_MS)}
-        self._quiet = UciSession(command, options)
-        self._engine = UciSession(command, options)
-        self._engine.send(f"setoption name Cluster value ray://{network.machines[0].address}")
-        while "going on without" in self._engine.until("info", _JOIN_S)[-1].text:
-            continue  # it tries again; whoever is not ready yet joins a search
-
-    def search(self, number: int) -> list[Answer]:
-        """The next position: searched by both engines."""
-        fen = POSITIONS[number % len(POSITIONS)]
-        found = [self._ask(self._quiet, fen, "")]
-        self._network.look()
-        return [*found, self._ask(self._engine, fen, self._draw() if number % _EVENT_EVERY == 0 else "")]
-
-    def _draw(self) -> str:
-        """What happens next: no more to machines than there are, and no more machines than the cores can bear."""
-        kind = self._random.choices(_ALL_KINDS, _WEIGHTS)[0]
-        others = [one for one in self._network.well[1:] if one.processes(_HAND)]
-        if kind in ("kill", "stop", "hand", "cut") and not others:
-            kind = "add"
-        if kind in ("add", "busy") and len(self._network.well) > _MOST_WELL:
-            return "kill" if others else ""
-        return kind
-
-    def _ask(self, engine: UciSession, fen: str, kind: str) -> Answer:
-        """One search. Raises NoAnswer when the engine hangs or leaves."""
-        answer = Answer(fen, 16, engine is self._engine)
-        begun = time.perf_counter()
-
-        def cause() -> None:
-            answer.signals.append((round((time.perf_counter() - begun) * 1000, 1), kind))
-            try:
-                self._network.cause(kind)
-            except (OSError, subprocess.CalledProcessError) as error:
-                answer.notes.append(f"{kind} failed: {error}")
-
-        event = threading.Timer(self._random.random() * self._movetime_ms / 1000, cause)
-        if kind:
-            event.start()
-        sent, lines = engine.go(f"fen {fen}", f"movetime {self._movetime_ms}", self._movetime_ms / 1000 + PATIENCE_S)
-        answer.late_ms = round((lines[-1].at - sent) * 1000 - self._movetime_ms, 2)
-        judge(answer, chess.Board(fen), lines)
-        if answer.late_ms > _OVERHEAD_MS:
-            answer.problems.append("late")
-        answer.ready_ms = round(engine.ready(PATIENCE_S) * 1000, 2)
-        if kind:
-            event.join()
-        return answer
-
-    def close(self) -> list[str]:
-        """End both; what is wrong with the way they left."""
-        statuses = [engine.close() for engine in (self._engine, self._quiet)]
-        problems = [f"an engine left with status {status}" for status in statuses if status != 0]
-        deadline = time.monotonic() + LEAVING_S
-        while self._program.processes() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if left := self._program.processes():
-            problems.append(f"processes left behind: {left}")
-        return problems
-
-
-def _search(options: argparse.Namespace) -> int:
-    """One search after the other; the exit status."""
-    settings = {"searches": options.searches, "machines": options.machines, "movetime": options.movetime}
-    answers: list[Answer] = []
-    path = options.out.with_name(options.out.name + ".jsonl")
-    with (
-        RawLog(path, {**settings, "seed": options.seed}) as log,
-        StatusLine() as status,
-        tempfile.TemporaryDirectory(prefix="psearch-faults-", ignore_cleanup_errors=True) as folder,
-        Network(Path(folder)) as network,
-    ):
-        for _ in range(options.machines):
-            network.node()
-        searches = _Searches(network, options.movetime, options.seed)
-        hung = []
-        try:
-            for number in range(options.searches):
-                for answer in searches.search(number):
-                    answers.append(answer)
-                    log.add(answer)
-                status(f"{number + 1}/{options.searches}", number + 1, options.searches)
-        except NoAnswer as error:
-            hung.append(str(error))
-        found = {"hash_mb": 16, **summary(answers, _OVERHEAD_MS), "leaving": [*hung, *searches.close()]}
-        log.note(summary=found)
-    print(report(found), flush=True)
-    return 0 if is_good(found) else 1
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suite", type=Path, nargs="?")
-    parser.add_argument("--searches", type=int, metavar="N", help="instead of a suite: one search by all machines")
-    parser.add_argument("--movetime", type=int, default=600, metavar="MS", help="of each of those (600)")
-    parser.add_argument("--seed", type=int, default=1, help="of what happens then (1)")
+    parser.add_argument("suite", type=Path)
     parser.add_argument("--nodes", type=int, default=20_000, help="of each search (20000)")
     parser.add_argument("--machines", type=int, default=3, help="at the beginning (3)")
     parser.add_argument("--events", type=_events, default=_events("kill@20,hand@35,add@40,stop@50,add@60,cut@75"))
     parser.add_argument("--out", type=Path, required=True, metavar="PREFIX")
     options = parser.parse_args(arguments)
-    if (options.suite is None) == (options.searches is None):
-        parser.error("either a suite or --searches")
     os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32), RAY_USAGE_STATS_ENABLED="0")
-    if options.searches is not None:
-        return _search(options)
     words = [*_PSEARCH, "analyse", "--json", "--threads", "1", "--hash", "16", "--nodes", str(options.nodes)]
     here, there = (options.out.with_name(f"{options.out.name}-{place}.jsonl").resolve() for place in ("here", "there"))
     for path in (here, there):

@@ -61,11 +61,10 @@ class AsyncEngine:
         net: str | os.PathLike[str] | None = None,
         with_: str | os.PathLike[str] | None = None,
         watched: bool = False,
-        cluster: str | None = None,
     ) -> None:
         self._first_settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net, with_)
         make = partial(Engine, threads, self._first_settings.hash_mb, policy, pruning, split_depth)
-        self._make = partial(make, evaluation=evaluation, net=net, with_=with_, watched=watched, cluster=cluster)
+        self._make = partial(make, evaluation=evaluation, net=net, with_=with_, watched=watched)
         self._engine: Engine | None = None
         self._is_closed = False
         self._changing = threading.Lock()

@@ -15,7 +15,7 @@ import chess.engine
 
 from psearch.api.analysis_result import Analysis, OnEnd, OnFound
 from psearch.api.api_log import LOG
-from psearch.api.checked_arguments import Place, RootMoves, check_cluster
+from psearch.api.checked_arguments import Place, RootMoves
 from psearch.api.infos import info_dict, result_dicts
 from psearch.api.question import Question, ask
 from psearch.arena.owner import Owner
@@ -48,8 +48,7 @@ class Engine:
     (docs/design/search.md); evaluation: what evaluates positions (`psearch.EVALUATIONS`); net: the file of another
     network than the one that psearch comes with; with_: a file of pruning rules or an evaluation of your own
     (docs/guides/own-rule.md); watched: the workers note what they do, for those who look on while
-    they search (`psearch.lab.watching`); cluster: machines that search as well, each with a table of that size and all
-    of its cores (docs/guides/cluster.md).
+    they search (`psearch.lab.watching`).
     Works from any program: with threads, without a `__main__` guard, in Jupyter, several in one process.
     It has the methods of `chess.engine.SimpleEngine`; docs/guides/api.md lists what differs. One search at a time;
     `stop` and `close` may be called from any thread. When a worker process dies or stalls, others take its place and
@@ -78,13 +77,8 @@ class Engine:
         net: str | os.PathLike[str] | None = None,
         with_: str | os.PathLike[str] | None = None,
         watched: bool = False,
-        cluster: str | None = None,
     ) -> None:
         self._settings = Settings.of(threads, hash_mb, policy, pruning, split_depth, evaluation, net, with_)
-        self._cluster = cluster
-        if cluster is not None:
-            self._check_policy(self._settings)
-            check_cluster(cluster)
         self._watched = watched
         self._owner = Owner("engine")
         self._lock = threading.Lock()
@@ -96,12 +90,6 @@ class Engine:
         """of the moves that were played"""
         self._is_closed = False
         self._searcher = Searcher(Notices(LOG.warning)).start(self._size(self._settings))
-        try:
-            if cluster is not None:
-                self._searcher.join(cluster, self.hash_mb)
-        except BaseException:
-            self._searcher.close()
-            raise
 
     def __enter__(self) -> Engine:
         return self
@@ -172,11 +160,10 @@ class Engine:
         as it was then.
         """
         settings = self._settings.changed(options)
-        self._check_policy(settings)
         with self._alone():
             before = self._settings
             if settings.needs_other_workers(before):
-                self._restart(settings)
+                self._workers().start(self._size(settings))
             elif clears_hash(options):
                 self._workers().forget()
             self._settings = settings
@@ -390,12 +377,6 @@ class Engine:
         """What the present workers note, from any thread; None without `watched`, or when this is closed."""
         return self._searcher.supervisor.recorder if self._searcher.are_there and not self._is_closed else None
 
-    def _check_policy(self, settings: Settings) -> None:
-        """Raise PsearchError for a file that the other machines do not have."""
-        if self._cluster is not None and settings.search.own is not None:
-            text = "with a cluster policy and rules must be the package's: other machines do not get your file"
-            raise PsearchError(text)
-
     def _size(self, settings: Settings) -> Size:
         return Size(settings.threads, settings.hash_mb, watched=self._watched, kernels=settings.search.kernels)
 
@@ -441,12 +422,6 @@ class Engine:
             return self._workers().search(question.request(control, on_info, self._lag))
         finally:
             self._lock.release()
-
-    def _restart(self, settings: Settings) -> None:
-        """Other workers, and tables of that size on other machines."""
-        self._workers().start(self._size(settings))
-        if self._cluster is not None and settings.hash_mb != self.hash_mb:
-            self._searcher.join(self._cluster, settings.hash_mb)
 
 
 def _is_another(game: object, last: object) -> bool:

@@ -65,7 +65,7 @@ class Option:
     takes_changes: bool = False
     """behind a choice may stand changes to it, where they are no option of their own"""
     is_path: bool = False
-    """names files, or other machines"""
+    """names files"""
     check: Callable[[str], None] | None = None
     """raises ValueError for a string that will not do"""
 
@@ -265,15 +265,6 @@ SYZYGY = Option(
     words="folder of Syzygy tables, or several with : between them",
     flag="--syzygy",
     metavar="PATH",
-    is_path=True,
-)
-CLUSTER = Option(
-    "Cluster",
-    "string",
-    "",
-    words="auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local",
-    flag="--on",
-    metavar="CLUSTER",
     is_path=True,
 )
 TRACE = Option("Trace", "string", "", is_path=True)

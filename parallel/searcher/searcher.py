@@ -1,5 +1,4 @@
-"""From a request to a result: by workers of the size that is wanted, or the largest that the system grants, and by
-other machines where there are to be some."""
+"""From a request to a result: by workers of the size that is wanted, or the largest that the system grants."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from psearch.processes.search_workers import INLINE
 from psearch.processes.supervisor import Supervisor
 from psearch.results import PsearchError, Result
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
-from psearch.searcher.machines import Machines
 from psearch.searcher.notices import Notices
 
 _SUBJECT = "workers"
@@ -70,14 +68,12 @@ def search_here(request: SearchRequest) -> Result:
 class Searcher:
     """Searches one request at a time; a context manager.
 
-    Workers come with `start`, which raises when the system refuses, or with `settle`, which takes what it grants; other
-    machines with `join`, which waits for them, or `settle_machines`, which does not. notices: told what happens to
-    either. For one thread at a time; `close` is for any.
+    Workers come with `start`, which raises when the system refuses, or with `settle`, which takes what it grants.
+    notices: told what happens to them. For one thread at a time; `close` is for any.
     """
 
     def __init__(self, notices: Notices) -> None:
         self._notices = notices
-        self._machines = Machines(notices)
         self._supervisor: Supervisor | None = None
         self._size: Size | None = None
         """of what there is"""
@@ -93,10 +89,9 @@ class Searcher:
         self.close()
 
     def close(self) -> None:
-        """End the workers, here and on other machines. What is being done fails."""
+        """End the workers. What is being done fails."""
         if self._supervisor is not None:
             self._supervisor.close()
-        self._machines.close()
 
     # -- workers -----------------------------------------------------------------------------------------------------
 
@@ -197,39 +192,19 @@ class Searcher:
             raise PsearchError("there are no workers")
         return self._supervisor
 
-    # -- other machines ----------------------------------------------------------------------------------------------
-
-    def join(self, address: str, hash_mb: int, most_threads: int | None = None) -> None:
-        """Have other machines now; see `Machines`."""
-        self._machines.join(address, hash_mb, most_threads)
-
-    def settle_machines(self, address: str, hash_mb: int) -> None:
-        """Have other machines when they are ready; see `Machines`."""
-        self._machines.settle(address, hash_mb)
-
-    def await_machines(self, is_wanted: Callable[[], bool]) -> None:
-        """Wait for those that have been asked for just now, some seconds, as long as `is_wanted`."""
-        self._machines.await_ready(is_wanted)
-
     # -- a search ----------------------------------------------------------------------------------------------------
 
-    def search(self, request: SearchRequest, alone: bool = False) -> Result:
-        """Search, with the other machines if there are any and it is not to be done alone.
+    def search(self, request: SearchRequest) -> Result:
+        """Search.
 
         Raises PsearchError if there are no workers, WorkerDied when nothing was found and nobody can go on.
         """
-        supervisor, team = self.supervisor, None if alone else self._machines.team
+        supervisor = self.supervisor
         self._is_fresh = False
-        if team is None:
-            return supervisor.search(request)
-        from psearch.remote.one_position.joint_search import search_together
-
-        return search_together(supervisor, team, request)
+        return supervisor.search(request)
 
     def forget(self) -> None:
         """Forget what was learnt. Nothing to do, and no time to lose, before the first search."""
         if self._supervisor is not None and self._supervisor.is_usable and not self._is_fresh:
             self._supervisor.forget()
             self._is_fresh = True
-        if self._machines.team is not None:
-            self._machines.team.forget()

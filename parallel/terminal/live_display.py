@@ -73,8 +73,6 @@ def search_view(
     head = Text(
         f"depth {info.depth}/{info.seldepth}   score {score_text(info.score, board, info.bound)}   "
         f"nodes {info.nodes:,}   nps {info.nps:,}   time {info.time_s:.1f} s{limit}"
-        + f"   machines {info.machines}"
-        * (info.machines > 1)
     )
     head.stylize("bold")
     line = Text(f"pv {san_line(board, info.pv)}")

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import chess
 
-from psearch.results import WON_CP, Info, MachineStats, Result, WorkerStats
+from psearch.results import WON_CP, Info, Result, WorkerStats
 
 if TYPE_CHECKING:
     import chess.engine
 
 LABEL_WIDTH = 10
 """columns of what stands before the blank in a line of the answer"""
-_MOST_MACHINES = 16
 BOUND_MARKS = {"exact": "", "lower": ">=", "upper": "<="}
 
 
@@ -73,10 +72,9 @@ def uci_line(moves: Iterable[chess.Move]) -> list[str]:
 def iteration_line(board: chess.Board, info: Info) -> str:
     """Return one line for one iteration, or for an aspiration window that failed; with several best moves, for each."""
     line = f"line {info.multipv}  " if info.multipv > 1 else ""
-    machines = f"machines {info.machines}  " if info.machines > 1 else ""
     return (
         f"depth {info.depth}/{info.seldepth}  {line}score {score_text(info.score, board, info.bound)}  "
-        f"nodes {info.nodes:,}  nps {info.nps:,}  {machines}time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
+        f"nodes {info.nodes:,}  nps {info.nps:,}  time {info.time_s:.2f}  pv {san_line(board, info.pv)}"
     ).rstrip()
 
 
@@ -94,7 +92,6 @@ def final_report(board: chess.Board, result: Result) -> str:
         ("depth", f"{info.depth}/{info.seldepth}"),
         ("nodes", f"{info.nodes:,} in {info.time_s:.2f} s, {info.nps:,} nps"),
         ("workers", workers_text(info.workers)),
-        *((("machines", _machines_text(result.machines)),) if result.machines else ()),
     ]
     return "\n".join(f"{name:<{LABEL_WIDTH}} {text}".rstrip() for name, text in rows)
 
@@ -115,20 +112,10 @@ def workers_text(workers: list[WorkerStats]) -> str:
     return f"{len(workers)}, splits {splits:,}, joins {joins:,}, idle {idle_share(workers):.1%}"
 
 
-def _machines_text(machines: list[MachineStats]) -> str:
-    """How many, and what each has done."""
-    shown = [
-        f"{machine.name or 'this one'} {machine.nodes:,} nodes, depth {machine.depth}"
-        for machine in machines[:_MOST_MACHINES]
-    ]
-    return f"{len(machines)}: " + "; ".join([*shown, *["..."] * (len(machines) > _MOST_MACHINES)])
-
-
 def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, Any]:
     """Return what `--json` prints.
 
-    `lines` is there only when several best moves were found, `machines` when several have searched (`workers` are those
-    of the first), `terminal` only when the game is over on the board.
+    `lines` is there only when several best moves were found, `terminal` only when the game is over on the board.
     """
     info = result.info
     report: dict[str, Any] = {
@@ -144,11 +131,6 @@ def json_object(board: chess.Board, result: Result, threads: int) -> dict[str, A
         "workers": [worker_object(worker) for worker in info.workers],
         "interrupted": result.interrupted,
     }
-    if result.machines:
-        report["machines"] = [
-            {"name": one.name, "threads": one.threads, "nodes": one.nodes, "depth": one.depth}
-            for one in result.machines
-        ]
     if len(result.lines) > 1:
         report["lines"] = [
             {

@@ -27,11 +27,6 @@ def test_an_engine_is_made_with_it_and_may_change_it() -> None:
         assert engine.analyse(chess.Board(), DEPTH)["depth"] == 3
 
 
-def test_other_machines_do_not_get_it() -> None:
-    with pytest.raises(psearch.PsearchError, match="other machines do not get your file"):
-        psearch.Engine(policy=FILE, hash_mb=1, cluster="auto")
-
-
 def test_search_takes_it() -> None:
     assert psearch.search("startpos", policy=FILE, depth=3, hash_mb=1).info.depth == 3
 

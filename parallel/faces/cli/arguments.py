@@ -11,7 +11,6 @@ from psearch.arena.control_groups import usable_cores, usable_memory
 from psearch.defaults import DEFAULT_HASH_MB, MAX_THREADS
 from psearch.faces.cli.numbers import Duration, duration
 from psearch.searcher.declared import (
-    CLUSTER,
     DEPTH,
     DRIVER,
     EVAL_FILE,
@@ -89,23 +88,8 @@ def chosen_pruning(options: argparse.Namespace) -> Pruning:
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """`--threads N`."""
     cores = min(MAX_THREADS, usable_cores())
-    parser.set_defaults(threads_given=False)
     words = f"{THREADS.words} (default: the usable cores, here {cores})"
-    THREADS.add_to(parser, words, action=_Threads, default=cores)
-
-
-class _Threads(argparse.Action):
-    """Keeps the number, and that it was given: other machines have other cores."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        setattr(namespace, self.dest, values)
-        namespace.threads_given = True
+    THREADS.add_to(parser, words, default=cores)
 
 
 def add_limits(parser: argparse.ArgumentParser, scope: str = "") -> None:
@@ -158,7 +142,8 @@ def check_hash(hash_mb: int) -> None:
 
 def add_on(parser: argparse.ArgumentParser, what: str) -> None:
     """`--on CLUSTER`; what: what is done there, in words that name a Ray cluster."""
-    CLUSTER.add_to(parser, f"{what}: {CLUSTER.words}")
+    words = f"{what}: auto (that of this machine), HOST:PORT, ray://HOST[:PORT], or local"
+    parser.add_argument("--on", metavar="CLUSTER", help=words)
 
 
 def add_json(parser: argparse.ArgumentParser, instead_of: str = "text") -> None:

@@ -245,8 +245,6 @@ class Player:
     def _get_ready(self) -> None:
         self._load_again()
         self._settle()
-        if self._resources is not None:  # not on the clock of a `go` that comes meanwhile
-            self._resources.searcher.await_machines(lambda: not self._is_closing and self.latest is self._current)
 
     def _settle(self, values: OptionValues | None = None) -> None:
         """Make things as the options say, if not these then as they are now; reports what cannot be."""

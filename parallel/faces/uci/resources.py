@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from psearch.text.syzygy import RootProbe
 
 _WRITING = "writing a trace"
-_ALONE = "Cluster with kernels of a file"
 _TOGETHER = "Rules with a file as Policy"
 
 
@@ -68,7 +67,7 @@ class Resources:
         return seconds
 
     def close(self) -> None:
-        """End the workers, here and on other machines. What is being done fails."""
+        """End the workers. What is being done fails."""
         self.searcher.close()
 
     # -- options -----------------------------------------------------------------------------------------------------
@@ -88,7 +87,6 @@ class Resources:
             own = self._own(policy)
             kernels = STANDARD if own is None else own.kernels
             self.searcher.settle(Size(threads, hash_mb, self._trace.value is not None, kernels=kernels))
-            self.searcher.settle_machines(self._cluster(values.text("Cluster"), own), hash_mb)
 
     def _compiled(self, policy: str, with_: str) -> Own:
         """Return the kernels of a file, compiled. Raises PsearchError."""
@@ -109,15 +107,6 @@ class Resources:
         if rules is None:
             return own
         return rules._replace(policy=policy if policy in POLICY_NAMES or own is not None else DEFAULT_POLICY)
-
-    def _cluster(self, wanted: str, own: Own | None) -> str:
-        """The machines that search as well: none while there are kernels of a file, which they do not get."""
-        if not wanted or own is None:
-            self._notices.works(_ALONE)
-            return wanted
-        name = "Rules" if own.with_ else "Policy"
-        self._notices.fails(_ALONE, f"Cluster: other machines do not get the file of {name}; going on without them")
-        return ""
 
     def search_options(self, values: OptionValues) -> SearchOptions:
         """Return how to search, with the files that could be read."""

@@ -54,8 +54,6 @@ class Turn:
         self.shows_wdl = values.flag("UCI_ShowWDL")
         self.probe: RootProbe | None = None
         self.latest: Info | None = None
-        self.machines = 1
-        """that search, as has been told"""
         self.waited_s = go.start_clock()
         """for kernels and workers: no thinking time, but the clock of a game has run meanwhile"""
 
@@ -109,8 +107,8 @@ class Turn:
     # -- the search --------------------------------------------------------------------------------------------------
 
     def _search(self) -> Result:
-        """With the workers, and at full strength with other machines."""
-        return self.resources.searcher.search(self._request(), alone=self.elo is not None)
+        """With the workers."""
+        return self.resources.searcher.search(self._request())
 
     def _search_here(self) -> Result:
         """Without them, in this thread."""
@@ -170,9 +168,6 @@ class Turn:
         """A report of the search: show it, or from time to time how it goes on."""
         if info.multipv == 1 and info.pv:
             self.latest = info
-        if info.machines != self.machines:
-            self.machines = info.machines
-            self.go.say(f"info string machines {info.machines}")
         if not info.is_live:
             self._show_all([info])
         else:

@@ -28,7 +28,7 @@ from psearch.version import __version__
 if TYPE_CHECKING:
     import chess
 
-_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Cluster", "Policy", "Rules")
+_SETTLED_AT_ONCE = ("Threads", "Hash", "SyzygyPath", "BookFile", "Trace", "Policy", "Rules")
 """Options that take time to settle, or may be refused by the system: at once, and not before the next `go`."""
 _VALUE = re.compile(r"(?:^|[ \t])value(?:[ \t]|$)")
 _BLANK = " \t\r\v\f\n"

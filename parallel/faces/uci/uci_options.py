@@ -15,7 +15,6 @@ from psearch.defaults import DEFAULT_POLICY, DEFAULT_PRUNING, POLICY_NAMES
 from psearch.faces.uci.strength import MAX_ELO, MIN_ELO
 from psearch.searcher.declared import (
     CLEAR_HASH,
-    CLUSTER,
     DRIVER,
     EVAL_FILE,
     EVALUATION,
@@ -83,12 +82,11 @@ OPTIONS = (
     DRIVER,
     SPLIT_DEPTH,
     TRACE,
-    CLUSTER,
 )
 
 NO_FILES = "PSEARCH_NO_FILES"
-"""In the environment: if it is set, and not to 0, no option names a file, or other machines. For engines that anybody
-may speak to."""
+"""In the environment: if it is set, and not to 0, no option names a file. For engines that anybody may speak
+to."""
 
 _BY_KEY = {option.key: option for option in OPTIONS}
 

@@ -69,12 +69,6 @@ def test_a_file_that_is_not_there_is_one_line(
     assert capsys.readouterr().err == "psearch: cannot read the policy 'gone.py': No such file or directory\n"
 
 
-def test_other_machines_do_not_get_the_file(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        cli.main(["--policy", FILE, "--on", "auto", "--depth", "1", "startpos"])
-    assert "other machines do not get your file" in capsys.readouterr().err
-
-
 def test_uci_searches_under_a_file_and_tells_of_one_that_will_not_do(broken: str) -> None:
     with Client() as client:
         client.send(f"setoption name Policy value {FILE}", "position startpos", "go depth 3")
@@ -111,17 +105,6 @@ def test_logs_and_journals_know_a_file_by_its_content() -> None:
     assert _about([], options, search_options(options), 16)["policy file"] == digest
     assert policy_files(kernels_of([FILE, "ybw"])) == {"policy_files": {FILE: digest}}
     assert policy_files(kernels_of(["ybw"])) == {}
-
-
-def test_in_uci_the_machines_of_a_cluster_are_left_out() -> None:
-    with Client() as client:
-        client.send(f"setoption name Policy value {FILE}", "setoption name Cluster value auto", "go depth 2")
-        said = client.answer()[1]
-        client.send("go depth 2")
-        again = client.answer()[1]
-    told = "info string Cluster: other machines do not get the file of Policy; going on without them"
-    assert said.count(told) == 1
-    assert not [line for line in again if "Cluster" in line]
 
 
 CRASHING = "    atomic_store(ctx.plug_in_words - 1, 1)\n    return True\n"

@@ -91,7 +91,6 @@ def test_a_mistake_is_one_line_everywhere(
         (["--with", "gone.py"], "cannot read the file 'gone.py': No such file or directory"),
         (["--with", FILE, "--policy", POLICY_FILE], "cannot be used together: put both into one file"),
         (["--with", FILE, "--pruning", "sound"], "it cannot be used with a file's reduction_of"),
-        (["--with", FILE, "--on", "auto"], "other machines do not get your file"),
     ],
 )
 def test_refusals(run: Run, words: list[str], complaint: str) -> None:
@@ -171,8 +170,6 @@ def test_an_engine_has_it_and_may_change_it(tmp_path: Path) -> None:
         engine.configure({"Rules": ""})
         assert not engine._searcher.supervisor.arena.tt.any(), "nothing of it is left in the table"
         assert engine.analyse(chess.Board(), DEPTH)["nodes"] == psearch.search("startpos", depth=6, hash_mb=1).nodes
-    with pytest.raises(psearch.PsearchError, match="other machines do not get your file"):
-        psearch.Engine(with_=FILE, hash_mb=1, cluster="auto")
     with pytest.raises(psearch.PsearchError, match="with_"):
         psearch.search("startpos", with_=5, depth=1)  # type: ignore[arg-type]
 

@@ -550,6 +550,7 @@ def test_after_a_refused_position_an_answer_is_held_back_as_any_other(engine: Cl
         ("name UCI_Elo value 9999", "; UCI_Elo stays"),
         ("name Ponder value 1", "; Ponder stays false"),
         ("name Shape value x", "no option is called 'Shape'"),
+        ("name Cluster value auto", "no option is called 'Cluster'"),
         ("value 3", "`name` is missing"),
     ],
 )

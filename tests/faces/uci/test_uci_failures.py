@@ -283,7 +283,7 @@ def test_no_file_is_touched_where_the_environment_forbids_it(monkeypatch: pytest
     with Talk() as talk:
         talk.send("uci")
         declared = "\n".join(talk.until("uciok"))
-        for option in ("BookFile", "SyzygyPath", "Trace", "Cluster"):
+        for option in ("BookFile", "SyzygyPath", "Trace"):
             assert f"name {option} " not in declared
             talk.send(f"setoption name {option} value {tmp_path / 'x'}")
             (complaint, _) = talk.ready()

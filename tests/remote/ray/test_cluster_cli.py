@@ -43,6 +43,14 @@ def test_where_there_is_no_cluster(fake_ray: Path, on: str, said: str) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"psearch: {said}\n")
 
 
+def test_one_position_is_searched_here(fake_ray: Path) -> None:
+    done = run("--on", "auto", "--depth", "3", "startpos")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "psearch: one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many\n"
+    )
+
+
 def test_where_there_is_no_ray(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "from importlib import metadata\nfound = metadata.version\n"

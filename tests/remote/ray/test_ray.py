@@ -7,7 +7,6 @@ import os
 import secrets
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,7 +17,6 @@ import pytest
 
 import psearch
 from psearch.bench import BENCH_POSITIONS
-from psearch.processes.control import SearchControl
 from psearch.remote.ray import link
 from psearch.remote.ray.link import Link
 from psearch.remote.ray.shared_tasks import share_out_on
@@ -30,7 +28,6 @@ pytestmark = [
         importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install '.[cluster]')"
     ),
 ]
-_PLAIN = {"multipv": None, "game": None, "info": chess.engine.INFO_ALL, "root_moves": None}
 SUPPORT = Path(__file__).parents[2] / "support"
 
 
@@ -120,33 +117,6 @@ def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_pa
             nodes.add("third")
     assert found == {0: 0, **{place + 1: place * place for place in range(200)}}
     assert any("lost" in note or "gone" in note for note in notes)
-
-
-def test_one_search_on_two_nodes_one_of_which_is_killed(kernels: None, nodes: Nodes) -> None:
-    nodes.add("second")
-    board = chess.Board(chess.Board(BENCH_POSITIONS[1]).fen())
-    with psearch.Engine(hash_mb=4, cluster=nodes.address) as engine:
-        team = engine._searcher._machines.team
-        assert team is not None and len(team.members) == 1
-        result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
-        assert all(machine.nodes > 50_000 for machine in result.machines) and len(result.machines) == 2
-        assert result.info.nodes == sum(machine.nodes for machine in result.machines)
-        sharing = team.sharing(engine._searcher.supervisor)
-        begun = time.monotonic()
-        with engine.analysis(board, chess.engine.Limit(time=3.0)) as analysis:
-            time.sleep(1.0)
-            nodes.kill("second")
-            best = analysis.wait()
-        assert 2.5 < time.monotonic() - begun < 6.0, "nobody is waited for"
-        assert best.move in board.legal_moves
-        assert sharing.sent > 100 and sharing.taken > 100
-        nodes.add("third")
-        end = time.monotonic() + 120
-        names = {member.hand for member in team.members}
-        while not {member.hand for member in team.members} - names and time.monotonic() < end:
-            engine.analyse(board, chess.engine.Limit(time=0.2))
-        result = engine._answer(engine._ask(board, chess.engine.Limit(nodes=200_000), {}, **_PLAIN), SearchControl())
-        assert result.machines[-1].nodes > 50_000
 
 
 def test_another_token_is_refused(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from psearch.defaults import DEFAULT_MOVETIME_MS
 from psearch.faces.cli.arguments import (
     add_json,
-    add_on,
     add_position,
     add_search_options,
     check_hash,
@@ -60,8 +59,6 @@ examples:
   psearch --stats --depth 12 --threads 1 --pruning modern,lmr=0 startpos
                                     what selective search left out, technique by technique
   psearch --multipv 3 --board --moves "1. e4 e5 2. Nf3"
-  psearch --on auto --movetime 60s startpos
-                                    with the machines of a Ray cluster
   psearch --syzygy ~/tables "8/8/8/8/3k4/8/8/3K3R w - - 0 1"
   psearch analyse --movetime 1000 --out annotated.pgn games.pgn
   psearch analyse --depth 10 wac.epd    how many of a suite's best moves are found, and how soon
@@ -82,7 +79,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the arguments with a name."""
     add_search_options(parser)
     add_root_options(parser)
-    add_on(parser, "search with the machines of a Ray cluster as well")
+    parser.add_argument("--on", help=argparse.SUPPRESS)  # of `psearch analyse`, which a file as FEN means
     add_json(parser)
     parser.add_argument(
         "--stats",
@@ -112,13 +109,9 @@ def run(options: argparse.Namespace, signals: Signals) -> int:
     check_moves(words)
     if options.board and options.json:
         refuse("--board draws, --json is for programs: choose one")
-    board = parse_position(words)
     if options.on is not None:
-        from psearch.remote.ray.address import cluster_address
-
-        if search_options(options).own is not None:
-            refuse("with --on policy and rules must be the package's: other machines do not get your file")
-        cluster_address(options.on)
+        refuse("one position is searched on this machine: psearch analyse --on CLUSTER FILE shares out many")
+    board = parse_position(words)
     if options.trace is not None:
         from psearch.trace.trace_file import check_trace
 
@@ -157,8 +150,7 @@ def _search(
         if found is not None:
             display = _scored_display(display, found)
     only = candidates(named, found)
-    wanted = (only, options.multipv, options.trace, options.on)
-    with searched(board, options, signals, display, *wanted) as (result, engine):
+    with searched(board, options, signals, display, only, options.multipv, options.trace) as (result, engine):
         if found is not None:
             result = found.scored_result(result)
         if options.json:
@@ -186,13 +178,11 @@ def searched(
     only: list[chess.Move] | None = None,
     multipv: int = 1,
     trace: Path | None = None,
-    on: str | None = None,
 ) -> Iterator[tuple[Result, Supervisor]]:
     """Search as the options say; inside, the result is there and the workers still are.
 
     display: gets what the search reports; only: the moves to choose from, None for all; trace: a file, written when the
-    answer is out; on: a cluster, whose machines search as well. Raises PsearchError for what cannot be searched, or
-    when no other machine is there, WorkerDied.
+    answer is out. Raises PsearchError for what cannot be searched, WorkerDied.
     """
     check_hash(options.hash)
     how = search_options(options)
@@ -203,8 +193,6 @@ def searched(
     ) as searcher:
         from psearch.processes.request import SearchRequest
 
-        if on is not None:
-            searcher.join(on, options.hash, options.threads if options.threads_given else None)
         signals.searching = True
         with traced(searcher.supervisor, trace, facts):
             with display or nullcontext() as on_info:
