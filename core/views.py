@@ -28,7 +28,6 @@ from psearch.core.records import (
     pruning_dtype,
     simulation_dtype,
     stack_dtype,
-    store_log_dtype,
     tables_dtype,
     trace_event_dtype,
     trace_log_dtype,
@@ -74,7 +73,6 @@ Costs = _numba_record(costs_dtype)
 Lock = _numba_record(lock_dtype)
 TraceEvent = _numba_record(trace_event_dtype)
 TraceLog = _numba_record(trace_log_dtype)
-StoreLog = _numba_record(store_log_dtype)
 
 position_at = view(Position)
 tables_at = view(Tables)
@@ -104,8 +102,6 @@ frame_of = element_of(Context, "frames", Frame)
 """By number: stack * MAX_PLY + ply."""
 stack_of = element_of(Context, "stacks", Stack)
 worker_of = element_of(Context, "workers", Worker)
-store_log_of = element_of(Context, "store_logs", StoreLog)
-"""By number of the worker."""
 header_of = target_of(Context, "header", Header)
 tables_of = target_of(Context, "tables", Tables)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from inspect_entries import INSPECT
 
-from psearch.core.chess.chess_entries import CHESS, EXCHANGE, PERFT
+from psearch.core.chess.chess_entries import CHESS, PERFT
 from psearch.core.toolchain import groups
 from psearch.faces.cli import main as cli
 from psearch.lab.costs.cost_entries import MICRO_COSTS, TIMED_LOCKS
@@ -40,7 +40,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     who wait for it have limits of time of their own."""
     is_one_of_several = hasattr(session.config, "workerinput")
     if session.config.getoption("numprocesses", None) and not is_one_of_several:
-        every = (CHESS, INSPECT, PERFT, EXCHANGE, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
+        every = (CHESS, INSPECT, PERFT, SEARCH, PREDICTION, VIRTUAL, ROUND_ROBIN)
         terminal = session.config.pluginmanager.get_plugin("terminalreporter")
         with contextlib.suppress(groups.KernelError):  # the tests will tell
             groups.load(*every, MICRO_COSTS, TIMED_LOCKS, UNIFORM_TREE, progress=terminal and _progress_on(terminal))

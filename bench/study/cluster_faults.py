@@ -259,8 +259,7 @@ def _run_there(network: Network, words: list[str], out: Path, total: int, events
         if time.monotonic() - begin > _PATIENCE_S:
             process.kill()
         time.sleep(0.1)
-    assert process.stderr is not None
-    said = process.stderr.read()
+    said = process.communicate()[1]
     print(said, end="", file=sys.stderr)
     happened.append({"event": "end", "status": process.returncode, "s": round(time.monotonic() - begin, 1)})
     return [*happened, {"said": [line for line in said.splitlines() if line.startswith("psearch:")]}]

@@ -17,7 +17,3 @@ evaluate_position = CHESS.entry("evaluate_position")
 
 PERFT = Group("perft", "psearch.core.chess.board.perft")
 perft = PERFT.entry("perft")
-
-EXCHANGE = Group("exchange", "psearch.core.chess.search.exchange")
-collect_entries = EXCHANGE.entry("collect_entries")
-insert_entries = EXCHANGE.entry("insert_entries")

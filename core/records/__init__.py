@@ -74,9 +74,6 @@ from psearch.core.records.simulation import lock_dtype as lock_dtype
 from psearch.core.records.simulation import simulation_dtype as simulation_dtype
 from psearch.core.records.stack import path_dtype as path_dtype
 from psearch.core.records.stack import stack_dtype as stack_dtype
-from psearch.core.records.store_log import NEVER_LOGGED as NEVER_LOGGED
-from psearch.core.records.store_log import STORE_LOG_ENTRIES as STORE_LOG_ENTRIES
-from psearch.core.records.store_log import store_log_dtype as store_log_dtype
 from psearch.core.records.trace import ROOT_STOPPED as ROOT_STOPPED
 from psearch.core.records.trace import TRACE_ABORT as TRACE_ABORT
 from psearch.core.records.trace import TRACE_IDLE as TRACE_IDLE

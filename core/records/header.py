@@ -56,8 +56,6 @@ header_dtype = record(
         ("multipv", "i8"),  # lines to find, 1 .. root_count
         ("legal_root_moves", "i8"),  # root_count may be less: the caller's choice
         ("age", "i8"),  # of transposition table entries, 0 .. 63
-        # results of so much depth are logged (`write_store_log.py`); NEVER_LOGGED none. Also while searching
-        ("logged_depth", "i8"),
         ("evaluated_by", "i8"),  # 0 nothing yet, 1 by hand, 2 by the network: what the table's values rest on
         ("options", options_dtype),
         ("root", position_dtype),
@@ -92,7 +90,6 @@ context_dtype = record(
         ("tables", "i8"),
         ("tt", "i8"),
         ("tt_clusters", "u8"),
-        ("store_logs", "i8"),  # one for each worker
         ("trace", "i8"),  # address of the workers' logs, 0 while no trace is recorded
         ("trace_capacity", "i8"),  # events in each log
         # memory of kernels that stand in for others: what it holds is theirs to say

@@ -23,12 +23,10 @@ from psearch.core.constants import AGES, CLUSTER_BYTES
 from psearch.core.records import (
     CACHE_LINE,
     MAX_PLY,
-    NEVER_LOGGED,
     context_dtype,
     frame_dtype,
     header_dtype,
     stack_dtype,
-    store_log_dtype,
     tables_dtype,
     trace_event_dtype,
     trace_log_dtype,
@@ -143,7 +141,6 @@ class Arena:
             self._block.enlarge_pages(0, self._offsets["frames"][0] // LARGE_PAGE * LARGE_PAGE)
             self.header[0]["worker_count"] = self.workers
             self.header[0]["stack_count"] = self.stacks
-            self.header[0]["logged_depth"] = NEVER_LOGGED
             taken.pop_all()
 
     def renew(self, workers: int, kernels: KernelSet) -> Arena:
@@ -193,7 +190,6 @@ class Arena:
             ("stack", stack_dtype, self.stacks),
             ("tables", tables_dtype, 1),
             ("frames", frame_dtype, self.stacks * MAX_PLY),
-            ("store_logs", store_log_dtype, self.workers),
             ("plug_in", np.dtype(np.int64), max(1, self.kernels.words)),
         ):
             self._offsets[name] = (end, dtype, count)
@@ -212,7 +208,6 @@ class Arena:
         self.stack = array("stack")
         self.tables = array("tables")
         self.frames = array("frames")
-        self.store_logs = array("store_logs")
         self.tt = np.frombuffer(self._table.map, np.uint64)
         self.context_array = np.zeros(1, context_dtype)
         self.context = int(self.context_array.ctypes.data)
@@ -225,7 +220,6 @@ class Arena:
         record["tables"] = self.tables.ctypes.data
         record["tt"] = self.tt.ctypes.data
         record["tt_clusters"] = self.hash_mb * MIB // CLUSTER_BYTES
-        record["store_logs"] = self.store_logs.ctypes.data
         self.use_memory(array("plug_in"))
         self.trace_logs: np.ndarray | None = None
         if self._trace is not None:
@@ -331,7 +325,7 @@ class Arena:
 
     def close(self) -> None:
         """Give the memory back. The arrays must not be used afterwards."""
-        del self.header, self.worker, self.stack, self.tables, self.frames, self.store_logs, self.tt, self.trace_logs
+        del self.header, self.worker, self.stack, self.tables, self.frames, self.tt, self.trace_logs
         del self.plug_in
         self._block.close()
         if self._has_table:

@@ -36,7 +36,6 @@ def _section(text: str, title: str) -> str:
         (r"\| stack records +", records.stack_dtype.itemsize),
         (r"\| chess tables +", round(records.tables_dtype.itemsize / 1024)),
         (r"\| frames +", records.frame_dtype.itemsize),
-        (r"\| store logs +", records.store_log_dtype.itemsize),
         (r"\| node +", records.node_dtype.itemsize),
         (r"\| visit +", records.visit_dtype.itemsize),
         (r"\| position \(copy-make\) +", records.position_dtype.itemsize),

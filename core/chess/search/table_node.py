@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from psearch.core.chess.search.decisions import evaluation_of
 from psearch.core.chess.search.tt import probe, store, stored_eval
-from psearch.core.chess.search.write_store_log import log_store
 from psearch.core.constants import BOUND_LOWER, BOUND_NONE, BOUND_UPPER, NO_SCORE, U0
 from psearch.core.scores import clear_of_mates, is_mate_bound, score_to_table
 from psearch.core.toolchain.jit import kernel
@@ -54,9 +51,6 @@ def estimate_of(node):
 
 @kernel(void(Context, Worker, Frame, i64, i64, i64))
 def store_result(ctx, wk, frame, value, depth, bound):
-    """Write a result for a node into the table, and note it if others are to know."""
-    hd = header_of(ctx)
-    score = score_to_table(value, wk.ply)
-    data = store(ctx, hd.age, frame.position.key, frame.node.best_move, score, frame.node.raw_eval, depth, bound)
-    if depth >= hd.logged_depth:
-        log_store(ctx, np.int64(wk.index), frame.position.key, data)
+    """Write a result for a node into the table."""
+    age, score = header_of(ctx).age, score_to_table(value, wk.ply)
+    store(ctx, age, frame.position.key, frame.node.best_move, score, frame.node.raw_eval, depth, bound)

@@ -100,10 +100,10 @@ def _keeps(old, depth, bound, age):
     return bound != BOUND_EXACT and entry_age(old) == age and entry_depth(old) > depth + 3
 
 
-@kernel(u64(Context, i64, u64, i64, i64, i64, i64, i64))
+@kernel(void(Context, i64, u64, i64, i64, i64, i64, i64))
 def store(ctx, age, key, move, score, eval, depth, bound):
-    """Write a result; `score` already relative to the node (`score_to_table`), `depth` 0 .. 255. Returns the data word,
-    U0 where what is there is worth more.
+    """Write a result, unless what is there is worth more; `score` already relative to the node (`score_to_table`),
+    `depth` 0 .. 255.
 
     Takes the slot of the same position, else that of the shallowest and oldest entry of the cluster.
     """
@@ -119,7 +119,7 @@ def store(ctx, age, key, move, score, eval, depth, bound):
         if data == U0 or relaxed_load_u64(entry) ^ data == key:
             if data != U0:
                 if _keeps(data, depth, bound, age):
-                    return U0
+                    return
                 if move == NO_MOVE:
                     move = entry_move(data)
             victim = entry
@@ -131,7 +131,6 @@ def store(ctx, age, key, move, score, eval, depth, bound):
     data = pack_entry(move, score, eval, depth, bound, age)
     relaxed_store_u64(victim, key ^ data)
     relaxed_store_u64(victim + 8, data)
-    return data
 
 
 @kernel(boolean(u64, i64, i64, i64, i64))

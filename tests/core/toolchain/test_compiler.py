@@ -262,7 +262,6 @@ def test_an_object_shows_its_entries_and_needs_libc_alone(search_object, tmp_pat
 FUNCTIONS = {
     "chess": (4, 105),
     "perft": (1, 44),
-    "exchange": (2, 18),
     "search": (6, 438),
     "prediction": (1, 13),
     "micro_costs": (11, 443),
