@@ -36,11 +36,6 @@ class SearchControl:
             self._stop = True
             self._wake_search()
 
-    def wake(self) -> None:
-        """Have the search look what there is to do (`SearchRequest.on_look`)."""
-        with self._lock:
-            self._wake_search()
-
     def ponderhit(self) -> None:
         """Start the clock of `clock`: the expected move was played."""
         with self._lock:

@@ -44,10 +44,6 @@ class SearchRequest:
     live_from_s: float = 0.0
     live_interval_s: float = 0.1
     """when `on_info` is given counters first, and how often; infinite: never. Each time costs a wake-up."""
-    on_look: Callable[[], float | None] | None = None
-    """called in the searching thread whenever it looks after the search, until that is to stop. What it returns: in how
-    many seconds it is to be called again, at the latest; None: the search is to end, as at a limit. `control.wake` has
-    it called at once"""
 
     def __post_init__(self) -> None:
         if self.multipv < 1:

@@ -119,13 +119,6 @@ class Workers:
         return is_as_wanted and not self.pool.is_broken and not self.pool.busy
 
     @contextmanager
-    def steady(self) -> Iterator[Arena]:
-        """Yield the present arena, which stays open inside, for another thread than the owner. Whoever replaces workers
-        waits meanwhile."""
-        with self._changing:
-            yield self.arena
-
-    @contextmanager
     def in_this_thread(self) -> Iterator[None]:
         """Have the caller's thread search inside, with the package's kernels, while the workers are left asleep."""
         pool = self.pool

@@ -65,10 +65,6 @@ class Watch:
         self.short_lives = 0
         self.repair_s = _REPAIR_S
         self.next_live_s = max(request.live_from_s, request.live_interval_s) if request.on_info else math.inf
-        self.next_look_s = math.inf
-        """when `on_look` wants to be called"""
-        self.is_enough = False
-        """`on_look` has had enough"""
 
     def run(self) -> None:
         """Search. Raises WorkerDied when nothing was found and nobody can go on, PsearchError when this is closed from
@@ -133,10 +129,6 @@ class Watch:
 
     def _look(self) -> None:
         self._take_reports()
-        if self.stopped_at_s is None and self.request.on_look is not None:
-            wanted_s = self.request.on_look()
-            self.is_enough = wanted_s is None
-            self.next_look_s = math.inf if wanted_s is None else self.reports.elapsed_s + wanted_s
         now = self.reports.elapsed_s
         if self.stopped_at_s is None and self._must_stop(now):
             request_stop(self.workers.arena.context)
@@ -263,7 +255,7 @@ class Watch:
             self.clock.ponderhit(hit_at - self.since)
         if control.is_stopped:
             self.interrupted = True
-        if not (self.interrupted or self.mate_found or self.is_enough or self.clock.is_due(now)):
+        if not (self.interrupted or self.mate_found or self.clock.is_due(now)):
             return False
         if self.due_since_s is None:
             self.due_since_s = now
@@ -276,7 +268,7 @@ class Watch:
         if self.due_since_s is not None:
             until_s = self.due_since_s + self.clock.budget.first_s
         else:
-            until_s = min(self.clock.due_s(), self.next_live_s, self.next_look_s)
+            until_s = min(self.clock.due_s(), self.next_live_s)
         return max(0.0, min(until_s - now, self.heartbeat.pause_s()))
 
     # -- what the caller gets ----------------------------------------------------------------------------------------

@@ -132,14 +132,6 @@ class Simulator:
                 return False
         return True
 
-    def stop_at(self, clock: int) -> int:
-        """Drive the search that was begun until it has noticed that it is to stop when the clock shows so much; what it
-        shows when the last worker has stopped. Nothing happens to one that is done."""
-        if not self.advance_to(clock):
-            self.simulation["deadline"] = max(clock, 1)
-            self._run(validate=False, watch=None)
-        return int(self.simulation[0]["now"])
-
     def _next_turn(self) -> int:
         """When it begins."""
         record = self.simulation[0]

@@ -206,7 +206,7 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         crew.wait(0.5)
         assert crew.processes.pids() == [pid]
     with Link("auto", cluster_tasks.make) as link:
-        for call in (lambda: link.messages(0.0), lambda: link.give(0, 0, 0), lambda: link.ask(0, 0, 0)):
+        for call in (lambda: link.messages(0.0), lambda: link.give(0, 0, 0)):
             assert in_fork(call) == REFUSED.format("connection to a cluster")
         assert in_fork(link.close) == "None"
         assert link.messages(30.0)

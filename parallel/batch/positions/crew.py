@@ -77,8 +77,8 @@ class Crew:
     def assist(self, hand: int, threads: int) -> None:
         """Let so many threads search what this hand is at, from now to the end of it, since others have nothing to do.
         On a cluster nothing is done: a hand has the cores that Ray has given it, and no others."""
-        if self.standing is None:
-            self.processes.ask(hand, self._batches, threads)
+        if isinstance(self.processes, TaskProcesses):
+            self.processes.ask(hand, threads)
 
     def wait(self, timeout_s: float, awaited: int | None = None) -> Sequence[Event]:
         """Return what has happened since; waits for the first event, but no longer, and not much longer than until

@@ -36,11 +36,9 @@ class Give:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question to a process, which it takes beside its task."""
+    """What a process is asked to do beside its task; it does not answer."""
 
     process: int
-    number: int
-    """of the question, given by the program; the answer has it"""
     question: bytes
     """pickled"""
 
@@ -84,7 +82,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Told:
-    """What a process says before a task is done, or the answer to a question; `number` is of that."""
+    """What a process says before a task is done."""
 
     process: int
     number: int
@@ -107,9 +105,6 @@ class BackEnd(Protocol):
 
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
         """Send a task to a process, behind those that it has. Never waits; of one that is lost `messages` tells."""
-
-    def ask(self, process: int, number: int, question: Any) -> None:
-        """Ask a process something beside its task."""
 
     def dismiss(self, process: int, reason: str) -> None:
         """Have a process ended; it is lost, and another comes."""

@@ -135,12 +135,12 @@ class TaskProcesses:
             one.limits.append(limit_s)
             self._put(one, Give(process, number, pickle.dumps(work, pickle.HIGHEST_PROTOCOL)))
 
-    def ask(self, process: int, number: int, question: Any) -> None:
-        """See `BackEnd`."""
+    def ask(self, process: int, question: Any) -> None:
+        """Ask a process something beside its task."""
         self._owner.check()
         one = self._processes.get(process)
         if one is not None:
-            self._put(one, Ask(process, number, pickle.dumps(question)))
+            self._put(one, Ask(process, pickle.dumps(question)))
 
     def dismiss(self, process: int, reason: str) -> None:
         """See `BackEnd`."""

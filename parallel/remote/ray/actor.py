@@ -15,17 +15,14 @@ from psearch.remote.ray.sources import Sources, provide
 
 BEATS = "beats"
 """the concurrency group in which a hand says that it lives while it works"""
-BESIDE = "beside"
-"""that in which it answers questions meanwhile"""
 
 
 class HandActor:
-    """One process on some node. make, sources: see `HandsWanted`; cores: what `make` is told, None: nothing."""
+    """One process on some node. make, sources: see `HandsWanted`."""
 
-    def __init__(self, make: bytes, sources: Sources, cores: int | None = None) -> None:
+    def __init__(self, make: bytes, sources: Sources) -> None:
         provide(sources)
         self._make = make
-        self._told = () if cores is None else (cores,)
         self._do: Any = None
 
     def begin(self) -> str | None:
@@ -33,7 +30,7 @@ class HandActor:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # where a terminal started the node; the driver decides
         try:
-            self._do = pickle.loads(self._make)(*self._told)
+            self._do = pickle.loads(self._make)()
         except Exception as error:  # of whatever the program wants here
             return one_line(error)
         return None
@@ -42,13 +39,8 @@ class HandActor:
         """Tell whether a pickled piece of work was done, and the pickled answer, or exception."""
         return performed(self._do, work)
 
-    def beside(self, question: bytes) -> tuple[bool, bytes]:
-        """Answer a question beside the work, by another thread."""
-        return performed(self._do.beside, question)
-
     def beat(self) -> None:
         """Answer beside the work, by another thread: whoever answers has not stalled."""
 
     # what ray.method(concurrency_group=...) does; Ray's client cannot be told it with the call
     beat.__dict__["__ray_concurrency_group__"] = BEATS
-    beside.__dict__["__ray_concurrency_group__"] = BESIDE

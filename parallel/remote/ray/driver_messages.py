@@ -15,13 +15,11 @@ class HandsWanted:
     address: str
     """as `psearch.remote.ray.address` has it"""
     make: bytes
-    """pickled: called once in each hand; what it returns is called with each piece of work there, and has a method
-    `beside` where the hand is asked something meanwhile. With `cores` None the call gets the number of cores"""
+    """pickled: called once in each hand; what it returns is called with each piece of work there"""
     sources: Mapping[str, str] = field(default_factory=dict)
     """modules that go there with it (`psearch.remote.ray.sources`)"""
-    cores: int | None = 1
-    """of each hand; None: there is one hand on each machine but the program's own, with all cores that there are to be
-    given away"""
+    cores: int = 1
+    """of each hand"""
     memory: int = 0
     """bytes that each hand needs, the table's included"""
     most: int | None = None
@@ -83,11 +81,6 @@ class NodeRefused:
     node: str
     name: str
     reason: str
-
-
-@dataclass(frozen=True)
-class NodesKnown:
-    """Of each node that the cluster had at first it has been told whether it may work, the program's own included."""
 
 
 @dataclass(frozen=True)

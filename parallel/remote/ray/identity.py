@@ -1,11 +1,9 @@
-"""Who a node is: the version of psearch, a digest of its code, for two checkouts may have one version, and on which
-machine it is."""
+"""Who a node is: the version of psearch, and a digest of its code, for two checkouts may have one version."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib
-import os
 import platform
 from collections.abc import Mapping
 from functools import cache
@@ -20,8 +18,8 @@ _DIGITS = 12
 
 @cache
 def identity() -> dict[str, str]:
-    """Return version, digest of the code, version of Python, and the machine, by name."""
-    return {"psearch": __version__, "code": _digest(), "python": platform.python_version(), "machine": _machine()}
+    """Return version, digest of the code, and version of Python, by name."""
+    return {"psearch": __version__, "code": _digest(), "python": platform.python_version()}
 
 
 def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None:
@@ -35,15 +33,6 @@ def difference(ours: Mapping[str, str], theirs: Mapping[str, str]) -> str | None
         return f"other code of psearch {ours['psearch']} is installed there ({theirs.get('code')}, here {ours['code']})"
     there, here = (one["python"].rsplit(".", 1)[0] for one in (theirs, ours))
     return None if there == here else f"Python {there} runs there, here {here}"
-
-
-def _machine() -> str:
-    """Unlike that of any other machine, or container with an address of its own."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
-        return f"{boot} {os.stat('/proc/self/ns/net').st_ino}"
-    except (OSError, UnicodeDecodeError):
-        return platform.node()
 
 
 def _digest() -> str:

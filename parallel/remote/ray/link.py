@@ -24,7 +24,7 @@ from typing import IO, Any
 
 from psearch.arena.owner import Owner
 from psearch.core.toolchain.interpreter import NotPython, python_command
-from psearch.processes.tasks.task_messages import Alive, Ask, Give
+from psearch.processes.tasks.task_messages import Alive, Give
 from psearch.remote.ray.address import AUTO, CLIENT, LOCAL, check_reachable, cluster_address
 from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.identity import identity
@@ -41,7 +41,7 @@ _CLOSE_S = 6.0
 _AWAITED_S = 0.02
 """`messages` waits in a queue, and for nothing else at the same time."""
 _LOOK_S = 0.1
-"""between two looks at what Ray says on stderr while it connects, and at whether that is wanted"""
+"""between two looks at what Ray says on stderr while it connects"""
 _STARTED_BY = "PSEARCH_CONNECTING"
 """Set in the driver's environment: where the interpreter is the program itself, it must not start another."""
 _FOLDERS = "/tmp"
@@ -55,22 +55,19 @@ class Link:
 
     address: what `cluster_address` takes; make: picklable, called once in each hand, gives what is called there with
     each piece of work; cores, memory (bytes): what each hand needs; most: hands at the same time; silence_s: a hand
-    that has not answered for so long is lost; sources: modules that are not installed on the nodes; on_message: called
-    by another thread when `messages` has some; is_stopped: whether to give up, asked while it connects. Raises
-    PsearchError when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
+    that has not answered for so long is lost; sources: modules that are not installed on the nodes. Raises PsearchError
+    when the cluster cannot be had, within 15 seconds or so. All methods are for one thread.
     """
 
     def __init__(
         self,
         address: str,
         make: Callable[..., Callable[[Any], Any]],
-        cores: int | None = 1,
+        cores: int = 1,
         memory: int = 0,
         most: int | None = None,
         silence_s: float = 15.0,
         sources: Sources | None = None,
-        on_message: Callable[[], None] = lambda: None,
-        is_stopped: Callable[[], bool] = lambda: False,
     ) -> None:
         self.address = cluster_address(address)
         try:
@@ -78,11 +75,10 @@ class Link:
         except NotPython as other:
             text = f"several machines need a Python interpreter to run Ray in, and sys.executable is {other}"
             raise PsearchError(text) from None
-        check_reachable(self.address, is_stopped)
+        check_reachable(self.address)
         self._incoming: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._stderr: deque[str] = deque(maxlen=_LAST_LINES)
-        self._on_message = on_message
         self._is_open = True
         self._owner = Owner("connection to a cluster")
         self._is_connected = False
@@ -114,7 +110,7 @@ class Link:
             HandsWanted(self.address, made, sources or {}, cores, memory, most, silence_s, identity(), self._folder)
         )
         try:
-            self._await_connection(is_stopped)
+            self._await_connection()
         except BaseException:
             self.close()
             raise
@@ -128,10 +124,6 @@ class Link:
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
         """See `BackEnd`."""
         self._put(Give(process, number, pickle.dumps(work), limit_s))
-
-    def ask(self, process: int, number: int, question: Any) -> None:
-        """See `BackEnd`."""
-        self._put(Ask(process, number, pickle.dumps(question)))
 
     def dismiss(self, process: int, reason: str) -> None:
         """See `BackEnd`."""
@@ -190,13 +182,13 @@ class Link:
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    def _await_connection(self, is_stopped: Callable[[], bool]) -> None:
+    def _await_connection(self) -> None:
         limit_s = _START_S if self.address == LOCAL else CONNECT_S
         end = time.monotonic() + limit_s
         reason = f"no answer within {limit_s:.0f} s"
         if self.address not in (AUTO, LOCAL) and not self.address.startswith(CLIENT):
             reason += f"; where no node of it runs, {CLIENT}HOST is the way"
-        while time.monotonic() < end and not is_stopped():
+        while time.monotonic() < end:
             with suppress(queue.Empty):
                 message = self._incoming.get(timeout=_LOOK_S)
                 if isinstance(message, Failed):
@@ -216,11 +208,9 @@ class Link:
                 self._heard_at = time.monotonic()
                 if not isinstance(message, Alive):
                     self._incoming.put(message)
-                    self._on_message()
         except (EOFError, OSError):
             last = self._stderr[-1].strip() if self._stderr else f"its driver ended ({self._process.poll()})"
             self._incoming.put(Failed(f"the connection to the cluster is lost: {last[-200:]}"))
-            self._on_message()
 
     def _transmit(self) -> None:
         with suppress(OSError):

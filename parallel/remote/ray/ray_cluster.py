@@ -15,8 +15,8 @@ from typing import Any
 from psearch.arena.control_groups import usable_cores
 from psearch.processes.tasks.task_messages import one_line
 from psearch.remote.ray import probe
-from psearch.remote.ray.actor import BEATS, BESIDE, HandActor
-from psearch.remote.ray.address import CLIENT, LOCAL
+from psearch.remote.ray.actor import BEATS, HandActor
+from psearch.remote.ray.address import LOCAL
 from psearch.remote.ray.driver_messages import HandsWanted
 from psearch.remote.ray.ray_nodes import NODE_GONE, Actor, Gone, NodeFacts, Outcome, Ref, Threw, Value
 
@@ -40,12 +40,10 @@ class RayCluster:
         cloudpickle.register_pickle_by_value(probe)
         _connect(wanted.address, wanted.folder)
         self._on_outcome = on_outcome
-        self._ours = "" if wanted.address.startswith(CLIENT) else ray.get_runtime_context().get_node_id()
         self._hand_is = wanted.make, dict(wanted.sources)
-        self._tells_cores = wanted.cores is None
         self._look = ray.remote(num_cpus=0, max_retries=0)(probe.look)
-        self._hand = ray.remote(concurrency_groups={BEATS: 1, BESIDE: 1})(HandActor)
-        self._needs: dict[str, Any] = {"max_restarts": 0, "max_task_retries": 0}
+        self._hand = ray.remote(concurrency_groups={BEATS: 1})(HandActor)
+        self._needs: dict[str, Any] = {"num_cpus": wanted.cores, "max_restarts": 0, "max_task_retries": 0}
         if wanted.memory:
             self._needs["memory"] = wanted.memory
         self._news: Sequence[NodeFacts] | None = None
@@ -63,19 +61,14 @@ class RayCluster:
         """See `Cluster`."""
         return self._awaited(self._look.options(scheduling_strategy=_on(node)).remote())
 
-    def start(self, node: str, cores: int) -> tuple[Actor, Ref]:
+    def start(self, node: str) -> tuple[Actor, Ref]:
         """See `Cluster`."""
-        hand = self._hand.options(scheduling_strategy=_on(node), num_cpus=cores, **self._needs)
-        actor = hand.remote(*self._hand_is, cores if self._tells_cores else None)
+        actor = self._hand.options(scheduling_strategy=_on(node), **self._needs).remote(*self._hand_is)
         return actor, self._awaited(actor.begin.remote())
 
     def do(self, actor: Actor, work: bytes) -> Ref:
         """See `Cluster`."""
         return self._awaited(actor.do.remote(work))
-
-    def ask(self, actor: Actor, question: bytes) -> Ref:
-        """See `Cluster`."""
-        return self._awaited(actor.beside.remote(question))
 
     def beat(self, actor: Actor) -> Ref:
         """See `Cluster`."""
@@ -100,7 +93,7 @@ class RayCluster:
     def _watch(self) -> None:
         while self._is_open:
             with suppress(Exception):  # whoever cares looks at `heard_at`
-                self._news = [_facts(node, self._ours) for node in ray.nodes() if node["Alive"]]
+                self._news = [_facts(node) for node in ray.nodes() if node["Alive"]]
                 self.heard_at = time.monotonic()
             time.sleep(_NODES_S)
 
@@ -137,7 +130,7 @@ def _on(node: str) -> Any:
     return strategies.NodeAffinitySchedulingStrategy(node, soft=False)
 
 
-def _facts(node: dict[str, Any], ours: str) -> NodeFacts:
+def _facts(node: dict[str, Any]) -> NodeFacts:
     resources = node["Resources"]
     host, address = node["NodeManagerHostname"], node["NodeManagerAddress"]
     return NodeFacts(
@@ -145,7 +138,6 @@ def _facts(node: dict[str, Any], ours: str) -> NodeFacts:
         name=address if not host or host == address else f"{host} ({address})",
         cores=int(resources.get("CPU", 0)),
         memory=int(resources.get("memory", 0)),
-        is_ours=node["NodeID"] == ours,
     )
 
 

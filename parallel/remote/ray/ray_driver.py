@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from psearch.processes.tasks.task_messages import Alive, Ask, Give, one_line
+from psearch.processes.tasks.task_messages import Alive, Give, one_line
 from psearch.remote.ray.driver_messages import Close, Connected, Dismiss, Failed, HandsWanted
 from psearch.remote.ray.loopback import stay_on_loopback
 from psearch.remote.ray.ray_nodes import Outcome, RayNodes, Ref
@@ -129,8 +129,6 @@ class _Session:
                     self._fleet.resolve(ref, outcome)
                 case Give():
                     self._fleet.give(event)
-                case Ask():
-                    self._fleet.ask(event)
                 case Dismiss():
                     self._fleet.dismiss(event)
                 case Close():

@@ -12,18 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
-from psearch.processes.tasks.task_messages import (
-    Answered,
-    Ask,
-    Give,
-    ProcessJoined,
-    ProcessLost,
-    Raised,
-    Told,
-    one_line,
-)
-from psearch.remote.ray.address import CLIENT, LOCAL
-from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
+from psearch.processes.tasks.task_messages import Answered, Give, ProcessJoined, ProcessLost, Raised, one_line
+from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused
 from psearch.remote.ray.identity import difference
 
 Ref = Hashable
@@ -58,8 +48,6 @@ class NodeFacts:
     """to be given away"""
     memory: int
     """bytes to be given away"""
-    is_ours: bool = False
-    """the program is connected to it, as one that runs on the same machine"""
 
 
 @dataclass(frozen=True)
@@ -95,16 +83,12 @@ class Cluster(Protocol):
     def look(self, node: str) -> Ref:
         """Ask a node who it is: a Value with a `psearch.remote.ray.identity`."""
 
-    def start(self, node: str, cores: int) -> tuple[Actor, Ref]:
-        """Return a new hand with so many cores there; the Value says that it is warm (None), or why it will not be (one
-        line)."""
+    def start(self, node: str) -> tuple[Actor, Ref]:
+        """Return a new hand there; the Value says that it is warm (None), or why it will not be (one line)."""
 
     def do(self, actor: Actor, work: bytes) -> Ref:
         """Have a hand do a piece of work behind what it was given before: a Value with what
         `psearch.remote.ray.actor.Hand.do` returns."""
-
-    def ask(self, actor: Actor, question: bytes) -> Ref:
-        """Ask a hand something beside its work: a Value with what `psearch.remote.ray.actor.Hand.beside` returns."""
 
     def beat(self, actor: Actor) -> Ref:
         """Ask a hand, beside its work, whether it is there."""
@@ -164,7 +148,6 @@ class RayNodes:
         self._wanted = wanted
         self._tell = tell
         self._nodes: dict[str, _Node] = {}
-        self._are_nodes_known = False
         self._hands: dict[int, _Hand] = {}
         self._next_hand = 0
         self._awaited: dict[Ref, Callable[[Outcome], None]] = {}
@@ -197,10 +180,6 @@ class RayNodes:
         for hand in list(self._hands.values()):
             self._look_after(hand)
         self._begin_hands()
-        nodes = self._nodes.values()
-        if not self._are_nodes_known and nodes and all(node.works or node.is_refused for node in nodes):
-            self._are_nodes_known = True
-            self._tell(NodesKnown())
 
     def give(self, message: Give) -> None:
         """Work for a hand; for one that was lost, which the program has been told or will be, nothing is done."""
@@ -213,13 +192,6 @@ class RayNodes:
         work = _NodeWork(message.number, ref, message.limit_s)
         hand.work.append(work)
         self._await(hand, ref, partial(self._done, hand, work))
-
-    def ask(self, message: Ask) -> None:
-        """Ask a hand a question; one that was lost is asked nothing."""
-        hand = self._hands.get(message.process)
-        if hand is not None:
-            ref = self._cluster.ask(hand.actor, message.question)
-            self._await(hand, ref, partial(self._told, hand, message.number))
 
     def dismiss(self, message: Dismiss) -> None:
         """End a hand."""
@@ -247,7 +219,7 @@ class RayNodes:
         for key, facts in alive.items():
             if key not in self._nodes:
                 node = self._nodes[key] = _Node(facts, self._time)
-                if facts.cores == 0 or self._is_ours(facts):  # a head that only leads, or who asks: nobody is told
+                if facts.cores == 0:  # a head that only leads: nobody is told
                     node.is_refused = True
                 else:
                     node.look = self._cluster.look(key)
@@ -266,14 +238,11 @@ class RayNodes:
                 if other is not None:
                     self._refuse(node, other)
                 else:
-                    self._admit(node, theirs)
+                    self._admit(node)
 
-    def _admit(self, node: _Node, theirs: Mapping[str, str]) -> None:
+    def _admit(self, node: _Node) -> None:
         wanted, facts = self._wanted, node.facts
-        node.room = 1 if wanted.cores is None else facts.cores // wanted.cores
-        if self._is_here(theirs):
-            node.is_refused = True
-            return
+        node.room = facts.cores // wanted.cores
         if node.room == 0:
             self._refuse(node, f"it has {facts.cores} cores to give, a hand needs {wanted.cores}")
             return
@@ -285,17 +254,6 @@ class RayNodes:
             return
         node.works = True
         self._tell(NodeJoined(facts.node, facts.name, facts.cores, node.room))
-
-    def _is_ours(self, facts: NodeFacts) -> bool:
-        """Whether a node needs no hand, being on the program's machine. A cluster for one command is there to be
-        used."""
-        return self._wanted.cores is None and facts.is_ours and self._wanted.address != LOCAL
-
-    def _is_here(self, theirs: Mapping[str, str]) -> bool:
-        """Tell the same by what the node says, for Ray's client is connected to no node."""
-        if self._wanted.cores is not None or not self._wanted.address.startswith(CLIENT):
-            return False
-        return "machine" in theirs and theirs["machine"] == self._wanted.identity.get("machine")
 
     def _refuse(self, node: _Node, reason: str) -> None:
         node.is_refused, node.works = True, False
@@ -320,7 +278,7 @@ class RayNodes:
             counted += 1
 
     def _begin(self, node: _Node) -> None:
-        actor, ref = self._cluster.start(node.facts.node, self._wanted.cores or node.facts.cores)
+        actor, ref = self._cluster.start(node.facts.node)
         hand = _Hand(self._next_hand, node, actor, self._time)
         self._next_hand += 1
         self._hands[hand.number] = hand
@@ -380,14 +338,6 @@ class RayNodes:
         hand.work.remove(work)
         is_done, answer = outcome.value
         self._tell((Answered if is_done else Raised)(hand.number, work.number, answer))
-
-    def _told(self, hand: _Hand, number: int, outcome: Outcome) -> None:
-        if not isinstance(outcome, Value):
-            self._lose(hand, outcome.reason if isinstance(outcome, Gone) else one_line(outcome.error))
-            return
-        hand.heard_at = self._time
-        is_answered, answer = outcome.value
-        self._tell(Told(hand.number, number, answer) if is_answered else Raised(hand.number, number, answer))
 
     def _lose(self, hand: _Hand, reason: str) -> None:
         node = hand.node

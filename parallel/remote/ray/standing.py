@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from psearch.processes.tasks.task_messages import ProcessJoined, ProcessLost
-from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused, NodesKnown
+from psearch.remote.ray.driver_messages import NodeJoined, NodeLost, NodeRefused
 from psearch.remote.ray.ray_nodes import NODE_GONE
 from psearch.results import PsearchError
 
@@ -57,29 +57,18 @@ class Node:
 
 class Standing:
     """Nodes and hands by what `follow` was told; on_note: called with a line for people when something changes that
-    they should know; wanted: what they are to be told that there is none of; after_loss: what follows on the loss of a
-    process. Times are seconds of any clock."""
+    they should know. Times are seconds of any clock."""
 
-    def __init__(
-        self,
-        on_note: Callable[[str], None],
-        now: float,
-        wanted: str = "node",
-        after_loss: str = "its work is done again",
-    ) -> None:
+    def __init__(self, on_note: Callable[[str], None], now: float) -> None:
         self.nodes: dict[str, Node] = {}
         self.home: dict[int, Node] = {}
         """where each hand is"""
         self._on_note = on_note
-        self._wanted = wanted
-        self._after_loss = after_loss
         self._refusals: dict[str, str] = {}
         self._done: dict[str, int] = {}
         """by name of the node"""
-        self.changed_at = now
+        self._changed_at = now
         """when nodes or hands last came or went"""
-        self.are_nodes_known = False
-        """all that the cluster had at first"""
         self._said_busy = False
 
     @property
@@ -107,12 +96,10 @@ class Standing:
                 home = self.home.pop(hand)
                 home.hands.discard(hand)
                 if reason != NODE_GONE:
-                    self._on_note(f"a process on node {home.name} was lost ({reason}); {self._after_loss}")
-            case NodesKnown():
-                self.are_nodes_known = True
+                    self._on_note(f"a process on node {home.name} was lost ({reason}); its work is done again")
             case _:
                 return
-        self.changed_at = now
+        self._changed_at = now
 
     def line(self, now: float) -> str:
         """Return nodes, hands, and what the quickest nodes do, for people: `2 nodes, 3 processes: a 12.1/s, b
@@ -141,20 +128,20 @@ class Standing:
     def check(self, now: float) -> None:
         """Raise PsearchError when nobody can work and nobody seems to be coming."""
         if self.hands:
-            self.changed_at = now
+            self._changed_at = now
             return
-        waited = now - self.changed_at
+        waited = now - self._changed_at
         if not self.nodes and waited > _NOBODY_S:
-            raise self.nobody()
+            raise self._nobody()
         if self.nodes and waited > _BUSY_S and not self._said_busy:
             self._said_busy = True
             self._on_note("waiting for processes to begin: other programs may have the cores, or kernels are compiled")
 
-    def nobody(self) -> PsearchError:
+    def _nobody(self) -> PsearchError:
         """Return what is raised when nobody can work, with the reasons."""
         reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
         what = reasons[0] if len(reasons) == 1 else f"{len(reasons)} cannot work, {reasons[0]}" if reasons else ""
-        return PsearchError(f"no {self._wanted} of the cluster can work" + f" ({what})" * bool(what))
+        return PsearchError("no node of the cluster can work" + f" ({what})" * bool(what))
 
 
 def _count(number: int, what: str, plural: str = "s") -> str:

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psearch.processes.tasks.task_messages import Answered, Ask, Give, ProcessJoined, ProcessLost, Raised, Told
+from psearch.processes.tasks.task_messages import Answered, Give, ProcessJoined, ProcessLost, Raised
 from psearch.remote.ray import identity
 from psearch.remote.ray import ray_nodes as fleets
-from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused, NodesKnown
+from psearch.remote.ray.driver_messages import Dismiss, HandsWanted, NodeJoined, NodeLost, NodeRefused
 from psearch.remote.ray.ray_nodes import Gone, NodeFacts, Outcome, RayNodes, Threw, Value
 
 OURS = {"psearch": "1", "code": "abc", "python": "3.11.7"}
@@ -30,7 +30,6 @@ class FakeCluster:
         self.asked: dict[int, tuple[str, Any]] = {}
         self.ended: list[int] = []
         self.actors: dict[int, str] = {}
-        self.cores: dict[int, int] = {}
         self._next = 0
 
     def nodes(self) -> list[NodeFacts]:
@@ -39,17 +38,13 @@ class FakeCluster:
     def look(self, node: str) -> int:
         return self._ask("look", node)
 
-    def start(self, node: str, cores: int) -> tuple[int, int]:
+    def start(self, node: str) -> tuple[int, int]:
         actor = self._ask("start", node)
-        self.cores[actor] = cores
         self.actors[actor] = node
         return actor, actor
 
     def do(self, actor: int, work: bytes) -> int:
         return self._ask("do", actor)
-
-    def ask(self, actor: int, question: bytes) -> int:
-        return self._ask("ask", actor)
 
     def beat(self, actor: int) -> int:
         return self._ask("beat", actor)
@@ -122,80 +117,6 @@ def test_a_hand_for_each_core_of_every_node() -> None:
     assert [message.hands for message in world.take(NodeJoined)] == [2, 1]
 
 
-def test_one_hand_on_each_other_machine() -> None:
-    """With all of its cores. The program's own node has none, and nobody is told."""
-    world = World(replace(WANTED, cores=None))
-    world.node("a", cores=4)
-    world.node("b", cores=16)
-    world.node("leads", cores=0)
-    world.cluster.alive["here"] = replace(world.cluster.alive["a"], node="here", name="here", is_ours=True)
-    world.settle()
-    assert sorted(world.cluster.running()) == ["a", "b"]
-    assert sorted(world.cluster.cores.values()) == [4, 16]
-    joined = world.take()
-    assert {message.node: message.hands for message in joined if isinstance(message, NodeJoined)} == {"a": 1, "b": 1}
-    assert not any(isinstance(message, NodeRefused) for message in joined)
-
-
-def test_it_is_told_when_all_nodes_are_known() -> None:
-    """Once. Nobody asks the program's own node, or one that only leads, who it is."""
-    world = World(replace(WANTED, cores=None))
-    world.tick()
-    assert not world.take(NodesKnown)
-    world.node("leads", cores=0)
-    world.cluster.alive["here"] = NodeFacts("here", "here", 1, 1000 * MEBIBYTE, is_ours=True)
-    world.node("a")
-    world.tick()
-    assert [whom for what, whom in world.cluster.asked.values() if what == "look"] == ["a"]
-    assert not world.take(NodesKnown)
-    world.settle()
-    assert len(world.take(NodesKnown)) == 1
-    world.node("b")
-    world.settle()
-    assert not world.take(NodesKnown)
-
-
-@pytest.mark.parametrize(("address", "machine", "hands"), [("ray://head:10001", "m", 0), ("ray://head:10001", "x", 1)])
-def test_by_way_of_a_client_machines_are_told_apart_by_what_they_say(address: str, machine: str, hands: int) -> None:
-    world = World(replace(WANTED, address=address, cores=None, identity={**OURS, "machine": "m"}))
-    world.node("a")
-    world.tick()
-    world.answer("look", Value({**OURS, "machine": machine}))
-    world.tick()
-    assert len(world.cluster.running()) == hands
-
-
-def test_a_cluster_for_one_command_is_used() -> None:
-    world = World(replace(WANTED, address="local", cores=None))
-    world.cluster.alive["here"] = NodeFacts("here", "here", 2, 1000 * MEBIBYTE, is_ours=True)
-    world.settle()
-    assert world.cluster.running() == ["here"]
-
-
-def test_a_hand_is_asked_beside_its_work() -> None:
-    world = World()
-    world.node("a")
-    world.settle()
-    world.take()
-    world.fleet.give(Give(0, 1, b"work"))
-    world.fleet.ask(Ask(0, 7, b"question"))
-    world.fleet.ask(Ask(9, 8, b"of nobody"))
-    assert world.answer("ask", Value((True, b"answer"))) == 1
-    assert world.take() == [Told(0, 7, b"answer")]
-    world.fleet.ask(Ask(0, 8, b"question"))
-    world.answer("ask", Value((False, b"error")))
-    assert world.take() == [Raised(0, 8, b"error")]
-    # an answer is a sign of life, and none is a loss
-    world.pass_time(10, beats=False)
-    world.fleet.ask(Ask(0, 9, b"question"))
-    world.answer("ask", Value((True, b"")))
-    world.pass_time(10, beats=False)
-    assert not world.take(ProcessLost)
-    world.fleet.ask(Ask(0, 10, b"question"))
-    world.answer("ask", Gone("its process ended"))
-    assert world.take(ProcessLost) == [ProcessLost(0, "its process ended")]
-
-
 def test_hands_of_several_cores_and_their_memory() -> None:
     world = World(replace(WANTED, cores=2, memory=300 * MEBIBYTE))
     world.node("wide", cores=5, memory=10_000 * MEBIBYTE)
@@ -214,7 +135,7 @@ def test_a_head_without_cores_is_no_cause_for_complaint() -> None:
     world = World()
     world.node("head", cores=0)
     world.settle()
-    assert world.told == [NodesKnown()] and not world.cluster.running()
+    assert world.told == [] and not world.cluster.running()
 
 
 def test_a_few_hands_are_spread_out() -> None:

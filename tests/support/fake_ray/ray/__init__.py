@@ -1,10 +1,9 @@
 """As much of Ray as psearch uses, with threads for actors: for tests of what is around it.
 
 The file named by FAKE_RAY_NODES has a node a line, `ID CORES`, and may change at any time; one called other-version has
-another psearch, and `ID 1 busy` begins no actor. FAKE_RAY_OURS is the node that the program is connected to, none if it
-is not set. FAKE_RAY_INIT is what `init` does: nothing if it is empty, `hang`, and make a file named like that of the
-nodes with .hangs behind it, `print` on stdout and stderr, or else the text of the exception it raises. Work that raises
-SystemExit ends its actor; an exception called Stall makes the actor answer nothing any more.
+another psearch. FAKE_RAY_INIT is what `init` does: nothing if it is empty, `hang`, and make a file named like that of
+the nodes with .hangs behind it, `print` on stdout and stderr, or else the text of the exception it raises. Work that
+raises SystemExit ends its actor; an exception called Stall makes the actor answer nothing any more.
 """
 
 from __future__ import annotations
@@ -68,8 +67,6 @@ class _Actor:
     def _run(self, todo: queue.SimpleQueue[Any]) -> None:
         while True:
             ref, name, arguments = todo.get()
-            while f"{self.node} 1 busy" in _lines():
-                time.sleep(0.02)
             if self.is_stalled:
                 continue
             try:
@@ -141,12 +138,9 @@ def remote(thing: Any = None, **settings: Any) -> Any:
     return _Remote(thing, settings) if thing is not None else lambda thing: _Remote(thing, settings)
 
 
-def _lines() -> list[str]:
-    return Path(os.environ["FAKE_RAY_NODES"]).read_text().split("\n")
-
-
 def _alive() -> dict[str, int]:
-    return {line.split()[0]: int(line.split()[1]) for line in _lines() if line.strip()}
+    lines = Path(os.environ["FAKE_RAY_NODES"]).read_text().split("\n")
+    return {line.split()[0]: int(line.split()[1]) for line in lines if line.strip()}
 
 
 def nodes() -> list[dict[str, Any]]:
@@ -164,15 +158,6 @@ def nodes() -> list[dict[str, Any]]:
         }
         for name, cores in alive.items()
     ]
-
-
-class _RuntimeContext:
-    def get_node_id(self) -> str:
-        return os.environ.get("FAKE_RAY_OURS", "")
-
-
-def get_runtime_context() -> _RuntimeContext:
-    return _RuntimeContext()
 
 
 def kill(actor: _Actor) -> None:
