@@ -49,7 +49,7 @@ UNLIMITED = 1 << 62
 CLUSTER_BYTES = 64
 """Of the transposition table: one cache line of four entries."""
 ENTRY_BYTES = 16
-"""Of an entry, in the table and on its way to another machine."""
+"""Of an entry of the table."""
 AGES = 64
 """Of table entries: searches are numbered modulo this."""
 
