@@ -35,7 +35,6 @@ node_dtype = record(
         ("priority", "i4"),  # for offers: bigger is more worth joining. Under the lock
         ("cut_index", "i4"),  # number of the move that failed high
         ("p_needed", "i4"),  # probability that the node is needed, in 1/65536. Owner, at entry
-        ("owner", "i4"),  # the worker that entered it
         ("deferred", "i4"),  # moves deferred while another worker searches the position; from the end of `moves`
         ("ply", "i4"),
         ("kannan_type", "i4"),  # expected by Kannan's rule, whatever the policy. Steers reductions

@@ -144,7 +144,6 @@ def _enter(ctx, wk, frame):
     node = frame.node
     hd = header_of(ctx)
     # step 0: link (1 to 6: `enter`, `begin_moves`)
-    node.owner = wk.index
     node.helped_nodes = 0
     if wk.ply == 0:
         node.open_parent = -1

@@ -309,9 +309,9 @@ def test_a_file_may_have_every_worker_search_a_root_of_its_own(tmp_path: Path) -
     file = tmp_path / "alone.py"
     file.write_text(
         "from psearch.own_policy import replaces, skips_depth, splits_nothing\n"
-        "from psearch.scheduler.policies.lazy import skips_depth as lazy_skips_depth\n"
+        "from psearch.scheduler.policy import leaves_out\n"
         "@replaces(splits_nothing)\ndef alone(ctx):\n    return True\n"
-        "@replaces(skips_depth)\ndef skips(ctx, worker, depth):\n    return lazy_skips_depth(worker, depth)\n"
+        "@replaces(skips_depth)\ndef skips(ctx, worker, depth):\n    return leaves_out(worker, depth)\n"
     )
     mine, own = simulated(4, SearchOptions(policy=str(file))), simulated(4, SearchOptions(policy="lazy"))
     assert mine.splits == 0
