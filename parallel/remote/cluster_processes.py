@@ -1,0 +1,254 @@
+"""Processes on the nodes of a Ray cluster that do tasks for the program, and a list of tasks shared out to them.
+
+Ray prints where it likes, has dozens of threads, sets signal handlers and ends its process when the cluster is gone.
+None of that may happen to the program, so Ray runs in a process of its own, the driver (`psearch.remote.ray_driver`).
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import secrets
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, TypeVar
+
+from psearch.arena.owner import Owner
+from psearch.core.toolchain.interpreter import NotPython, python_command
+from psearch.processes.tasks.task_messages import Alive, Give, ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_sharing import share_out_to
+from psearch.remote.address import AUTO, CLIENT, LOCAL, cluster_address, explain
+from psearch.remote.node_code import Sources
+from psearch.remote.ray_actors import Dismiss, Note, Wanted
+from psearch.results import PsearchError
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+CONNECT_S = 15.0
+"""A cluster that has not answered by then cannot be had."""
+_START_S = 60.0
+"""The same for one that has to be started here first."""
+_SILENCE_S = 60.0
+"""A driver that has not said anything for so long is given up."""
+_CLOSE_S = 6.0
+_MOST_TRIES = 3
+"""A task whose process was lost so often is not given again."""
+_STARTED_BY = "PSEARCH_CONNECTING"
+"""Set in the driver's environment: where the interpreter is the program itself, it must not start another."""
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "PYTHONWARNINGS": "ignore",
+}
+"""Environment of the driver: no questions, no advice."""
+
+
+class ClusterProcesses:
+    """Processes on a cluster that do tasks: a `BackEnd`, and a context manager.
+
+    address: what `cluster_address` takes; make: picklable, called once in each process, gives what is called there with
+    each task; cores, memory (bytes): what each process needs; most: processes at the same time; on_note: called with a
+    line for people when a process or a node is lost; sources: modules that are not installed on the nodes. Raises
+    PsearchError when the cluster cannot be had, within 15 seconds or so.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        make: Callable[..., Callable[[Any], Any]],
+        cores: int = 1,
+        memory: int = 0,
+        most: int | None = None,
+        on_note: Callable[[str], None] = lambda note: None,
+        sources: Sources | None = None,
+    ) -> None:
+        self._address = cluster_address(address)
+        try:
+            python = python_command(_STARTED_BY)
+        except NotPython as other:
+            text = f"several machines need a Python interpreter to run Ray in, and sys.executable is {other}"
+            raise PsearchError(text) from None
+        self._on_note = on_note
+        self._owner = Owner("connection to a cluster")
+        self._is_open = True
+        self._is_well = False
+        """whether the driver does what it is told"""
+        self._heard_at = time.monotonic()
+        self._node_of: dict[int, str] = {}
+        """by process, those that are lost included"""
+        self._processes: set[int] = set()
+        self._done: Counter[str] = Counter()
+        """by node, of what the program counts"""
+        is_local = self._address == LOCAL
+        # nobody else gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
+        self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
+        ours, theirs = socket.socketpair()
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a driver that is halted does not halt the program
+            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(_SILENCE_S), 0))
+        with theirs, (self._folder / "stderr").open("wb") as stderr:
+            self._driver = subprocess.Popen(
+                [*python, "-P", "-m", "psearch.remote.ray_driver", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # Ray prints there what it likes
+                stderr=stderr,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, **_QUIET, _STARTED_BY: "1", **(_closed() if is_local else {})},
+            )
+        self._connection = Connection(ours.detach())
+        try:
+            self._put(Wanted(self._address, pickle.dumps(make), sources or {}, cores, memory, most, str(self._folder)))
+            self._connect(_START_S if is_local else CONNECT_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> ClusterProcesses:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
+        """See `BackEnd`."""
+        self._put(Give(process, number, pickle.dumps(work), limit_s))
+
+    def dismiss(self, process: int, reason: str) -> None:
+        """See `BackEnd`."""
+        self._put(Dismiss(process, reason))
+
+    def messages(self, timeout_s: float, awaited: int | None = None) -> list[Any]:
+        """See `BackEnd`."""
+        self._owner.check()
+        wait([self._connection] if awaited is None else [self._connection, awaited], timeout_s)
+        messages: list[Any] = []
+        while self._connection.poll():
+            message = self._receive()
+            match message:
+                case Note(text):
+                    self._on_note(text)
+                case Alive():
+                    pass
+                case _:
+                    self._follow(message)
+                    messages.append(message)
+        if time.monotonic() - self._heard_at > _SILENCE_S:
+            self._is_well = False
+            raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
+        return messages
+
+    def close(self) -> None:
+        """End all processes and leave the cluster, in bounded time; at once where it is lost. May be called twice."""
+        if not self._is_open or not self._owner.is_here:
+            return
+        self._is_open = False
+        if self._is_well:
+            self._put(None)
+        try:
+            self._driver.wait(_CLOSE_S if self._is_well else 0)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._driver.pid, signal.SIGKILL)  # with what it has begun on this machine
+            self._driver.wait()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._connection.close()
+
+    # -- what people are shown -----------------------------------------------------------------------------------------
+
+    def _follow(self, message: Any) -> None:
+        match message:
+            case ProcessJoined(process, _, name):
+                self._node_of[process] = name
+                self._processes.add(process)
+            case ProcessLost(process):
+                self._processes.discard(process)
+
+    def count(self, process: int, number: int) -> str:
+        """Count what a process has done more. Return the name of its node."""
+        node = self._node_of[process]
+        self._done[node] += number
+        return node
+
+    def line(self) -> str:
+        """Return nodes, processes, and what each machine has done: `2 nodes, 3 processes: a 120, b 61`."""
+        nodes, processes = len({self._node_of[process] for process in self._processes}), len(self._processes)
+        counts = f"{nodes:,} node{'s' * (nodes != 1)}, {processes:,} process{'es' * (processes != 1)}"
+        return f"{counts}: {self.work_done()}" if self._done else counts
+
+    def work_done(self) -> str:
+        """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
+        return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
+
+    # -- the driver ----------------------------------------------------------------------------------------------------
+
+    def _connect(self, limit_s: float) -> None:
+        end = time.monotonic() + limit_s
+        while not self._connection.poll(0.1):
+            if "AuthToken" in self._said():  # Ray tries again for long
+                raise PsearchError(explain(self._said(), self._address))
+            if time.monotonic() > end:
+                reason = f"no answer within {limit_s:.0f} s"
+                if self._address not in (AUTO, LOCAL) and not self._address.startswith(CLIENT):
+                    reason += f"; where no node of it runs, {CLIENT}HOST is the way"
+                raise PsearchError(f"no Ray cluster can be had at {self._address}: {reason}")
+        self._receive()
+        self._is_well = True
+
+    def _put(self, message: object) -> None:
+        self._owner.check()
+        with suppress(OSError):  # `messages` tells of a driver that is gone, or halted
+            self._connection.send(message)
+
+    def _receive(self) -> Any:
+        try:
+            message = self._connection.recv()
+        except (EOFError, OSError):
+            last = self._said().strip().rpartition("\n")[2][-200:] or f"its driver ended ({self._driver.poll()})"
+            message = PsearchError(f"the connection to the cluster is lost: {last}")
+        self._heard_at = time.monotonic()
+        if isinstance(message, PsearchError):
+            self._is_well = False
+            raise message
+        return message
+
+    def _said(self) -> str:
+        """Return what Ray has said last on stderr."""
+        return (self._folder / "stderr").read_text(errors="replace")
+
+
+def share_out_on(
+    address: str,
+    make: Callable[[], Callable[[Task], Answer]],
+    tasks: Iterable[Task],
+    most: int | None = None,
+    memory: int = 0,
+    on_note: Callable[[str], None] = lambda note: None,
+    sources: Sources | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> Generator[tuple[int, Answer], None, None]:
+    """Share tasks out as `psearch.processes.tasks.task_sharing.share_out` does, to processes of a cluster.
+
+    A task whose process was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they
+    are given away. It ends early when `stopped` says so, which is asked five times a second. The rest: see
+    `ClusterProcesses`.
+    """
+    with ClusterProcesses(address, make, 1, memory, most, on_note, sources) as processes:
+        yield from share_out_to(processes, tasks, _MOST_TRIES, is_stopped=stopped)
+
+
+def _closed() -> dict[str, str]:
+    """Return the environment of a cluster that nobody else may use, other users of this machine neither."""
+    # Ray replaces 127.0.0.1 by the address that other machines see, but for systems on which it has no clusters
+    loopback = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32), **loopback}

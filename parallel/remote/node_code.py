@@ -1,0 +1,70 @@
+"""The code of a machine: what is installed, and modules that are not, whose text goes there with the work."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.abc
+import importlib.util
+import sys
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from psearch.version import __version__
+
+Sources = Mapping[str, str]
+"""The text of modules by name; `NAME.__init__` for that of a package."""
+_PACKAGE = ".__init__"
+_ROOTS = ("psearch", "psearch.core")
+"""In a checkout they lie beside each other."""
+_DIGITS = 12
+
+
+@cache
+def identity() -> dict[str, str]:
+    """Return version, digest of the code (two checkouts may have one version), and version of Python, by name."""
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"psearch": __version__, "code of psearch": _digest(), "Python": python}
+
+
+def _digest() -> str:
+    """Return a digest of every source file and of the network: names and bytes."""
+    digest = hashlib.sha256()
+    for root in _ROOTS:
+        folder = Path(importlib.import_module(root).__path__[0])
+        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.net")]):
+            name = path.relative_to(folder).as_posix()
+            if root != "psearch" or not name.startswith("core/"):
+                digest.update(f"{root}/{name}\0{path.stat().st_size}\0".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()[:_DIGITS]
+
+
+def sources_of(folder: Path) -> dict[str, str]:
+    """Return the text of the modules in a folder, and of those in packages there."""
+    return {
+        ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text("utf-8")
+        for path in folder.rglob("*.py")
+    }
+
+
+def provide(sources: Sources) -> None:
+    """Let `import` find these modules in this process, behind all that is installed."""
+    sys.meta_path.append(_Finder(sources))
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
+        if fullname not in self._sources and not self.is_package(fullname):
+            return None
+        return importlib.util.spec_from_loader(fullname, self, origin="sent along")
+
+    def is_package(self, fullname: str) -> bool:
+        return fullname + _PACKAGE in self._sources
+
+    def get_source(self, fullname: str) -> str:
+        return self._sources[fullname + _PACKAGE * self.is_package(fullname)]
