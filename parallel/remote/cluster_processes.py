@@ -25,11 +25,11 @@ from typing import Any, TypeVar
 
 from psearch.arena.owner import Owner
 from psearch.core.toolchain.interpreter import NotPython, python_command
-from psearch.processes.tasks.task_messages import Alive, Give, ProcessJoined, ProcessLost
+from psearch.processes.tasks.task_messages import Alive, Give, ProcessJoined
 from psearch.processes.tasks.task_sharing import share_out_to
 from psearch.remote.address import AUTO, CLIENT, LOCAL, cluster_address, explain
 from psearch.remote.node_code import Sources
-from psearch.remote.ray_actors import Dismiss, Note, Wanted
+from psearch.remote.ray_actors import Dismiss, Wanted
 from psearch.results import PsearchError
 
 Task = TypeVar("Task")
@@ -88,7 +88,6 @@ class ClusterProcesses:
         self._heard_at = time.monotonic()
         self._node_of: dict[int, str] = {}
         """by process, those that are lost included"""
-        self._processes: set[int] = set()
         self._done: Counter[str] = Counter()
         """by node, of what the program counts"""
         is_local = self._address == LOCAL
@@ -137,13 +136,14 @@ class ClusterProcesses:
         while self._connection.poll():
             message = self._receive()
             match message:
-                case Note(text):
-                    self._on_note(text)
                 case Alive():
-                    pass
-                case _:
-                    self._follow(message)
-                    messages.append(message)
+                    continue
+                case str(note):
+                    self._on_note(note)
+                    continue
+                case ProcessJoined(process, _, name):
+                    self._node_of[process] = name
+            messages.append(message)
         if time.monotonic() - self._heard_at > _SILENCE_S:
             self._is_well = False
             raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
@@ -164,33 +164,15 @@ class ClusterProcesses:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._connection.close()
 
-    # -- what people are shown -----------------------------------------------------------------------------------------
-
-    def _follow(self, message: Any) -> None:
-        match message:
-            case ProcessJoined(process, _, name):
-                self._node_of[process] = name
-                self._processes.add(process)
-            case ProcessLost(process):
-                self._processes.discard(process)
-
     def count(self, process: int, number: int) -> str:
         """Count what a process has done more. Return the name of its node."""
         node = self._node_of[process]
         self._done[node] += number
         return node
 
-    def line(self) -> str:
-        """Return nodes, processes, and what each machine has done: `2 nodes, 3 processes: a 120, b 61`."""
-        nodes, processes = len({self._node_of[process] for process in self._processes}), len(self._processes)
-        counts = f"{nodes:,} node{'s' * (nodes != 1)}, {processes:,} process{'es' * (processes != 1)}"
-        return f"{counts}: {self.work_done()}" if self._done else counts
-
     def work_done(self) -> str:
         """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
         return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
-
-    # -- the driver ----------------------------------------------------------------------------------------------------
 
     def _connect(self, limit_s: float) -> None:
         end = time.monotonic() + limit_s
@@ -231,19 +213,15 @@ def share_out_on(
     address: str,
     make: Callable[[], Callable[[Task], Answer]],
     tasks: Iterable[Task],
-    most: int | None = None,
-    memory: int = 0,
-    on_note: Callable[[str], None] = lambda note: None,
-    sources: Sources | None = None,
     stopped: Callable[[], bool] = lambda: False,
+    **options: Any,
 ) -> Generator[tuple[int, Answer], None, None]:
     """Share tasks out as `psearch.processes.tasks.task_sharing.share_out` does, to processes of a cluster.
 
     A task whose process was lost is done again, three times in all; then WorkerDied is raised. Tasks are read as they
-    are given away. It ends early when `stopped` says so, which is asked five times a second. The rest: see
-    `ClusterProcesses`.
+    are given away. stopped: whether to end early, asked five times a second; options: of `ClusterProcesses`.
     """
-    with ClusterProcesses(address, make, 1, memory, most, on_note, sources) as processes:
+    with ClusterProcesses(address, make, **options) as processes:
         yield from share_out_to(processes, tasks, _MOST_TRIES, is_stopped=stopped)
 
 

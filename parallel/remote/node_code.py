@@ -16,9 +16,6 @@ from psearch.version import __version__
 Sources = Mapping[str, str]
 """The text of modules by name; `NAME.__init__` for that of a package."""
 _PACKAGE = ".__init__"
-_ROOTS = ("psearch", "psearch.core")
-"""In a checkout they lie beside each other."""
-_DIGITS = 12
 
 
 @cache
@@ -30,15 +27,12 @@ def identity() -> dict[str, str]:
 
 def _digest() -> str:
     """Return a digest of every source file and of the network: names and bytes."""
-    digest = hashlib.sha256()
-    for root in _ROOTS:
-        folder = Path(importlib.import_module(root).__path__[0])
-        for path in sorted([*folder.rglob("*.py"), *folder.rglob("*.net")]):
-            name = path.relative_to(folder).as_posix()
-            if root != "psearch" or not name.startswith("core/"):
-                digest.update(f"{root}/{name}\0{path.stat().st_size}\0".encode())
-                digest.update(path.read_bytes())
-    return digest.hexdigest()[:_DIGITS]
+    files = {}
+    for name in ("psearch", "psearch.core"):  # in a checkout they lie beside each other
+        folder = Path(importlib.import_module(name).__path__[0])
+        for path in [*folder.rglob("*.py"), *folder.rglob("*.net")]:
+            files[(*name.split("."), *path.relative_to(folder).parts)] = hashlib.sha256(path.read_bytes()).digest()
+    return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
 
 
 def sources_of(folder: Path) -> dict[str, str]:

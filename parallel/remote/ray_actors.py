@@ -1,13 +1,15 @@
-"""Actors on the nodes of a Ray cluster: where they start, what they are given, and which of them are lost.
+"""Actors on the nodes of a Ray cluster: how many there are, what they are given, and which of them are lost.
 
-Ray notices a process that has ended at once, and a node that is cut off or stopped after about a minute; a process that
-is stopped it never notices. So each actor is asked every few seconds whether it is there, beside its task.
+Ray places them. It notices a process that has ended at once, and a node that is cut off or stopped after about a
+minute; a process that is stopped it never notices. So each actor is asked every few seconds whether it is there, beside
+its task.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,10 +27,8 @@ SILENCE_S = 15.0
 _WAIT_S = 0.02
 """for answers, before messages of the program are looked for"""
 _NODES_S = 1.0
-"""between two looks at the list of nodes"""
-_PENDING_S = 20.0
-"""Actors that have not begun by then are not counted on: their node may be busy, or gone without Ray knowing."""
-_MOST_FAILURES = 4
+"""between two looks at the nodes, which is also when actors start"""
+_MOST_FAILURES = 8
 """Actors of a node in a row that ended before they were ready: the node does not work."""
 _NOBODY_S = 10.0
 """How long a cluster may be without a node that can work; one may be on its way."""
@@ -38,7 +38,6 @@ _NODE_GONE = "its node is gone"
 _REASONS = {
     "OutOfMemoryError": "Ray ended it, because the memory of its node was nearly used up",
     "running low on memory": "Ray ended it, because the memory of its node was nearly used up",
-    "Unschedulable": _NODE_GONE,
     "node has died": _NODE_GONE,
     "node was terminated": _NODE_GONE,
     "ActorUnavailableError": "its node does not answer",
@@ -74,31 +73,12 @@ class Dismiss:
     reason: str
 
 
-@dataclass(frozen=True)
-class Note:
-    """A message to the program: a line for people."""
-
-    text: str
-
-
-@dataclass(eq=False)
-class _Node:
-    key: str
-    """unlike any other of this cluster, ever"""
-    name: str
-    room: int
-    """actors that it has cores and memory for; 0: it does not work"""
-    actors: set[_Actor] = field(default_factory=set)
-    failures: int = 0
-    rests_until: float = 0.0
-
-
 @dataclass(eq=False)
 class _Actor:
     number: int
-    node: _Node
     handle: Any
-    began_at: float
+    node: str = ""
+    """where it is, as soon as it has said so"""
     is_ready: bool = False
     asked_at: float = 0.0
     """when it was last asked whether it is there"""
@@ -112,7 +92,8 @@ class _Actor:
 class RayActors:
     """Actors on the nodes of the cluster that `ray`, the module, is connected to.
 
-    wanted: what an actor is; tell: called with each message for the program. `step` is to be called all the time.
+    wanted: what an actor is; tell: called with each message for the program, where a text is a line for people. `step`
+    is to be called all the time.
     """
 
     def __init__(self, ray: Any, wanted: Wanted, tell: Callable[[Any], None]) -> None:
@@ -120,20 +101,25 @@ class RayActors:
         self._wanted = wanted
         self._tell = tell
         needs = {"num_cpus": wanted.cores, "memory": wanted.memory or None, "max_restarts": 0, "max_task_retries": 0}
-        self._class = ray.remote(concurrency_groups={BEATS: 1}, **needs)(TaskActor)
-        self._nodes: dict[str, _Node] = {}
+        self._class = ray.remote(concurrency_groups={BEATS: 1}, scheduling_strategy="SPREAD", **needs)(TaskActor)
         self._actors: dict[int, _Actor] = {}
         self._started = 0
         self._awaited: dict[Any, tuple[_Actor, Callable[[_Actor, Any], None]]] = {}
         """by Ray's reference: the actor that will answer, and what is done then"""
-        self._refusals: dict[str, str] = {}
-        """by name of the node"""
+        self._nodes: dict[str, str] = {}
+        """the names of those that have room and are not refused"""
+        self._names: dict[str, str] = {"": "?"}
+        """those of all there ever were"""
+        self._refused: dict[str, str] = {}
+        """why nodes do not work"""
+        self._failures: Counter[str] = Counter()
+        """by node: actors in a row that ended before they were ready"""
         self._now: float | None = None
         self._time = 0.0
         """seconds in which the driver ran"""
         self._nodes_at = 0.0
         self._could_work_at = 0.0
-        """when there was last a node that works"""
+        """when there was last a node with room"""
 
     def take(self, message: Give | Dismiss) -> None:
         """Do what the program says. Nothing is done with an actor that is lost: the program is or will be told."""
@@ -157,13 +143,14 @@ class RayActors:
         self._time += 0.0 if self._now is None else min(now - self._now, _LONGEST_STEP_S)
         self._now = now
         self._hear()
-        if self._time >= self._nodes_at:
-            self._nodes_at = self._time + _NODES_S
-            self._follow_nodes()
-            self._check_work()
         for actor in list(self._actors.values()):
             self._look_after(actor)
-        self._start_missing()
+        if self._time >= self._nodes_at:
+            self._nodes_at = self._time + _NODES_S
+            room = self._look_at_nodes()
+            most = room if self._wanted.most is None else min(room, self._wanted.most)
+            for _ in range(most - len(self._actors)):
+                self._start()
 
     def _hear(self) -> None:
         refs = list(self._awaited)
@@ -184,85 +171,75 @@ class RayActors:
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _follow_nodes(self) -> None:
-        alive = {facts["NodeID"]: facts for facts in self._ray.nodes() if facts["Alive"]}
-        for key in [key for key in self._nodes if key not in alive]:
-            node = self._nodes.pop(key)
-            if node.room > 0:
-                self._stop_node(node, _NODE_GONE)
-                self._tell(Note(f"node {node.name} is gone"))
-        for key in [key for key in alive if key not in self._nodes]:
-            self._join(key, alive[key])
-
-    def _join(self, key: str, facts: Mapping[str, Any]) -> None:
-        host, address = facts["NodeManagerHostname"], facts["NodeManagerAddress"]
-        cores, memory = (int(facts["Resources"].get(what, 0)) for what in ("CPU", "memory"))
-        wanted = self._wanted
-        room = min(cores // wanted.cores, memory // wanted.memory if wanted.memory else cores)
-        node = self._nodes[key] = _Node(key, address if host in ("", address) else f"{host} ({address})", room)
-        if cores > 0 and room == 0:  # without cores it is a head that only leads
-            has, needs = f"{cores} cores and {memory >> 20:,} MiB", f"{wanted.cores} and {wanted.memory >> 20:,}"
-            self._refuse(node, f"it has {has} to give, a process needs {needs}")
-
-    def _refuse(self, node: _Node, reason: str) -> None:
-        """Give a node no more work. One that is begun again and again is named once."""
-        self._stop_node(node, reason)
-        if self._refusals.get(node.name) != reason:
-            self._tell(Note(f"node {node.name} does not work: {reason}"))
-        self._refusals[node.name] = reason
-
-    def _stop_node(self, node: _Node, reason: str) -> None:
-        node.room = 0
-        for actor in list(node.actors):
-            self._lose(actor, reason)
-
-    def _check_work(self) -> None:
-        """Raise PsearchError when nobody can work and nobody seems to be coming."""
-        if any(node.room for node in self._nodes.values()):
+    def _look_at_nodes(self) -> int:
+        """Return how many actors there is room for. Raises PsearchError when nobody can work and nobody seems to be
+        coming."""
+        wanted, before, room = self._wanted, self._nodes, 0
+        self._nodes = {}
+        for facts in self._ray.nodes():
+            node, host, address = facts["NodeID"], facts["NodeManagerHostname"], facts["NodeManagerAddress"]
+            self._names[node] = address if host in ("", address) else f"{host} ({address})"
+            cores, memory = (int(facts["Resources"].get(what, 0)) for what in ("CPU", "memory"))
+            here = min(cores // wanted.cores, memory // wanted.memory if wanted.memory else cores)
+            if facts["Alive"] and here and node not in self._refused:
+                self._nodes[node] = self._names[node]
+                room += here
+        for node in before.keys() - self._nodes.keys() - self._refused.keys():
+            self._tell(f"node {before[node]} is gone")
+            self._lose_all(node, _NODE_GONE)
+        if room:
             self._could_work_at = self._time
         elif self._time - self._could_work_at > _NOBODY_S:
-            reasons = [f"{name}: {reason}" for name, reason in self._refusals.items()]
-            raise PsearchError("no node of the cluster can work" + f" ({'; '.join(reasons[:3])})" * bool(reasons))
+            reasons = [f"{self._names[node]}: {reason}" for node, reason in self._refused.items()][-3:]
+            needs = f"a process needs {wanted.cores} cores and {wanted.memory >> 20:,} MiB"
+            raise PsearchError(f"no node of the cluster can work ({'; '.join(reasons) or needs})")
+        return room
+
+    def _refuse(self, node: str, reason: str) -> None:
+        """Give a node no more work. One that is begun again and again is named once."""
+        if (self._names[node], reason) not in {(self._names[one], why) for one, why in self._refused.items()}:
+            self._tell(f"node {self._names[node]} does not work: {reason}")
+        self._refused[node] = reason
+        self._lose_all(node, reason)
+
+    def _lose_all(self, node: str, reason: str) -> None:
+        for actor in [actor for actor in self._actors.values() if actor.node == node]:
+            self._lose(actor, reason)
 
     # -- actors --------------------------------------------------------------------------------------------------------
 
-    def _start_missing(self) -> None:
-        """Start actors where there is room, on the node with the fewest first, so that a few are spread out."""
-        most = self._wanted.most
-        counted = sum(actor.is_ready or self._time - actor.began_at < _PENDING_S for actor in self._actors.values())
-        while most is None or counted < most:
-            nodes = self._nodes.values()
-            free = [node for node in nodes if len(node.actors) < node.room and node.rests_until <= self._time]
-            if not free:
-                return
-            self._start(min(free, key=lambda node: len(node.actors)))
-            counted += 1
-
-    def _start(self, node: _Node) -> None:
-        there = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(node.key, soft=False)
-        handle = self._class.options(scheduling_strategy=there).remote()
-        actor = self._actors[self._started] = _Actor(self._started, node, handle, self._time)
+    def _start(self) -> None:
+        others = {"ray.io/node-id": f"!in({','.join(self._refused)})"} if self._refused else {}
+        handle = self._class.options(label_selector=others).remote()
+        actor = self._actors[self._started] = _Actor(self._started, handle)
         self._started += 1
-        node.actors.add(actor)
-        self._awaited[handle.begin.remote(identity(), self._wanted.make, self._wanted.sources)] = actor, self._begun
+        self._awaited[handle.node.remote()] = actor, self._placed
+
+    def _placed(self, actor: _Actor, node: str) -> None:
+        actor.node = node
+        if node in self._refused:
+            self._end(actor)  # it waited for its place when that was not known
+            return
+        begun = actor.handle.begin.remote(identity(), self._wanted.make, self._wanted.sources)
+        self._awaited[begun] = actor, self._begun
 
     def _begun(self, actor: _Actor, problem: str | None) -> None:
         if problem is not None:
             self._refuse(actor.node, problem)
             return
-        if sum(one.is_ready for one in self._actors.values()) == self._wanted.most:
-            self._end(actor)  # another has begun in its place meanwhile
-            return
-        actor.node.failures = 0
+        self._failures[actor.node] = 0
         actor.is_ready = True
         actor.asked_at = self._time
-        self._tell(ProcessJoined(actor.number, actor.node.key, actor.node.name))
+        self._tell(ProcessJoined(actor.number, actor.node, self._names[actor.node]))
 
     def _done(self, task: Give, actor: _Actor, outcome: tuple[bool, bytes]) -> None:
         is_done, answer = outcome
         actor.tasks.remove(task)
         actor.task_began_at = self._time
         self._tell((Answered if is_done else Raised)(actor.number, task.number, answer))
+
+    def _beaten(self, actor: _Actor, _: None) -> None:
+        actor.is_asked = False
 
     def _look_after(self, actor: _Actor) -> None:
         limit_s = actor.tasks[0].limit_s if actor.tasks else None
@@ -275,26 +252,21 @@ class RayActors:
             actor.is_asked, actor.asked_at = True, self._time
             self._awaited[actor.handle.beat.remote()] = actor, self._beaten
 
-    def _beaten(self, actor: _Actor, _: None) -> None:
-        actor.is_asked = False
-
     def _lose(self, actor: _Actor, reason: str) -> None:
         node = actor.node
         self._end(actor)
         if actor.is_ready:
             self._tell(ProcessLost(actor.number, reason))
             if reason != _NODE_GONE:
-                self._tell(Note(f"a process on node {node.name} was lost ({reason}); its work is done again"))
-        elif node.room > 0:
-            node.failures += 1
-            node.rests_until = self._time + 2.0**node.failures
-            if node.failures >= _MOST_FAILURES:
+                self._tell(f"a process on node {self._names[node]} was lost ({reason}); its work is done again")
+        elif node not in self._refused:
+            self._failures[node] += 1
+            if node and self._failures[node] == _MOST_FAILURES:
                 self._refuse(node, f"processes end there before they are ready: {reason}")
 
     def _end(self, actor: _Actor) -> None:
         """Await nothing of an actor any more, and end it, also one that is lost already or does not answer."""
         del self._actors[actor.number]
-        actor.node.actors.discard(actor)
         self._awaited = {ref: awaited for ref, awaited in self._awaited.items() if awaited[0] is not actor}
         with suppress(self._ray.exceptions.RayError, ValueError):
             self._ray.kill(actor.handle)

@@ -18,6 +18,12 @@ class TaskActor:
 
     _perform: Any = None
 
+    def node(self) -> str:
+        """Return Ray's number of the node."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
     def begin(self, ours: Mapping[str, str], make: bytes, sources: Mapping[str, str]) -> str | None:
         """Make what does the tasks, which may take long. Return why that is impossible here, in one line.
 

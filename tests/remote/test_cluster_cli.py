@@ -145,7 +145,4 @@ def test_no_node_can_work(fake_ray: Path) -> None:
     fake_ray.write_text("one 2\n")
     done = run("analyse", "--on", "auto", "--hash", "4096", "--nodes", "10", "-", text=SUITE)
     assert done.returncode == 2
-    first, last = done.stderr.splitlines()
-    reason = "it has 2 cores and 953 MiB to give, a process needs 1 and 4,296"
-    assert first == f"psearch: node one (127.0.0.1) does not work: {reason}"
-    assert last == f"psearch: no node of the cluster can work (one (127.0.0.1): {reason})"
+    assert done.stderr == "psearch: no node of the cluster can work (a process needs 1 cores and 4,296 MiB)\n"

@@ -6,6 +6,7 @@ import pickle
 import re
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 
 from psearch.processes.tasks.task_messages import Answered, Give, ProcessJoined, ProcessLost, Raised, error_of
 from psearch.remote import node_code, ray_actors
-from psearch.remote.ray_actors import Dismiss, Note, RayActors, Wanted
+from psearch.remote.ray_actors import Dismiss, RayActors, Wanted
 from psearch.remote.task_actor import TaskActor
 from psearch.results import PsearchError
 
@@ -40,9 +41,6 @@ class FakeRay:
     """What psearch uses of the module `ray`. Actors answer when the test says so; all that they are asked is noted."""
 
     exceptions = SimpleNamespace(RayError=Gone)
-    util = SimpleNamespace(
-        scheduling_strategies=SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node_id, soft: node_id)
-    )
 
     def __init__(self) -> None:
         self.alive: dict[str, dict[str, Any]] = {}
@@ -50,8 +48,10 @@ class FakeRay:
         """what each reference was asked of which actor"""
         self.outcomes: dict[int, Any] = {}
         """what has been answered and not been heard"""
-        self.actors: list[str] = []
-        """the node of each that was begun"""
+        self.selectors: list[str] = []
+        """where each actor that was begun may be"""
+        self.nodes_of: dict[int, str] = {}
+        """where actors are"""
         self.killed: list[int] = []
 
     def nodes(self) -> list[dict[str, Any]]:
@@ -59,7 +59,7 @@ class FakeRay:
 
     def remote(self, **settings: Any) -> Any:
         return lambda made: SimpleNamespace(
-            options=lambda scheduling_strategy: SimpleNamespace(remote=lambda: self._start(scheduling_strategy))
+            options=lambda label_selector: SimpleNamespace(remote=lambda: self._start(label_selector))
         )
 
     def wait(self, refs: list[int], num_returns: int, timeout: float) -> tuple[list[int], list[int]]:
@@ -74,9 +74,19 @@ class FakeRay:
     def kill(self, handle: Any) -> None:
         self.killed.append(handle.number)
 
-    def _start(self, node: str) -> Any:
-        number = len(self.actors)
-        self.actors.append(node)
+    def place(self) -> None:
+        """Give actors their place, as Ray does: where there is a core, on the node with the fewest."""
+        for number, selector in enumerate(self.selectors):
+            if number not in self.nodes_of and number not in self.killed:
+                here = Counter(node for one, node in self.nodes_of.items() if one not in self.killed)
+                free = [name for name, node in self.alive.items() if here[name] < node["Resources"]["CPU"]]
+                allowed = [name for name in free if name not in selector]
+                if allowed:
+                    self.nodes_of[number] = min(allowed, key=lambda name: here[name])
+
+    def _start(self, selector: dict[str, str]) -> Any:
+        number = len(self.selectors)
+        self.selectors.append(selector.get("ray.io/node-id", ""))
         methods = {what: SimpleNamespace(remote=lambda *_, what=what: self._ask(what, number)) for what in METHODS}
         return SimpleNamespace(number=number, **methods)
 
@@ -86,7 +96,7 @@ class FakeRay:
         return ref
 
 
-METHODS = ("begin", "do", "beat")
+METHODS = ("node", "begin", "do", "beat")
 
 
 class World:
@@ -105,19 +115,23 @@ class World:
 
     @property
     def open(self) -> list[int]:
-        """The references that are awaited."""
-        return [ref for ref in self.actors._awaited if ref not in self.ray.outcomes]
+        """The references that are awaited, of actors that have a place."""
+        return [
+            ref
+            for ref in self.actors._awaited
+            if ref not in self.ray.outcomes and self.ray.asked[ref][1] in self.ray.nodes_of
+        ]
 
     def running(self) -> list[str]:
         """The nodes of the actors that were begun and not ended."""
-        return sorted(node for number, node in enumerate(self.ray.actors) if number not in self.ray.killed)
+        return sorted(node for number, node in self.ray.nodes_of.items() if number not in self.ray.killed)
 
     def answer(self, what: str, outcome: Any, node: str | None = None) -> int:
         """Give an outcome to all open questions of a kind; how many there were."""
         found = [
             ref
             for ref in self.open
-            if self.ray.asked[ref][0] == what and node in (None, self.ray.actors[self.ray.asked[ref][1]])
+            if self.ray.asked[ref][0] == what and node in (None, self.ray.nodes_of[self.ray.asked[ref][1]])
         ]
         self.ray.outcomes.update((ref, outcome) for ref in found)
         return len(found)
@@ -125,6 +139,13 @@ class World:
     def tick(self, seconds: float = 1.0) -> None:
         self.now += seconds
         self.actors.step(self.now)
+        self.ray.place()
+        for ref in self.open:
+            what, number = self.ray.asked[ref]
+            if what == "node":
+                self.ray.outcomes[ref] = self.ray.nodes_of[number]
+        if any(self.ray.asked[ref][0] == "node" for ref in self.ray.outcomes):
+            self.actors.step(self.now)
 
     def settle(self) -> None:
         """Nodes are found, actors get ready."""
@@ -144,7 +165,7 @@ class World:
         return found
 
     def notes(self) -> list[str]:
-        return [note.text for note in self.take(Note)]
+        return self.take(str)
 
 
 def test_an_actor_for_each_core_of_every_node() -> None:
@@ -163,11 +184,16 @@ def test_actors_of_several_cores_and_their_memory() -> None:
     world.node("narrow", cores=1)
     world.node("poor", cores=4, memory=299 * MEBIBYTE)
     world.settle()
-    assert world.running() == ["short of memory", "short of memory", "wide", "wide"]
-    assert world.notes() == [
-        "node narrow does not work: it has 1 cores and 1,000 MiB to give, a process needs 2 and 300",
-        "node poor does not work: it has 4 cores and 299 MiB to give, a process needs 2 and 300",
-    ]
+    assert len(world.ray.selectors) == 4, "two on each of the first"
+
+
+def test_where_nobody_has_room() -> None:
+    world = World(replace(WANTED, memory=1500 * MEBIBYTE))
+    world.node("a", cores=2)
+    world.node("head", cores=0, memory=3000 * MEBIBYTE)
+    world.pass_time(9)
+    with pytest.raises(PsearchError, match=r"can work \(a process needs 1 cores and 1,500 MiB\)"):
+        world.pass_time(3)
 
 
 def test_a_head_without_cores_is_no_cause_for_complaint() -> None:
@@ -176,15 +202,15 @@ def test_a_head_without_cores_is_no_cause_for_complaint() -> None:
     world.settle()
     del world.ray.alive["head"]
     world.tick()
-    assert world.told == [] and not world.running()
+    assert world.told == [] and not world.ray.selectors
 
 
-def test_a_few_actors_are_spread_out() -> None:
-    world = World(replace(WANTED, most=3))
+def test_no_more_actors_than_are_wanted() -> None:
+    world = World(replace(WANTED, most=2))
     for name in "abc":
         world.node(name, cores=4)
     world.settle()
-    assert world.running() == ["a", "b", "c"]
+    assert len(world.ray.selectors) == 2
 
 
 @pytest.fixture
@@ -244,7 +270,7 @@ def test_a_node_where_nothing_can_be_made_says_why_and_is_named_once() -> None:
 def test_nobody_can_work() -> None:
     world = World()
     world.pass_time(9)
-    with pytest.raises(PsearchError, match=r"no node of the cluster can work$"):
+    with pytest.raises(PsearchError, match=r"no node of the cluster can work \(a process needs 1 cores and 0 MiB\)"):
         world.pass_time(3)
     world = World()
     world.node("a")
@@ -268,8 +294,7 @@ def test_later_nodes_are_used_and_those_that_leave_are_told_of() -> None:
     del world.ray.alive["b"]
     world.tick()
     lost = [ProcessLost(one.process, "its node is gone") for one in (first, second)]
-    told = world.take()
-    assert sorted(told[:2], key=lambda one: one.process) == lost and told[2:] == [Note("node b is gone")]
+    assert world.take() == ["node b is gone", *lost]
     assert world.running() == ["a"]
 
 
@@ -297,7 +322,7 @@ def test_a_lost_actor_is_told_of_once_and_another_begins() -> None:
     world.settle()
     lost, note, joined = world.take()
     reason = "Ray ended it, because the memory of its node was nearly used up"
-    assert lost == ProcessLost(actor.process, reason) and reason in note.text
+    assert lost == ProcessLost(actor.process, reason) and reason in note
     assert isinstance(joined, ProcessJoined) and joined.process != actor.process
     world.actors.take(Give(actor.process, 3, b""))
     assert world.answer("do", (True, b"")) == 0, "a task for one that is not there goes nowhere"
@@ -354,24 +379,27 @@ def test_a_node_whose_actors_end_before_they_are_ready_is_given_up() -> None:
         world.answer("begin", None, "b")
         world.pass_time(0.5)
     assert world.notes() == ["node a does not work: processes end there before they are ready: its process ended"]
-    assert world.ray.actors.count("a") == 4 and world.running() == ["b"]
+    assert sum(node == "a" for node in world.ray.nodes_of.values()) == 8 and world.running() == ["b"]
 
 
-def test_actors_that_wait_for_a_busy_node_are_not_counted_on() -> None:
-    """Other programs have its cores, or it is gone and Ray does not know."""
-    world = World(replace(WANTED, most=1))
-    world.node("busy")
+def test_an_actor_that_waited_for_a_place_does_not_begin_on_a_node_that_does_not_work() -> None:
+    """Ray places it when a core is free, and may have been told too little by then."""
+    world = World()
+    world.node("a", cores=2)
+    world.node("b")
+    world.ray.place = lambda: None  # type: ignore[method-assign]
     world.tick()
-    world.node("free")
+    world.ray.nodes_of[0] = "a"
     world.tick()
-    assert world.running() == ["busy"]
-    world.pass_time(25)
-    assert world.running() == ["busy", "free"]
-    world.answer("begin", None, "free")
+    world.answer("begin", "it is old")
     world.tick()
-    world.answer("begin", None, "busy")
+    assert world.notes() == ["node a does not work: it is old"] and world.ray.killed == [0]
+    world.ray.nodes_of.update({1: "a", 2: "b"})
     world.tick()
-    assert len(world.take(ProcessJoined)) == 1 and world.running() == ["free"]
+    assert world.ray.killed == [0, 1] and world.ray.selectors[:3] == ["", "", ""]
+    assert world.answer("begin", None) == 1
+    world.tick()
+    assert [message.name for message in world.take(ProcessJoined)] == ["b"]
 
 
 def test_a_process_that_is_not_wanted_is_replaced() -> None:

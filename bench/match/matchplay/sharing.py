@@ -44,9 +44,9 @@ def share_on(
         address,
         make,
         tasks,
-        most,
+        stopped,
+        most=most,
         memory=HAND_MB * 2**20,
         on_note=lambda note: print(note, file=sys.stderr),
         sources=sources_of(Path(__file__).parents[1]),
-        stopped=stopped,
     )

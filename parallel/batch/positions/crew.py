@@ -103,10 +103,6 @@ class Crew:
             outcomes = [replace(outcome, hand=name) for outcome in outcomes]
         return Done(hand, outcomes)
 
-    def standing_line(self) -> str:
-        """Return who is at work, for people; empty where it is this machine."""
-        return "" if self._cluster is None else self._cluster.line()
-
     def work_done(self) -> str:
         """Return what each machine has done, for people; empty where it is this machine."""
         return "" if self._cluster is None else self._cluster.work_done()

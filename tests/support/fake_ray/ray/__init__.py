@@ -9,8 +9,9 @@ it raises. A task that raises SystemExit ends its actor.
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from contextlib import suppress
@@ -35,15 +36,13 @@ exceptions = SimpleNamespace(
     OutOfMemoryError=type("OutOfMemoryError", (RayError,), {}),
 )
 cloudpickle = SimpleNamespace(register_pickle_by_value=lambda module: None)
-util = SimpleNamespace(
-    scheduling_strategies=SimpleNamespace(NodeAffinitySchedulingStrategy=lambda node_id, soft: node_id)
-)
+_here = threading.local()
 _actors: list[_Actor] = []
 
 
 class _Actor:
-    def __init__(self, made: type, node: str) -> None:
-        self.node = node
+    def __init__(self, made: type, place: str) -> None:
+        self.place = place
         self.instance = made()
         self.reason = ""
         """why it is dead"""
@@ -57,7 +56,7 @@ class _Actor:
     def call(self, name: str, arguments: tuple[Any, ...]) -> Future[Any]:
         ref: Future[Any] = Future()
         self.open.add(ref)
-        if self.node not in _alive():
+        if self.place not in _alive():
             self.die("The actor died because its node has died.")
         if self.reason:
             self.die(self.reason)
@@ -67,7 +66,8 @@ class _Actor:
         return ref
 
     def run(self, ref: Future[Any], function: Any, arguments: tuple[Any, ...]) -> None:
-        if self.node == "other-version" and function.__name__ == "begin":
+        _here.node = self.place
+        if self.place == "other-version" and function.__name__ == "begin":
             arguments = {**arguments[0], "psearch": "0.0.1"}, *arguments[1:]
         try:
             value = function(*arguments)
@@ -85,14 +85,21 @@ class _Actor:
 
 
 class _Remote:
-    def __init__(self, made: type, node: str = "") -> None:
-        self.made, self.node = made, node
+    def __init__(self, made: type, not_at: str = "") -> None:
+        self.made, self.not_at = made, not_at
 
-    def options(self, scheduling_strategy: str) -> _Remote:
-        return _Remote(self.made, scheduling_strategy)
+    def options(self, label_selector: dict[str, str]) -> _Remote:
+        return _Remote(self.made, label_selector.get("ray.io/node-id", ""))
 
     def remote(self) -> _Actor:
-        return _Actor(self.made, self.node)
+        """An actor on the node with the fewest for its cores."""
+        here = Counter(actor.place for actor in _actors if not actor.reason)
+        nodes = {node: here[node] / cores for node, cores in _alive().items() if cores and node not in self.not_at}
+        return _Actor(self.made, min(nodes, key=nodes.__getitem__))
+
+
+def get_runtime_context() -> Any:
+    return SimpleNamespace(get_node_id=lambda: _here.node)
 
 
 def init(**settings: Any) -> None:
@@ -134,7 +141,7 @@ def kill(actor: _Actor) -> None:
 def nodes() -> list[dict[str, Any]]:
     alive = _alive()
     for actor in _actors:
-        if actor.node not in alive:
+        if actor.place not in alive:
             actor.die("The actor died because its node has died.")
     return [
         {
