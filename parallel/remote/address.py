@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import socket
 from importlib import metadata
@@ -29,7 +28,7 @@ def cluster_address(text: str, name: str = "--on ") -> str:
         host, port = _host_and_port(word, name)
         host = f"[{host}]" if ":" in host else host
         word = f"{CLIENT * word.startswith(CLIENT)}{host}:{port}"
-    _check_ray(word)
+    _check_ray()
     return word
 
 
@@ -44,15 +43,13 @@ def check_reachable(address: str) -> None:
         raise PsearchError(f"no Ray cluster can be reached at {address}: {obstacle}") from None
 
 
-def explain(text: str, address: str) -> str | None:
-    """Return the line for a person behind what Ray says when it cannot connect; None: its own words will do."""
+def explain(text: str, address: str) -> str:
+    """Return one line for what Ray says when it cannot connect."""
     if "AuthToken" in text or "uthentication" in text:
         return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
     if "Could not find any running Ray instance" in text:
         return "no Ray cluster runs on this machine: `ray start --head` begins one"
-    if "ersion mismatch" in text:
-        return " ".join(text.split())[:300]
-    return None
+    return f"no Ray cluster can be had at {address}: {' '.join(text.split())[:300]}"
 
 
 def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
@@ -64,7 +61,7 @@ def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
     return form[1].strip("[]"), port
 
 
-def _check_ray(address: str) -> None:
+def _check_ray() -> None:
     """Look at what is installed, without importing any of it."""
     try:
         version = metadata.version("ray")
@@ -74,5 +71,3 @@ def _check_ray(address: str) -> None:
     if numbers < _OLDEST_RAY:
         oldest = ".".join(map(str, _OLDEST_RAY))
         raise PsearchError(f"Ray {version} is too old, {oldest} or later is needed: {_INSTALL}")
-    if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
-        raise PsearchError(f"{CLIENT} needs Ray's client, which is not installed: {_INSTALL}")

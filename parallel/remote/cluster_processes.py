@@ -83,33 +83,23 @@ class ClusterProcesses:
         self._on_note = on_note
         self._owner = Owner("connection to a cluster")
         self._is_open = True
-        self._is_well = False
-        """whether the driver does what it is told"""
+        self._is_connected = False
+        self._failure: PsearchError | None = None
         self._heard_at = time.monotonic()
         self._node_of: dict[int, str] = {}
         """by process, those that are lost included"""
         self._done: Counter[str] = Counter()
         """by node, of what the program counts"""
-        is_local = self._address == LOCAL
         # nobody else gets into this folder, where Ray has sockets (with names of at most 107 bytes) for all users
         self._folder = Path(tempfile.mkdtemp(prefix="psearch-", dir="/tmp"))
-        ours, theirs = socket.socketpair()
-        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a driver that is halted does not halt the program
-            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(_SILENCE_S), 0))
-        with theirs, (self._folder / "stderr").open("wb") as stderr:
-            self._driver = subprocess.Popen(
-                [*python, "-P", "-m", "psearch.remote.ray_driver", str(theirs.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,  # Ray prints there what it likes
-                stderr=stderr,
-                pass_fds=[theirs.fileno()],
-                start_new_session=True,
-                env={**os.environ, **_QUIET, _STARTED_BY: "1", **(_closed() if is_local else {})},
-            )
-        self._connection = Connection(ours.detach())
+        try:
+            self._driver, self._connection = self._start(python)
+        except BaseException:
+            shutil.rmtree(self._folder)
+            raise
         try:
             self._put(Wanted(self._address, pickle.dumps(make), sources or {}, cores, memory, most, str(self._folder)))
-            self._connect(_START_S if is_local else CONNECT_S)
+            self._connect(_START_S if self._address == LOCAL else CONNECT_S)
         except BaseException:
             self.close()
             raise
@@ -133,20 +123,21 @@ class ClusterProcesses:
         self._owner.check()
         wait([self._connection] if awaited is None else [self._connection, awaited], timeout_s)
         messages: list[Any] = []
-        while self._connection.poll():
-            message = self._receive()
-            match message:
-                case Alive():
-                    continue
-                case str(note):
-                    self._on_note(note)
-                    continue
+        while self._failure is None and self._connection.poll():
+            match message := self._receive():
+                case PsearchError():
+                    self._failure = message
+                case str():
+                    self._on_note(message)
                 case ProcessJoined(process, _, name):
                     self._node_of[process] = name
-            messages.append(message)
+                    messages.append(message)
+                case _:
+                    messages += [] if isinstance(message, Alive) else [message]
         if time.monotonic() - self._heard_at > _SILENCE_S:
-            self._is_well = False
-            raise PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
+            self._failure = PsearchError(f"the connection to the cluster has stalled for {_SILENCE_S:.0f} s")
+        if self._failure is not None and not messages:
+            raise self._failure
         return messages
 
     def close(self) -> None:
@@ -154,10 +145,11 @@ class ClusterProcesses:
         if not self._is_open or not self._owner.is_here:
             return
         self._is_open = False
-        if self._is_well:
+        is_well = self._is_connected and self._failure is None
+        if is_well:
             self._put(None)
         try:
-            self._driver.wait(_CLOSE_S if self._is_well else 0)
+            self._driver.wait(_CLOSE_S if is_well else 0)
         except subprocess.TimeoutExpired:
             os.killpg(self._driver.pid, signal.SIGKILL)  # with what it has begun on this machine
             self._driver.wait()
@@ -174,6 +166,23 @@ class ClusterProcesses:
         """Return what the busiest machines have done, those that are gone included: `a 120, b 61`."""
         return ", ".join(f"{name} {number:,}" for name, number in self._done.most_common(16))
 
+    def _start(self, python: list[str]) -> tuple[subprocess.Popen[bytes], Connection[Any, Any]]:
+        """Return the driver, and the program's end of its socket."""
+        ours, theirs = socket.socketpair()
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):  # a driver that is halted does not halt the program
+            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(_SILENCE_S), 0))
+        with theirs, (self._folder / "stderr").open("wb") as stderr:
+            driver = subprocess.Popen(
+                [*python, "-P", "-m", "psearch.remote.ray_driver", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,  # Ray prints there what it likes
+                stderr=stderr,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+                env={**os.environ, **_QUIET, _STARTED_BY: "1", **(_closed() if self._address == LOCAL else {})},
+            )
+        return driver, Connection(ours.detach())
+
     def _connect(self, limit_s: float) -> None:
         end = time.monotonic() + limit_s
         while not self._connection.poll(0.1):
@@ -184,8 +193,10 @@ class ClusterProcesses:
                 if self._address not in (AUTO, LOCAL) and not self._address.startswith(CLIENT):
                     reason += f"; where no node of it runs, {CLIENT}HOST is the way"
                 raise PsearchError(f"no Ray cluster can be had at {self._address}: {reason}")
-        self._receive()
-        self._is_well = True
+        first = self._receive()
+        if isinstance(first, PsearchError):
+            raise first
+        self._is_connected = True
 
     def _put(self, message: object) -> None:
         self._owner.check()
@@ -193,20 +204,18 @@ class ClusterProcesses:
             self._connection.send(message)
 
     def _receive(self) -> Any:
+        self._heard_at = time.monotonic()
         try:
-            message = self._connection.recv()
+            return self._connection.recv()
         except (EOFError, OSError):
             last = self._said().strip().rpartition("\n")[2][-200:] or f"its driver ended ({self._driver.poll()})"
-            message = PsearchError(f"the connection to the cluster is lost: {last}")
-        self._heard_at = time.monotonic()
-        if isinstance(message, PsearchError):
-            self._is_well = False
-            raise message
-        return message
+            return PsearchError(f"the connection to the cluster is lost: {last}")
 
     def _said(self) -> str:
         """Return what Ray has said last on stderr."""
-        return (self._folder / "stderr").read_text(errors="replace")
+        with suppress(OSError):  # the driver has removed it
+            return (self._folder / "stderr").read_text(errors="replace")
+        return ""
 
 
 def share_out_on(

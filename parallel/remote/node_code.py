@@ -35,14 +35,6 @@ def _digest() -> str:
     return hashlib.sha256(repr(sorted(files.items())).encode()).hexdigest()[:12]
 
 
-def sources_of(folder: Path) -> dict[str, str]:
-    """Return the text of the modules in a folder, and of those in packages there."""
-    return {
-        ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text("utf-8")
-        for path in folder.rglob("*.py")
-    }
-
-
 def provide(sources: Sources) -> None:
     """Let `import` find these modules in this process, behind all that is installed."""
     sys.meta_path.append(_Finder(sources))

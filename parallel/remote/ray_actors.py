@@ -35,9 +35,10 @@ _NOBODY_S = 10.0
 _LONGEST_STEP_S = 1.0
 """More than this between two steps does not count: the driver was stopped, or waited for the head of the cluster."""
 _NODE_GONE = "its node is gone"
+_NO_MEMORY = "Ray ended it, because the memory of its node was nearly used up"
 _REASONS = {
-    "OutOfMemoryError": "Ray ended it, because the memory of its node was nearly used up",
-    "running low on memory": "Ray ended it, because the memory of its node was nearly used up",
+    "OutOfMemoryError": _NO_MEMORY,
+    "running low on memory": _NO_MEMORY,
     "node has died": _NODE_GONE,
     "node was terminated": _NODE_GONE,
     "ActorUnavailableError": "its node does not answer",
@@ -106,10 +107,10 @@ class RayActors:
         self._started = 0
         self._awaited: dict[Any, tuple[_Actor, Callable[[_Actor, Any], None]]] = {}
         """by Ray's reference: the actor that will answer, and what is done then"""
-        self._nodes: dict[str, str] = {}
-        """the names of those that have room and are not refused"""
+        self._nodes: set[str] = set()
+        """those that live, have room and are not refused"""
         self._names: dict[str, str] = {"": "?"}
-        """those of all there ever were"""
+        """of all nodes that there ever were"""
         self._refused: dict[str, str] = {}
         """why nodes do not work"""
         self._failures: Counter[str] = Counter()
@@ -175,17 +176,17 @@ class RayActors:
         """Return how many actors there is room for. Raises PsearchError when nobody can work and nobody seems to be
         coming."""
         wanted, before, room = self._wanted, self._nodes, 0
-        self._nodes = {}
+        self._nodes = set()
         for facts in self._ray.nodes():
             node, host, address = facts["NodeID"], facts["NodeManagerHostname"], facts["NodeManagerAddress"]
             self._names[node] = address if host in ("", address) else f"{host} ({address})"
             cores, memory = (int(facts["Resources"].get(what, 0)) for what in ("CPU", "memory"))
             here = min(cores // wanted.cores, memory // wanted.memory if wanted.memory else cores)
             if facts["Alive"] and here and node not in self._refused:
-                self._nodes[node] = self._names[node]
+                self._nodes.add(node)
                 room += here
-        for node in before.keys() - self._nodes.keys() - self._refused.keys():
-            self._tell(f"node {before[node]} is gone")
+        for node in before - self._nodes - self._refused.keys():
+            self._tell(f"node {self._names[node]} is gone")
             self._lose_all(node, _NODE_GONE)
         if room:
             self._could_work_at = self._time
@@ -196,9 +197,8 @@ class RayActors:
         return room
 
     def _refuse(self, node: str, reason: str) -> None:
-        """Give a node no more work. One that is begun again and again is named once."""
-        if (self._names[node], reason) not in {(self._names[one], why) for one, why in self._refused.items()}:
-            self._tell(f"node {self._names[node]} does not work: {reason}")
+        """Give a node no more work."""
+        self._tell(f"node {self._names[node]} does not work: {reason}")
         self._refused[node] = reason
         self._lose_all(node, reason)
 

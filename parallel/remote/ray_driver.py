@@ -80,8 +80,7 @@ def _connect(wanted: Wanted) -> Any:
         while link is not None:
             texts.append(str(link))
             link = link.__cause__ or link.__context__
-        known = explain("\n".join(texts), wanted.address)
-        raise PsearchError(known or f"no Ray cluster can be had at {wanted.address}: {one_line(error)}") from None
+        raise PsearchError(explain("\n".join(texts), wanted.address)) from None
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
     ray.cloudpickle.register_pickle_by_value(task_actor)
     return ray

@@ -11,7 +11,6 @@ from typing import Any
 from psearch.faces.cli.arguments import add_on
 from psearch.processes.tasks.task_sharing import share_out
 from psearch.remote.cluster_processes import share_out_on
-from psearch.remote.node_code import sources_of
 
 HAND_MB = 400
 """MiB of memory for each process of a cluster"""
@@ -48,5 +47,13 @@ def share_on(
         most=most,
         memory=HAND_MB * 2**20,
         on_note=lambda note: print(note, file=sys.stderr),
-        sources=sources_of(Path(__file__).parents[1]),
+        sources=_sources(Path(__file__).parents[1]),
     )
+
+
+def _sources(folder: Path) -> dict[str, str]:
+    """The text of the modules in a folder, and of those in packages there."""
+    return {
+        ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text("utf-8")
+        for path in folder.rglob("*.py")
+    }
