@@ -60,7 +60,7 @@ time.sleep(float(sys.argv[2]))
 """
 """A program that waits for a core, and keeps it."""
 _PATIENCE_S = 1800.0
-_HAND = "ray::Hand"
+_HAND = "ray::TaskActor"
 """the name of a process that searches"""
 
 

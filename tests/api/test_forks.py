@@ -20,7 +20,7 @@ from psearch.batch.positions.crew import make_crew
 from psearch.batch.positions.hand import HandSettings
 from psearch.batch.positions.jobs import Batch
 from psearch.processes.supervisor import Supervisor
-from psearch.remote.ray.link import Link
+from psearch.remote.cluster_processes import ClusterProcesses
 
 Limit = chess.engine.Limit
 LIMIT = Limit(nodes=2_000)
@@ -205,7 +205,7 @@ def test_what_is_below_the_api(fake_ray: Path, kernels: None) -> None:
         (pid,) = crew.processes.pids()
         crew.wait(0.5)
         assert crew.processes.pids() == [pid]
-    with Link("auto", cluster_tasks.make) as link:
+    with ClusterProcesses("auto", cluster_tasks.make) as link:
         for call in (lambda: link.messages(0.0), lambda: link.give(0, 0, 0)):
             assert in_fork(call) == REFUSED.format("connection to a cluster")
         assert in_fork(link.close) == "None"

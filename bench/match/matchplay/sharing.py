@@ -10,8 +10,7 @@ from typing import Any
 
 from psearch.faces.cli.arguments import add_on
 from psearch.processes.tasks.task_sharing import share_out
-from psearch.remote.ray.shared_tasks import share_out_on
-from psearch.remote.ray.sources import sources_of
+from psearch.remote.cluster_processes import share_out_on
 
 HAND_MB = 400
 """MiB of memory for each process of a cluster"""
@@ -40,15 +39,21 @@ def share_on(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Generator[tuple[int, Any], None, None]:
     """On a cluster, by at most so many processes."""
-    folder = Path(__file__).parents[1]
-    scripts = [path.stem for path in sorted(folder.glob("*.py"))]
     return share_out_on(
         address,
         make,
         tasks,
-        most,
+        stopped,
+        most=most,
         memory=HAND_MB * 2**20,
         on_note=lambda note: print(note, file=sys.stderr),
-        sources=sources_of(folder, ["matchplay", *scripts]),
-        stopped=stopped,
+        sources=_sources(Path(__file__).parents[1]),
     )
+
+
+def _sources(folder: Path) -> dict[str, str]:
+    """The text of the modules in a folder, and of those in packages there."""
+    return {
+        ".".join(path.relative_to(folder).with_suffix("").parts): path.read_text("utf-8")
+        for path in folder.rglob("*.py")
+    }

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pickle
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +21,7 @@ from psearch.results import PsearchError
 from psearch.scheduler.scheduler_entries import SEARCH, load_kernels
 
 if TYPE_CHECKING:
-    from psearch.remote.ray.standing import Standing
+    from psearch.remote.cluster_processes import ClusterProcesses
 
 MOST_IN_FLIGHT = 2
 """batches at one hand: the one it is at, and the next, so that it never waits for the way"""
@@ -50,13 +49,12 @@ Event = ProcessJoined | ProcessLost | Done
 class Crew:
     """Hands that come and go: processes, which do batches. A context manager, and for one thread.
 
-    threads: of each hand; standing: of the cluster that they are on, for whoever shows it; `done` of its nodes are
-    positions. None: they are on this machine.
+    threads: of each hand; cluster: the processes, where they are on one.
     """
 
-    def __init__(self, processes: BackEnd, threads: int, standing: Standing | None = None) -> None:
+    def __init__(self, processes: BackEnd, threads: int, cluster: ClusterProcesses | None = None) -> None:
         self.processes = processes
-        self.standing = standing
+        self._cluster = cluster
         self.threads = threads
         self._batches = 0
         self.lost = 0
@@ -71,7 +69,7 @@ class Crew:
     def send(self, hand: int, batch: Batch) -> None:
         """Give a hand a batch behind the one it may be at. Never waits long; a hand that is just lost is told of by
         `wait`."""
-        self.processes.give(hand, self._batches, batch, None if self.standing is None else limit_s(batch))
+        self.processes.give(hand, self._batches, batch, None if self._cluster is None else limit_s(batch))
         self._batches += 1
 
     def assist(self, hand: int, threads: int) -> None:
@@ -86,8 +84,6 @@ class Crew:
         machines are gone."""
         events: list[Event] = []
         for message in self.processes.messages(timeout_s, awaited):
-            if self.standing is not None:
-                self.standing.follow(message, time.monotonic())
             match message:
                 case ProcessJoined():
                     events.append(message)
@@ -98,25 +94,18 @@ class Crew:
                     events.append(self._done(hand, pickle.loads(answer)))
                 case Raised(hand, _, error):  # not of a position: those are outcomes
                     self.processes.dismiss(hand, f"it raised {error_of(error)!r}")
-        if self.standing is not None:
-            self.standing.check(time.monotonic())
         return events
 
     def _done(self, hand: int, outcomes: list[Outcome]) -> Done:
         """On a cluster it is the node that has searched."""
-        if self.standing is not None:
-            self.standing.count(hand, len(outcomes), time.monotonic())
-            name = self.standing.home[hand].name
+        if self._cluster is not None:
+            name = self._cluster.count(hand, len(outcomes))
             outcomes = [replace(outcome, hand=name) for outcome in outcomes]
         return Done(hand, outcomes)
 
-    def standing_line(self) -> str:
-        """Return who is at work, for people; empty where it is this machine."""
-        return "" if self.standing is None else self.standing.line(time.monotonic())
-
     def work_done(self) -> str:
         """Return what each machine has done, for people; empty where it is this machine."""
-        return "" if self.standing is None else self.standing.work_done()
+        return "" if self._cluster is None else self._cluster.work_done()
 
     def close(self) -> None:
         """End all hands, in bounded time. May be called twice."""
@@ -143,18 +132,17 @@ def make_crew(
 ) -> Crew:
     """Start so many hands on this machine, or at most so many on a cluster. One that dies or stalls is replaced.
 
-    cluster: see `psearch.remote.ray.address`, hands there have the cores that Ray gives them;
+    cluster: see `psearch.remote.address`, hands there have the cores that Ray gives them;
     on_note: called with a line for people when a hand or a node was lost; hand: what searches. Raises PsearchError when
     there is not enough memory, and when no process or no cluster can be had.
     """
     if cluster is not None:
-        from psearch.remote.ray.link import Link
-        from psearch.remote.ray.standing import Standing
+        from psearch.remote.cluster_processes import ClusterProcesses
 
         beside = _BESIDE_MB * (1 if settings.threads == 1 else settings.threads + 1)
         memory = (settings.hash_mb + beside) * MIB
-        link = Link(cluster, partial(_begin, settings), settings.threads, memory, hands)
-        return Crew(link, settings.threads, Standing(on_note, time.monotonic()))
+        processes = ClusterProcesses(cluster, partial(_begin, settings), settings.threads, memory, hands, on_note)
+        return Crew(processes, settings.threads, processes)
     needed, available = hands * settings.hash_mb * MIB, available_memory()
     if needed > available:
         raise PsearchError(

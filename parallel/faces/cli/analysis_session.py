@@ -135,7 +135,7 @@ def open_session(
         stack.callback(crew.close)
         if journal is not None and done:
             complain(f"{_kept(journal, total)}: going on from there")
-        progress = stack.enter_context(AnalysisProgress(total, crew.standing_line))
+        progress = stack.enter_context(AnalysisProgress(total, crew.work_done))
         tell[0] = lambda note: complain_beside(progress, note)
         signals.searching = True
 

@@ -2,5 +2,5 @@
 
 `task_messages` is what a program and its processes tell each other, and `BackEnd`, what either kind of them can do;
 `task_processes` has those of this machine, `task_main` is one of them from inside, `task_sharing` shares a list of
-tasks out. Processes on a cluster are in `psearch.remote.ray`.
+tasks out. Processes on a cluster are in `psearch.remote`.
 """

@@ -1,5 +1,5 @@
 """What a program and the processes that do tasks for it tell each other: plain data, pickled. They are on this machine
-(`task_processes`), or on the nodes of a cluster (`psearch.remote.ray.link`).
+(`task_processes`), or on the nodes of a cluster (`psearch.remote`).
 
 What a task is belongs to the program: tasks, answers and exceptions are pickled once more, and nobody on the way
 unpickles them.
@@ -101,7 +101,7 @@ class Raised:
 
 
 class BackEnd(Protocol):
-    """Processes that do tasks, here (`TaskProcesses`) or on a cluster (`Link`). For one thread."""
+    """Processes that do tasks, here (`TaskProcesses`) or on a cluster (`ClusterProcesses`). For one thread."""
 
     def give(self, process: int, number: int, work: Any, limit_s: float | None = None) -> None:
         """Send a task to a process, behind those that it has. Never waits; of one that is lost `messages` tells."""

@@ -1,6 +1,6 @@
 """Starts processes of this machine that do tasks, gives them work, listens to them, and replaces those that are lost.
 
-Their twin is `psearch.remote.ray.link.Link`, which has such processes on the nodes of a cluster.
+Their twin is `psearch.remote.cluster_processes.ClusterProcesses`, which has such processes on the nodes of a cluster.
 """
 
 from __future__ import annotations

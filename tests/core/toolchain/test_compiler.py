@@ -404,7 +404,7 @@ from psearch.core.toolchain import jit
 from psearch.core.toolchain.compiler.front_end import prepare, typed
 for package in (psearch, psearch.core):  # in a checkout the one does not lie inside the other
     for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        if not module.name.startswith(("psearch.remote.ray", "psearch.faces.web")):  # no kernels; extras may be missing
+        if not module.name.startswith(("psearch.remote", "psearch.faces.web")):  # no kernels; extras may be missing
             importlib.import_module(module.name)
 kernels = dict(jit.registry)
 prepare(kernels.values())

@@ -235,7 +235,7 @@ def _share(options: argparse.Namespace, study: Study, status: StatusLine) -> Sha
     """Who does the searches, if it is a cluster."""
     if options.on is None:
         return None
-    from psearch.remote.ray.shared_tasks import share_out_on
+    from psearch.remote.cluster_processes import share_out_on
 
     def note(text: str) -> None:
         status.make_room()

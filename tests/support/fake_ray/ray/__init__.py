@@ -1,118 +1,105 @@
 """As much of Ray as psearch uses, with threads for actors: for tests of what is around it.
 
-The file named by FAKE_RAY_NODES has a node a line, `ID CORES`, and may change at any time; one called other-version has
-another psearch. FAKE_RAY_INIT is what `init` does: nothing if it is empty, `hang`, and make a file named like that of
-the nodes with .hangs behind it, `print` on stdout and stderr, or else the text of the exception it raises. Work that
-raises SystemExit ends its actor; an exception called Stall makes the actor answer nothing any more.
+The file named by FAKE_RAY_NODES has a node a line, `ID CORES`, and may change at any time; the program has another
+psearch than the one called other-version. FAKE_RAY_INIT is what `init` does: nothing if it is empty, `hang`, and make a
+file named like that of the nodes with .hangs behind it, `print` on stdout and stderr, or else the text of the exception
+it raises. A task that raises SystemExit ends its actor.
 """
 
 from __future__ import annotations
 
 import os
-import queue
 import threading
 import time
-from concurrent.futures import Future
+from collections import Counter, defaultdict
+from concurrent.futures import Future, InvalidStateError, ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from ray import exceptions
 
-__version__ = "2.99.0"
-
-
-class _Ref:
-    def __init__(self) -> None:
-        self._future: Future[Any] = Future()
-        self._lock = threading.Lock()
-
-    def settle(self, kind: str, value: Any) -> None:
-        with self._lock:
-            if self._future.done():
-                return
-            if kind == "value":
-                self._future.set_result(value)
-            elif kind == "raised":
-                self._future.set_exception(exceptions.RayTaskError(value))
-            else:
-                self._future.set_exception(exceptions.ActorDiedError(value))
-
-    def future(self) -> Future[Any]:
-        return self._future
+class RayError(Exception):
+    """Any of Ray's."""
 
 
+class ActorDiedError(RayError):
+    """The actor is dead."""
+
+
+exceptions = SimpleNamespace(
+    RayError=RayError,
+    ActorDiedError=ActorDiedError,
+    ActorUnavailableError=type("ActorUnavailableError", (RayError,), {}),
+    WorkerCrashedError=type("WorkerCrashedError", (RayError,), {}),
+    OutOfMemoryError=type("OutOfMemoryError", (RayError,), {}),
+)
+cloudpickle = SimpleNamespace(register_pickle_by_value=lambda module: None)
+_here = threading.local()
 _actors: list[_Actor] = []
 
 
 class _Actor:
-    def __init__(self, made: type, node: str, arguments: tuple[Any, ...]) -> None:
-        self.node = node
-        self.is_stalled = False
-        self.open: set[_Ref] = set()
-        self.instance = made(*arguments)
-        self.queues: dict[str, queue.SimpleQueue[Any]] = {}
+    def __init__(self, made: type, place: str) -> None:
+        self.place = place
+        self.instance = made()
+        self.reason = ""
+        """why it is dead"""
+        self.open: set[Future[Any]] = set()
+        self.threads: dict[str, ThreadPoolExecutor] = defaultdict(lambda: ThreadPoolExecutor(1))
         _actors.append(self)
 
-    def call(self, group: str, name: str, arguments: tuple[Any, ...]) -> _Ref:
-        ref = _Ref()
+    def __getattr__(self, name: str) -> Any:
+        return SimpleNamespace(remote=lambda *arguments: self.call(name, arguments))
+
+    def call(self, name: str, arguments: tuple[Any, ...]) -> Future[Any]:
+        ref: Future[Any] = Future()
         self.open.add(ref)
-        if self.node not in _alive():
+        if self.place not in _alive():
             self.die("The actor died because its node has died.")
-        if group not in self.queues:
-            self.queues[group] = queue.SimpleQueue()
-            threading.Thread(target=self._run, args=(self.queues[group],), daemon=True).start()
-        self.queues[group].put((ref, name, arguments))
+        if self.reason:
+            self.die(self.reason)
+        else:
+            function = getattr(self.instance, name)
+            self.threads[getattr(function, "__ray_concurrency_group__", "")].submit(self.run, ref, function, arguments)
         return ref
 
-    def _run(self, todo: queue.SimpleQueue[Any]) -> None:
-        while True:
-            ref, name, arguments = todo.get()
-            if self.is_stalled:
-                continue
-            try:
-                value = getattr(self.instance, name)(*arguments)
-            except SystemExit:
-                self.die("The actor is dead because its worker process has died.")
-            except BaseException as error:
-                if type(error).__name__ == "Stall":
-                    self.is_stalled = True
-                else:
-                    ref.settle("raised", error)
-            else:
-                ref.settle("value", value)
+    def run(self, ref: Future[Any], function: Any, arguments: tuple[Any, ...]) -> None:
+        _here.node = self.place
+        if self.place == "other-version" and function.__name__ == "begin":
+            arguments = {**arguments[0], "psearch": "0.0.1"}, *arguments[1:]
+        try:
+            value = function(*arguments)
+        except SystemExit:
+            self.die("The actor is dead because its worker process has died.")
+        else:
+            with suppress(InvalidStateError):  # it is dead meanwhile
+                ref.set_result(value)
 
     def die(self, reason: str) -> None:
-        self.is_stalled = True
-        for ref in list(self.open):
-            ref.settle("died", reason)
-
-    def __getattr__(self, name: str) -> _Method:
-        return _Method(self, name)
-
-
-class _Method:
-    def __init__(self, actor: _Actor, name: str) -> None:
-        self.actor, self.name = actor, name
-        self.group = getattr(getattr(actor.instance, name), "__ray_concurrency_group__", "")
-
-    def remote(self, *arguments: Any) -> _Ref:
-        return self.actor.call(self.group, self.name, arguments)
+        self.reason = reason
+        for ref in self.open:
+            with suppress(InvalidStateError):  # it has been answered
+                ref.set_exception(ActorDiedError(reason))
 
 
 class _Remote:
-    def __init__(self, thing: Any, settings: dict[str, Any]) -> None:
-        self.thing, self.settings = thing, settings
+    def __init__(self, made: type, not_at: str = "") -> None:
+        self.made, self.not_at = made, not_at
 
-    def options(self, **settings: Any) -> _Remote:
-        return _Remote(self.thing, {**self.settings, **settings})
+    def options(self, label_selector: dict[str, str]) -> _Remote:
+        return _Remote(self.made, label_selector.get("ray.io/node-id", ""))
 
-    def remote(self, *arguments: Any) -> Any:
-        if isinstance(self.thing, type):
-            return _Actor(self.thing, self.settings["scheduling_strategy"].node_id, arguments)
-        ref = _Ref()
-        is_other = self.settings["scheduling_strategy"].node_id == "other-version"
-        ref.settle("value", {"psearch": "0.0.1"} if is_other else self.thing(*arguments))
-        return ref
+    def remote(self) -> _Actor:
+        """An actor on the node with the fewest for its cores."""
+        here = Counter(actor.place for actor in _actors if not actor.reason)
+        nodes = {node: here[node] / cores for node, cores in _alive().items() if cores and node not in self.not_at}
+        return _Actor(self.made, min(nodes, key=nodes.__getitem__))
+
+
+def get_runtime_context() -> Any:
+    return SimpleNamespace(get_node_id=lambda: _here.node)
 
 
 def init(**settings: Any) -> None:
@@ -134,19 +121,27 @@ def shutdown() -> None:
     pass
 
 
-def remote(thing: Any = None, **settings: Any) -> Any:
-    return _Remote(thing, settings) if thing is not None else lambda thing: _Remote(thing, settings)
+def remote(**settings: Any) -> Any:
+    return _Remote
 
 
-def _alive() -> dict[str, int]:
-    lines = Path(os.environ["FAKE_RAY_NODES"]).read_text().split("\n")
-    return {line.split()[0]: int(line.split()[1]) for line in lines if line.strip()}
+def wait(refs: list[Future[Any]], num_returns: int, timeout: float) -> tuple[list[Future[Any]], list[Future[Any]]]:
+    done = wait_for(refs, timeout).done
+    return [ref for ref in refs if ref in done], [ref for ref in refs if ref not in done]
+
+
+def get(ref: Future[Any]) -> Any:
+    return ref.result()
+
+
+def kill(actor: _Actor) -> None:
+    actor.die("The actor is dead because it was killed by `ray.kill`.")
 
 
 def nodes() -> list[dict[str, Any]]:
     alive = _alive()
     for actor in _actors:
-        if actor.node not in alive:
+        if actor.place not in alive:
             actor.die("The actor died because its node has died.")
     return [
         {
@@ -160,5 +155,6 @@ def nodes() -> list[dict[str, Any]]:
     ]
 
 
-def kill(actor: _Actor) -> None:
-    actor.die("The actor is dead because it was killed by `ray.kill`.")
+def _alive() -> dict[str, int]:
+    lines = Path(os.environ["FAKE_RAY_NODES"]).read_text().split("\n")
+    return {line.split()[0]: int(line.split()[1]) for line in lines if line.strip()}

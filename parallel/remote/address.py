@@ -1,12 +1,9 @@
-"""What `--on` may be, and whether it can be had at all: Ray installed, new enough, something there that listens."""
+"""What `--on` may be, whether Ray can be used there, and why a cluster cannot be had."""
 
 from __future__ import annotations
 
-import importlib.util
-import queue
 import re
 import socket
-import threading
 from importlib import metadata
 
 from psearch.results import PsearchError
@@ -24,41 +21,35 @@ _INSTALL = "pip install 'ray[client]>=2.60'"
 
 
 def cluster_address(text: str, name: str = "--on ") -> str:
-    """Return the address in full. name: how whoever gave it calls it. Raises PsearchError for what is none, and where
+    """Return the address in full. name: what the caller calls it. Raises PsearchError for what is no address, and where
     Ray is missing or too old."""
     word = text.strip()
     if word not in (AUTO, LOCAL):
         host, port = _host_and_port(word, name)
         host = f"[{host}]" if ":" in host else host
         word = f"{CLIENT * word.startswith(CLIENT)}{host}:{port}"
-    _check_ray(word)
+    _check_ray()
     return word
 
 
 def check_reachable(address: str) -> None:
-    """Raise PsearchError when nothing listens there; waits 5 s at most. For `cluster_address`es."""
+    """Raise PsearchError when nothing listens at a `cluster_address`. Waits 5 s, or as long as the resolver does."""
     if address in (AUTO, LOCAL):
         return
-    found: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    # in a thread of its own, for the resolver of names knows no time limit
-    threading.Thread(target=lambda: found.put(_obstacle(*_host_and_port(address))), daemon=True).start()
     try:
-        obstacle = found.get(timeout=_REACH_S)
-    except queue.Empty:
-        obstacle = "no answer"
-    if obstacle is not None:
-        raise PsearchError(f"no Ray cluster can be reached at {address}: {obstacle}")
-
-
-def _obstacle(host: str, port: int) -> str | None:
-    """Why nobody can be connected to there; None: there is somebody."""
-    try:
-        socket.create_connection((host, port), _REACH_S).close()
-    except TimeoutError:
-        return "no answer"
+        socket.create_connection(_host_and_port(address), _REACH_S).close()
     except OSError as error:
-        return error.strerror or str(error)
-    return None
+        obstacle = "no answer" if isinstance(error, TimeoutError) else error.strerror or str(error)
+        raise PsearchError(f"no Ray cluster can be reached at {address}: {obstacle}") from None
+
+
+def explain(text: str, address: str) -> str:
+    """Return one line for what Ray says when it cannot connect."""
+    if "AuthToken" in text or "uthentication" in text:
+        return f"the Ray cluster at {address} wants another token: set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN as there"
+    if "Could not find any running Ray instance" in text:
+        return "no Ray cluster runs on this machine: `ray start --head` begins one"
+    return f"no Ray cluster can be had at {address}: {' '.join(text.split())[:300]}"
 
 
 def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
@@ -70,8 +61,8 @@ def _host_and_port(address: str, name: str = "") -> tuple[str, int]:
     return form[1].strip("[]"), port
 
 
-def _check_ray(address: str) -> None:
-    """From what is installed, without importing any of it."""
+def _check_ray() -> None:
+    """Look at what is installed, without importing any of it."""
     try:
         version = metadata.version("ray")
     except metadata.PackageNotFoundError:
@@ -80,5 +71,3 @@ def _check_ray(address: str) -> None:
     if numbers < _OLDEST_RAY:
         oldest = ".".join(map(str, _OLDEST_RAY))
         raise PsearchError(f"Ray {version} is too old, {oldest} or later is needed: {_INSTALL}")
-    if address.startswith(CLIENT) and importlib.util.find_spec("grpc") is None:
-        raise PsearchError(f"{CLIENT} needs Ray's client, which is not installed: {_INSTALL}")

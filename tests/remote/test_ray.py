@@ -17,9 +17,8 @@ import pytest
 
 import psearch
 from psearch.bench import BENCH_POSITIONS
-from psearch.remote.ray import link
-from psearch.remote.ray.link import Link
-from psearch.remote.ray.shared_tasks import share_out_on
+from psearch.remote import cluster_processes
+from psearch.remote.cluster_processes import ClusterProcesses, share_out_on
 from psearch.results import PsearchError
 
 pytestmark = [
@@ -28,7 +27,7 @@ pytestmark = [
         importlib.util.find_spec("ray") is None, reason="Ray is not installed (pip install '.[cluster]')"
     ),
 ]
-SUPPORT = Path(__file__).parents[2] / "support"
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 class Nodes:
@@ -40,7 +39,6 @@ class Nodes:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"},  # on loopback, and nowhere else
             text=True,
         )
         self.address = self._line()
@@ -79,7 +77,8 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    monkeypatch.setattr(link, "CONNECT_S", 60.0)  # Ray is slow to begin on a slow machine
+    monkeypatch.setenv("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # on loopback, and nowhere else
+    monkeypatch.setattr(cluster_processes, "CONNECT_S", 60.0)  # Ray is slow to begin on a slow machine
     cluster = Nodes()
     yield cluster
     cluster.close()
@@ -122,4 +121,4 @@ def test_a_node_is_killed_another_comes_and_a_process_stops(nodes: Nodes, tmp_pa
 def test_another_token_is_refused(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     with pytest.raises(PsearchError, match="wants another token"):
-        Link(nodes.address, cluster_tasks.make)
+        ClusterProcesses(nodes.address, cluster_tasks.make)

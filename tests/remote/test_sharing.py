@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -19,10 +18,9 @@ from timing import wait_for_ends, wait_until
 
 import psearch
 from psearch.processes.lifetime import open_pidfd
-from psearch.remote.ray import link, standing
-from psearch.remote.ray.address import check_reachable, cluster_address
-from psearch.remote.ray.link import Link
-from psearch.remote.ray.shared_tasks import share_out_on
+from psearch.remote import cluster_processes
+from psearch.remote.address import cluster_address
+from psearch.remote.cluster_processes import ClusterProcesses, share_out_on
 from psearch.results import PsearchError, WorkerDied
 
 
@@ -41,13 +39,9 @@ def test_no_tasks(fake_ray: Path) -> None:
     assert list(share_out_on("auto", cluster_tasks.make, [])) == []
 
 
-@pytest.mark.parametrize("word", ["die", "stall"])
-def test_what_was_lost_is_done_again(
-    fake_ray: Path, tmp_path: Path, word: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_lost_is_done_again(fake_ray: Path, tmp_path: Path) -> None:
     notes: list[str] = []
-    tasks = [1, (word, str(tmp_path / "done")), 2, 3]
-    monkeypatch.setattr("psearch.remote.ray.shared_tasks.Link", lambda *args, sources: Link(*args, silence_s=4.0))
+    tasks = [1, ("die", str(tmp_path / "done")), 2, 3]
     answers = share_out_on("auto", cluster_tasks.make, tasks, on_note=notes.append)
     assert sorted(answers) == [(0, 1), (1, 0), (2, 4), (3, 9)]
     assert len(notes) == 1 and notes[0].startswith("a process on node one")
@@ -75,19 +69,11 @@ def test_nodes_come_and_go(fake_ray: Path) -> None:
     assert notes == ["node one (127.0.0.1) is gone"]
 
 
-def test_a_cluster_without_anybody_who_can_work(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standing, "_NOBODY_S", 5.0)
-    notes: list[str] = []
-    with pytest.raises(PsearchError, match=r"no node of the cluster can work \(one.*: this node has no luck\)"):
-        list(share_out_on("auto", cluster_tasks.make_broken, [1], on_note=notes.append))
-    assert notes == ["node one (127.0.0.1) does not work: this node has no luck"]
-
-
 def test_a_node_with_another_psearch_is_named_and_the_others_go_on(fake_ray: Path) -> None:
     fake_ray.write_text("one 1\nother-version 1\n")
     notes: list[str] = []
     assert len(list(share_out_on("auto", cluster_tasks.make, range(20), on_note=notes.append))) == 20
-    reason = f"psearch 0.0.1 is installed there, here {psearch.__version__}"
+    reason = f"psearch {psearch.__version__} is installed there, here 0.0.1"
     assert notes == [f"node other-version (127.0.0.1) does not work: {reason}"]
 
 
@@ -112,58 +98,52 @@ def test_tasks_are_read_as_they_are_given(fake_ray: Path) -> None:
     [
         ("InvalidAuthToken", "wants another token: set RAY_AUTH_MODE=token"),
         ("Could not find any running Ray instance. Please", "no Ray cluster runs on this machine: `ray start --head`"),
-        ("something\nelse", "no Ray cluster can be had at auto: something"),
+        ("something\nelse", "no Ray cluster can be had at auto: something else"),
     ],
 )
 def test_no_connection(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, said: str, expected: str) -> None:
     monkeypatch.setenv("FAKE_RAY_INIT", said)
     with pytest.raises(PsearchError) as caught:
-        Link("auto", cluster_tasks.make)
+        ClusterProcesses("auto", cluster_tasks.make)
     assert expected in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_cluster_that_does_not_answer(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_RAY_INIT", "hang")
-    monkeypatch.setattr(link, "CONNECT_S", 2.0)
-    monkeypatch.setattr(link, "_CLOSE_S", 0.5)
+    monkeypatch.setattr(cluster_processes, "CONNECT_S", 2.0)
     before = _children()
     with pytest.raises(PsearchError, match="no answer within 2 s"):
-        Link("auto", cluster_tasks.make)
+        ClusterProcesses("auto", cluster_tasks.make)
     assert _children() == before
 
 
 def test_a_cluster_that_is_lost_is_left_at_once(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search may be under way: its driver is not waited for, that may be halted."""
-    monkeypatch.setattr(link, "_SILENCE_S", 2.0)
-    monkeypatch.setattr(link, "_CLOSE_S", 1000.0)
-    with Link("auto", cluster_tasks.make) as cluster:
-        os.kill(cluster._process.pid, signal.SIGSTOP)
-        with pytest.raises(PsearchError, match="has stalled for 2 s"):
+    monkeypatch.setattr(cluster_processes, "_SILENCE_S", 3.0)
+    monkeypatch.setattr(cluster_processes, "_CLOSE_S", 1000.0)
+    with ClusterProcesses("auto", cluster_tasks.make) as cluster:
+        os.kill(cluster._driver.pid, signal.SIGSTOP)
+        with pytest.raises(PsearchError, match="has stalled for 3 s"):
             while True:
-                cluster.messages(1.0)
+                cluster.give(0, 0, bytes(100_000))  # does not wait for ever when nobody reads it
+                cluster.messages(0.1)
 
 
-def test_a_name_that_is_not_resolved(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The resolver has a time limit of its own, or none."""
-    is_over = threading.Event()
-
-    def resolve(*arguments: object) -> None:
-        is_over.wait()
-        raise OSError
-
-    monkeypatch.setattr(socket, "create_connection", resolve)
-    monkeypatch.setattr("psearch.remote.ray.address._REACH_S", 0.2)
-    with pytest.raises(PsearchError, match="no Ray cluster can be reached at head:6379: no answer"):
-        check_reachable("head:6379")
-    is_over.set()
+def test_what_is_awaited_ends_the_wait(fake_ray: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"x")
+    with ClusterProcesses("auto", cluster_tasks.make, most=0) as cluster:
+        assert cluster.messages(1000.0, reading) == []
+    os.close(reading)
+    os.close(writing)
 
 
 def test_files_of_a_cluster_for_one_command(fake_ray: Path) -> None:
     """Ray lets everybody write into its folder: nobody else gets to that, and it is removed."""
-    with Link("local", cluster_tasks.make) as cluster:
-        folder = Path(cluster._folder)
+    with ClusterProcesses("local", cluster_tasks.make) as cluster:
+        folder = cluster._folder
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-        assert [path.name for path in folder.iterdir()] == ["ray"]
+        assert {path.name for path in folder.iterdir()} == {"ray", "stderr"}
         assert len(str(folder)) < 30, "sockets have long names below it"
     assert not folder.exists()
 
@@ -172,21 +152,21 @@ _ISOLATED = """
 import subprocess, sys
 sys.path[:0] = {path!r}
 subprocess.Popen = lambda words, **more: sys.exit(" ".join(words[1:-1]))
-from psearch.remote.ray.link import Link
-Link("auto", print)
+from psearch.remote.cluster_processes import ClusterProcesses
+ClusterProcesses("auto", print)
 """
 
 
 def test_an_isolated_program_has_an_isolated_driver(fake_ray: Path) -> None:
     program = _ISOLATED.format(path=[path for path in sys.path if path])
     done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True)
-    assert done.stderr == "-I -P -m psearch.remote.ray.ray_driver\n"
+    assert done.stderr == "-I -P -m psearch.remote.ray_driver\n"
 
 
 def test_a_frozen_program_has_no_driver(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     with pytest.raises(PsearchError, match="several machines need a Python interpreter"):
-        Link("auto", cluster_tasks.make)
+        ClusterProcesses("auto", cluster_tasks.make)
 
 
 def test_what_ray_prints_is_not_seen(
@@ -198,8 +178,8 @@ def test_what_ray_prints_is_not_seen(
 
 
 def test_the_end_of_the_driver_is_noticed(fake_ray: Path) -> None:
-    with Link("auto", cluster_tasks.make) as cluster:
-        threading.Timer(0.5, cluster._process.kill).start()
+    with ClusterProcesses("auto", cluster_tasks.make) as cluster:
+        threading.Timer(0.5, cluster._driver.kill).start()
         with pytest.raises(PsearchError, match="the connection to the cluster is lost"):
             while True:
                 cluster.messages(1.0)
@@ -207,10 +187,9 @@ def test_the_end_of_the_driver_is_noticed(fake_ray: Path) -> None:
 
 _PROGRAM = """
 import cluster_tasks, time
-from psearch.remote.ray.address import cluster_address
-from psearch.remote.ray.link import Link
-with Link("auto", cluster_tasks.make) as cluster:
-    print(cluster._process.pid, flush=True)
+from psearch.remote.cluster_processes import ClusterProcesses
+with ClusterProcesses("auto", cluster_tasks.make) as cluster:
+    print(cluster._driver.pid, flush=True)
     time.sleep(100)
 """
 
@@ -259,25 +238,14 @@ def test_addresses(fake_ray: Path) -> None:
         "local": "local",
         "head:6379": "head:6379",
         "[::1]:6379": "[::1]:6379",
+        "ray://head": "ray://head:10001",
+        "ray://[::1]": "ray://[::1]:10001",
     }
     assert {text: cluster_address(text) for text in pairs} == pairs
 
 
 @pytest.mark.parametrize("version", ["2.9.3", "1.13.0", "0.8"])
 def test_a_ray_that_is_too_old(fake_ray: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    monkeypatch.setattr("psearch.remote.ray.address.metadata.version", lambda name: version)
+    monkeypatch.setattr("psearch.remote.address.metadata.version", lambda name: version)
     with pytest.raises(PsearchError, match=f"Ray {version} is too old, 2.60 or later is needed: pip install"):
         cluster_address("auto")
-
-
-def test_the_client_needs_more(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psearch.remote.ray.address.importlib.util.find_spec", lambda name: None)
-    with pytest.raises(PsearchError, match="ray:// needs Ray's client, which is not installed"):
-        cluster_address("ray://head")
-    monkeypatch.undo()
-
-
-def test_the_port_of_the_client_may_be_left_out(fake_ray: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("psearch.remote.ray.address.importlib.util.find_spec", lambda name: name)
-    assert cluster_address("ray://head") == "ray://head:10001"
-    assert cluster_address("ray://[::1]") == "ray://[::1]:10001"

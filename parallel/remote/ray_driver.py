@@ -1,0 +1,113 @@
+"""The process in which Ray runs: `python -m psearch.remote.ray_driver FD`. See `psearch.remote.cluster_processes`.
+
+FD is a socket to the program; the first message from there is `Wanted`. When the program says None, or the other end is
+closed, this process leaves the cluster and ends, and with it its actors.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from psearch.arena.control_groups import usable_cores
+from psearch.processes.tasks.task_messages import Alive, one_line
+from psearch.remote import task_actor
+from psearch.remote.address import LOCAL, check_reachable, explain
+from psearch.remote.ray_actors import RayActors, Wanted
+from psearch.results import PsearchError
+
+_ALIVE_S = 2.0
+"""between two signs of life to the program"""
+_LEAVE_S = 4.0
+"""to leave the cluster, or to give up connecting to it"""
+_STORE_BYTES = 80 * 2**20
+"""the least that Ray takes; tasks and answers are small and go beside it"""
+
+
+def main() -> None:
+    """Connect, and do what the program says until it goes."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_IGN)  # the program decides
+    program = Connection(int(sys.argv[1]))
+    wanted: Wanted = program.recv()
+    messages: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(program, wanted.folder, messages), daemon=True).start()
+    try:
+        _serve(_connect(wanted), wanted, program, messages)
+    except Exception as error:  # Ray raises many, most of all when a connection breaks
+        lost = PsearchError(f"the connection to the cluster is lost: {one_line(error)}")
+        with suppress(OSError):
+            program.send(error if isinstance(error, PsearchError) else lost)
+    with suppress(Exception):  # there may be nobody left to tell
+        sys.modules["ray"].shutdown()
+    _end(wanted.folder)
+
+
+def _listen(program: Connection, folder: str, messages: queue.SimpleQueue[Any]) -> None:
+    """Take what the program says, and see to it that this process ends in bounded time when that goes."""
+    with suppress(EOFError, OSError):
+        while (message := program.recv()) is not None:
+            messages.put(message)
+    messages.put(None)
+    time.sleep(_LEAVE_S)
+    _end(folder)
+
+
+def _connect(wanted: Wanted) -> Any:
+    """Return the module `ray`, connected. Raises PsearchError when the cluster cannot be had."""
+    check_reachable(wanted.address)
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.CRITICAL, "configure_logging": False}
+    if wanted.address == LOCAL:
+        options |= {"num_cpus": usable_cores(), "object_store_memory": _STORE_BYTES, "include_dashboard": False}
+        options["_node_ip_address"] = "127.0.0.1"
+        options["_temp_dir"] = os.path.join(wanted.folder, "ray")  # Ray makes it, and opens it to all users
+    try:
+        ray: Any = import_module("ray")  # without types: many of its names are made when it is imported
+        ray.init(address=wanted.address, **options)
+    except Exception as error:
+        texts = []
+        link: BaseException | None = error
+        while link is not None:
+            texts.append(str(link))
+            link = link.__cause__ or link.__context__
+        raise PsearchError(explain("\n".join(texts), wanted.address)) from None
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # Ray has set its own
+    ray.cloudpickle.register_pickle_by_value(task_actor)
+    return ray
+
+
+def _serve(ray: Any, wanted: Wanted, program: Connection, messages: queue.SimpleQueue[Any]) -> None:
+    """Pass on what the program and the actors tell each other, until the program goes."""
+    actors = RayActors(ray, wanted, program.send)
+    told_at = -_ALIVE_S
+    while True:
+        now = time.monotonic()
+        if now - told_at >= _ALIVE_S:
+            told_at = now
+            program.send(Alive())  # the first one says that the cluster is there
+        while not messages.empty():
+            message = messages.get()
+            if message is None:
+                return
+            actors.take(message)
+        actors.step(now)
+
+
+def _end(folder: str) -> None:
+    """End this process, at once, and what is left of a cluster that it has begun: that is in its process group."""
+    shutil.rmtree(folder, ignore_errors=True)
+    os.killpg(0, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
